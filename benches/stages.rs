@@ -26,7 +26,7 @@ use rockpack::content::Content;
 use rockpack::formats::compression::{Compression, Effort, Encoder, Workers};
 use rockpack::formats::tar::{Extensions, TarMembers};
 use rockpack::formats::{ccob, fatbin};
-use rockpack::input::database::Rules;
+use rockpack::input::database::DatabaseRules;
 use rockpack::tree::TreePath;
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
@@ -85,7 +85,7 @@ fn archive_build(criterion: &mut Criterion) {
 }
 
 fn classification(criterion: &mut Criterion) {
-    let rules = Rules::builtin().unwrap();
+    let rules = DatabaseRules::builtin().unwrap();
     let path = |index: usize| {
         let arch = ARCHS[index % ARCHS.len()].0;
         TreePath::new(match index % 3 {

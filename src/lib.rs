@@ -39,7 +39,7 @@ use config::Config;
 use emit::{Staging, sbom};
 use error::{Result, ResultExt};
 use input::artifact::{self, Scan, ScanOptions};
-use input::database::Rules;
+use input::database::DatabaseRules;
 use inspect::discover;
 use pack::cache::Cache;
 use pack::partition;
@@ -52,7 +52,7 @@ use report::{Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};
 use run::{Budget, threads};
 use settings::{Grouping, PublishSettings, SetSettings, Settings};
-use split::{SplitArtifact, SplitOptions};
+use split::{SplitArtifact, SplitPolicy};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
 
@@ -144,9 +144,9 @@ pub fn discover(
 ) -> Result<discover::Discovery> {
     threads::some(|| {
         let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
-        let rules = Rules::builtin()?;
+        let rules = DatabaseRules::builtin()?;
         // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
-        let split_options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+        let split_options = SplitPolicy { rules: &rules, keeps_fat: &|_| true };
         let split = split::split_all(&scan, &split_options, progress)?;
         let discovery = discover::discover(&scan, &split);
         scan.inputs.recheck()?;
@@ -216,7 +216,7 @@ fn decide(
     let config = &settings.plan.config;
     let rules = config.database_rules()?;
     let keeps_fat = |name: &_| config.keeps_fat(name);
-    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split_options = SplitPolicy { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
     let config = grouped(settings, &scan, &split, progress);

@@ -1,7 +1,7 @@
 //! Indexes of apt: what is read of a control file is one paragraph of an index again, with nothing
 //! of the index's own in it, and what is read of `Release` survives being written.
 
-use rockpack::formats::apt_index::{Package, Release, Stanza, parse, parse_date};
+use rockpack::formats::apt_index::{DebPackage, Release, Stanza, parse, parse_date};
 use rockpack::verify::Keys;
 
 pub fn run(bytes: &[u8]) {
@@ -15,7 +15,7 @@ pub fn run(bytes: &[u8]) {
         super::read(Release::parse(&inside));
     }
     super::read(Keys::default().check_detached(bytes, bytes));
-    if let Some(package) = super::read(Package::of_control(text)) {
+    if let Some(package) = super::read(DebPackage::of_control(text)) {
         check_stanza(&package);
     }
     let Some(release) = super::read(Release::parse(text)) else {
@@ -26,7 +26,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-fn check_stanza(package: &Package) {
+fn check_stanza(package: &DebPackage) {
     let stanza = Stanza { package, path: "pool/x", size: 7, sha256: "aa", sha512: "bb" };
     let mut text = String::new();
     stanza.render(&mut text);

@@ -1,6 +1,6 @@
 //! Rules of kernel databases, and a path behind the first zero byte that they are asked about.
 
-use rockpack::input::database::Rules;
+use rockpack::input::database::DatabaseRules;
 use rockpack::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
@@ -9,7 +9,7 @@ pub fn run(bytes: &[u8]) {
     };
     let (text, path) = text.split_once('\0').unwrap_or((text, "lib/rocblas/library/x_gfx906.co"));
     let (Some(rules), Some(path)) =
-        (super::read(Rules::parse(text)), super::read(TreePath::new(path)))
+        (super::read(DatabaseRules::parse(text)), super::read(TreePath::new(path)))
     else {
         return;
     };

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::input::artifact::Manifest;
+use rockpack::input::artifact::ArtifactManifest;
 use rockpack::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
-    let Some(manifest) = super::read(Manifest::parse(bytes)) else {
+    let Some(manifest) = super::read(ArtifactManifest::parse(bytes)) else {
         return;
     };
     assert!(!manifest.prefixes.is_empty());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rockpack::content::Content;
 use rockpack::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
-use rockpack::formats::rpm_md::{Package, RepositoryRpm, filelists, other, primary};
+use rockpack::formats::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
 use rockpack::verify::Element;
 
 pub fn run(bytes: &[u8]) {
@@ -23,13 +23,13 @@ pub fn run(bytes: &[u8]) {
     };
     assert_eq!(rest(&package, &before), rest(&made, &after));
     assert!(signed(&made, &signer).unwrap().same_bytes(&made).unwrap());
-    match Package::of_front(&after) {
+    match RpmPackage::of_front(&after) {
         Ok(package) => check_lists(&package, made.len()),
         Err(error) => super::refuse_bug(&error),
     }
 }
 
-fn check_lists(package: &Package, size: u64) {
+fn check_lists(package: &RpmPackage, size: u64) {
     assert!(package.signed);
     let path = format!("packages/{}", package.file_name());
     assert_eq!(path.split('/').count(), 2, "{path}");

@@ -3,14 +3,14 @@
 
 use std::sync::LazyLock;
 
-use rockpack::input::artifact::{Artifact, Prefix};
+use rockpack::input::artifact::{Artifact, StagePrefix};
 use rockpack::content::Content;
-use rockpack::input::database::Rules;
+use rockpack::input::database::DatabaseRules;
 use rockpack::report::Findings;
-use rockpack::split::{HostKind, SplitOptions, split};
+use rockpack::split::{HostKind, SplitPolicy, split};
 use rockpack::tree::{Node, Tree, TreePath};
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::builtin().unwrap());
+static RULES: LazyLock<DatabaseRules> = LazyLock::new(|| DatabaseRules::builtin().unwrap());
 
 pub fn run(bytes: &[u8]) {
     let path = TreePath::new("lib/libx.a").unwrap();
@@ -22,10 +22,10 @@ pub fn run(bytes: &[u8]) {
         name: "x_dev_generic".parse().unwrap(),
         root: "x_dev_generic".into(),
         sha256: None,
-        prefixes: vec![Prefix { path: "x/stage".to_owned(), module: None, tree }],
+        prefixes: vec![StagePrefix { path: "x/stage".to_owned(), module: None, tree }],
         findings: Findings::default(),
     };
-    match split(&artifact, &SplitOptions::strict(&RULES)) {
+    match split(&artifact, &SplitPolicy::strict(&RULES)) {
         Ok(split) => {
             let Some(Node::File { data, .. }) = split.host.get(&path) else {
                 panic!("the file is lost");

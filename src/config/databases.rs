@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use super::Config;
 use super::document::Document;
 use crate::error::{Faults, Result};
-use crate::input::database::{Rule, Rules};
+use crate::input::database::{DatabaseRules, Rule};
 
 impl Config {
     /// The configuration's database rules before the shipped ones, of which those give way whose
     /// name the configuration uses.
-    pub fn database_rules(&self) -> Result<Rules> {
-        Rules::builtin()?.behind(&self.keys.databases)
+    pub fn database_rules(&self) -> Result<DatabaseRules> {
+        DatabaseRules::builtin()?.behind(&self.keys.databases)
     }
 }
 

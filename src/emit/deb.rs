@@ -3,7 +3,7 @@
 use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{Control, DebSpecification, Field, INSTALLED_UNIT, installed_kib};
+use crate::formats::deb::{Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib};
 use crate::formats::package_file;
 use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
@@ -35,29 +35,29 @@ pub(super) fn prepare(
     })
 }
 
-fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<Field>> {
+fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<ControlField>> {
     let mut fields = vec![
-        Field::new("Package", &control.name),
-        Field::new("Version", &control.version),
-        Field::new("Architecture", &control.architecture),
-        Field::new("Maintainer", &control.maintainer),
-        Field::new("Installed-Size", kib.to_string()),
+        ControlField::new("Package", &control.name),
+        ControlField::new("Version", &control.version),
+        ControlField::new("Architecture", &control.architecture),
+        ControlField::new("Maintainer", &control.maintainer),
+        ControlField::new("Installed-Size", kib.to_string()),
     ];
     for (kind, name) in DEB_FIELDS {
         let all = control.relations.iter();
         let same: Vec<String> = all.filter(|r| r.kind == kind).map(relation).collect();
         if !same.is_empty() {
-            fields.push(Field::new(name, same.join(", ")));
+            fields.push(ControlField::new(name, same.join(", ")));
         }
     }
     refuse_foreign(&control.relations)?;
-    fields.push(Field::new("Section", &control.section));
-    fields.push(Field::new("Priority", &control.priority));
-    fields.extend(package.homepage.as_ref().map(|url| Field::new("Homepage", url)));
-    fields.extend(control.fields.iter().map(|(name, value)| Field::new(name, value)));
+    fields.push(ControlField::new("Section", &control.section));
+    fields.push(ControlField::new("Priority", &control.priority));
+    fields.extend(package.homepage.as_ref().map(|url| ControlField::new("Homepage", url)));
+    fields.extend(control.fields.iter().map(|(name, value)| ControlField::new(name, value)));
     let mut lines = vec![package.summary.clone()];
     lines.extend(text::wrapped(&package.description));
-    fields.push(Field { name: "Description".to_owned(), lines });
+    fields.push(ControlField { name: "Description".to_owned(), lines });
     Ok(fields)
 }
 

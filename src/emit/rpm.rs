@@ -112,9 +112,9 @@ fn flags(comparison: Comparison) -> DependencyFlags {
 }
 
 /// As in the changelog of a spec file, with the version behind the author.
-fn stated(change: &Change, control: &RpmControl) -> rpm::Change {
+fn stated(change: &Change, control: &RpmControl) -> rpm::ChangelogEntry {
     let RpmControl { version, release, .. } = control;
-    rpm::Change {
+    rpm::ChangelogEntry {
         time: change.time,
         author: format!("{} - {version}-{release}", change.author),
         text: change.text.clone(),

@@ -13,12 +13,12 @@ use crate::content::{is_folder, is_there};
 use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{self, ScanOptions};
-use crate::input::database::Rules;
+use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 use crate::run::Budget;
 use crate::split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
-    SplitOptions,
+    SplitPolicy,
 };
 use crate::tree::Node;
 
@@ -64,8 +64,8 @@ pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> 
     let scan = artifact::scan_artifact_with(path, None, &ScanOptions::within(budget))?;
     let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
     let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
-    let rules = Rules::builtin()?;
-    let options = SplitOptions { rules: &rules, keeps_fat: &|_| true };
+    let rules = DatabaseRules::builtin()?;
+    let options = SplitPolicy { rules: &rules, keeps_fat: &|_| true };
     let split = split::split(one, &options)?;
     scan.inputs.recheck()?;
     let files = files(&split);

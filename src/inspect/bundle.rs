@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::ccob::Method;
+use crate::formats::ccob::CcobMethod;
 use crate::formats::fatbin::{Bundles, PinnedBundle};
 use crate::formats::offload_bundle;
 
@@ -60,8 +60,8 @@ fn bundle(found: &PinnedBundle) -> Result<BundleReport> {
     let compression = found.compression.as_ref().map(|header| BundleCompression {
         compressed_version: header.version,
         compression_method: match header.method {
-            Method::Zlib => "zlib",
-            Method::Zstd => "zstd",
+            CcobMethod::Zlib => "zlib",
+            CcobMethod::Zstd => "zstd",
         },
         uncompressed_size: header.uncompressed_size,
     });

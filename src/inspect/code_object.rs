@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::content::Content;
 use crate::error::Result;
-use crate::formats::amdgpu_metadata::{self, Metadata};
+use crate::formats::amdgpu_metadata::{self, CodeObjectMetadata};
 use crate::formats::code_object;
 
 /// A code object in a file of its own.
@@ -24,7 +24,7 @@ pub struct CodeObjectReport {
     pub kernels: BTreeSet<String>,
     /// What its notes say of them; nothing before code object V3. Several values are notes of
     /// several versions.
-    pub metadata: Vec<Metadata>,
+    pub metadata: Vec<CodeObjectMetadata>,
 }
 
 pub(super) fn code_object(content: &Content) -> Result<CodeObjectReport> {

@@ -32,9 +32,9 @@ pub struct Indexed {
 #[serde(rename_all = "lowercase")]
 pub enum Facts {
     /// Of a `.deb`.
-    Deb(apt_index::Package),
+    Deb(apt_index::DebPackage),
     /// Of an `.rpm`.
-    Rpm(Box<rpm_md::Package>),
+    Rpm(Box<rpm_md::RpmPackage>),
 }
 
 /// The first bytes of an ar archive, which a `.deb` is.
@@ -61,10 +61,10 @@ impl Facts {
         let head = content.read_vec(0..len, len, "first bytes")?;
         if head == AR_MAGIC {
             let control = deb::read_control(content)?;
-            return apt_index::Package::of_control(&control).map(Self::Deb);
+            return apt_index::DebPackage::of_control(&control).map(Self::Deb);
         }
         if head.starts_with(&LEAD_MAGIC) {
-            let package = rpm_md::Package::of_front(&Front::read(content)?)?;
+            let package = rpm_md::RpmPackage::of_front(&Front::read(content)?)?;
             return Ok(Self::Rpm(Box::new(package)));
         }
         let error = Error::new(Kind::Malformed, "is neither a .deb nor an .rpm");

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Join;
-use super::groups::Grouping;
+use super::groups::ArchGrouping;
 use super::host::label;
 use crate::error::{Error, Kind};
 use crate::gfx::BaseArch;
@@ -27,7 +27,7 @@ impl Join<'_> {
         &mut self,
         host: &Tree<HostFile>,
         parts: &[SplitArtifact],
-        grouping: &mut Grouping,
+        grouping: &mut ArchGrouping,
     ) -> Vec<DatabaseFile> {
         let mut files: BTreeMap<&TreePath, ArtifactDatabase<'_>> = BTreeMap::new();
         let mut repeated: BTreeMap<(&[BaseArch], InputArtifact, InputArtifact), usize> =
@@ -102,7 +102,7 @@ impl Join<'_> {
 }
 
 /// The file with those of its archs that are in a group.
-fn of_grouped(file: &DatabaseFile, grouping: &Grouping) -> DatabaseFile {
+fn of_grouped(file: &DatabaseFile, grouping: &ArchGrouping) -> DatabaseFile {
     let archs = file.archs.iter().filter(|arch| grouping.has(arch)).cloned().collect();
     DatabaseFile { archs, ..file.clone() }
 }

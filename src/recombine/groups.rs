@@ -4,14 +4,14 @@
 //! group names get groups of their own as well: they serve GPUs of several groups, so putting
 //! them into one of these would hide them from the others.
 //!
-//! Components are gone through one after the other: [`Grouping::begin`] says whose code comes next,
+//! Components are gone through one after the other: [`ArchGrouping::begin`] says whose code comes next,
 //! because a component's rules may leave out archs that others pack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Group;
 use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
-use super::sources::{ComponentKey, Sources};
+use super::sources::{ComponentKey, ComponentSources};
 use crate::config::{ArchFilter, Config, UnassignedArchitectures};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
@@ -21,17 +21,17 @@ use crate::split::{HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
 /// Which group an arch belongs to, and what belongs to none.
-pub(super) struct Grouping {
+pub(super) struct ArchGrouping {
     pub groups: Vec<Group>,
     grouped: BTreeSet<BaseArch>,
     found: BTreeSet<BaseArch>,
     left: BTreeMap<Reason, AllLeftOut>,
     /// The rules of the component that is being joined.
-    rules: Rules,
+    rules: ComponentRules,
 }
 
 /// What a component's rules say of archs.
-struct Rules {
+struct ComponentRules {
     unassigned: UnassignedArchitectures,
     /// The name of each table of the configuration, and the archs that it chooses.
     filters: Vec<(String, ArchFilter)>,
@@ -46,8 +46,8 @@ enum Reason {
     Excluded(String, BaseArch),
 }
 
-impl Grouping {
-    pub fn new(sources: &Sources, config: &Config) -> Result<Self> {
+impl ArchGrouping {
+    pub fn new(sources: &ComponentSources, config: &Config) -> Result<Self> {
         let found = found(sources);
         let mut groups: Vec<Group> = config.groups.iter().map(configured).collect();
         let mut grouped: BTreeSet<BaseArch> =
@@ -61,7 +61,7 @@ impl Grouping {
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
         let unassigned = config.validation.unassigned_architectures;
-        let rules = Rules { unassigned, filters: Vec::new() };
+        let rules = ComponentRules { unassigned, filters: Vec::new() };
         Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
     }
 
@@ -70,8 +70,10 @@ impl Grouping {
         let validation = config.validation_of(&key.artifact, key.kind);
         let filters = config.rules_of(&key.artifact, key.kind);
         let filters = filters.map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
-        self.rules =
-            Rules { unassigned: validation.unassigned_architectures, filters: filters.collect() };
+        self.rules = ComponentRules {
+            unassigned: validation.unassigned_architectures,
+            filters: filters.collect(),
+        };
     }
 
     /// Whether code of `arch` is packed: a group has it, and no rule leaves it out.
@@ -155,7 +157,7 @@ impl Grouping {
 
 /// The archs that there is device code for. Members of a family count if other files are for
 /// them, too, or if none of the family's members does: a family names archs that nobody builds for.
-fn found(sources: &Sources) -> BTreeSet<BaseArch> {
+fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
     let families: BTreeSet<&[BaseArch]> =

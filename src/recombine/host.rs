@@ -14,13 +14,13 @@ const EXECUTABLE: u32 = 0o111;
 
 /// A node and the artifact it comes from.
 #[derive(Clone, Copy)]
-pub(super) struct Claim<'a> {
+pub(super) struct HostClaim<'a> {
     pub part: &'a SplitArtifact,
     pub node: &'a Node<HostFile>,
 }
 
 /// The first claim to each path.
-pub(super) type Claims<'a> = BTreeMap<&'a TreePath, Claim<'a>>;
+pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
 
 /// What of two claims to one path is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,11 +52,11 @@ pub(super) fn label(part: &SplitArtifact) -> InputArtifact {
 impl Join<'_> {
     /// The host files of a component: of every path, the first source's that has it.
     pub(super) fn host(&mut self, parts: &[SplitArtifact]) -> Tree<HostFile> {
-        let mut claims = Claims::new();
+        let mut claims = HostClaims::new();
         let databases = shared_databases(parts);
         for part in parts {
             for (path, node) in &part.host {
-                let claim = Claim { part, node };
+                let claim = HostClaim { part, node };
                 match claims.get(path) {
                     None => drop(claims.insert(path, claim)),
                     Some(first) => {
@@ -85,8 +85,8 @@ impl Join<'_> {
     fn claimed_again(
         &mut self,
         path: &TreePath,
-        first: Claim<'_>,
-        again: Claim<'_>,
+        first: HostClaim<'_>,
+        again: HostClaim<'_>,
         compare_shards: bool,
     ) {
         let same_shard = first.part.shard == again.part.shard;
@@ -116,7 +116,7 @@ impl Join<'_> {
         }
     }
 
-    fn clash(&mut self, path: &TreePath, why: &str, first: Claim<'_>, again: Claim<'_>) {
+    fn clash(&mut self, path: &TreePath, why: &str, first: HostClaim<'_>, again: HostClaim<'_>) {
         let (one, other) = (label(first.part), label(again.part));
         let message = format!("{path} {why}: {one} comes first, {other} disagrees");
         let hint = "build the shards from one source tree with the same options, or name \
@@ -154,7 +154,7 @@ impl Join<'_> {
     }
 
     /// A file that has files below it elsewhere: no file system can hold both.
-    fn refuse_below_file(&mut self, path: &TreePath, claims: &Claims<'_>) {
+    fn refuse_below_file(&mut self, path: &TreePath, claims: &HostClaims<'_>) {
         let above = std::iter::successors(path.parent(), TreePath::parent);
         for above in above {
             let Some(claim) = claims.get(&above) else {
@@ -172,7 +172,7 @@ impl Join<'_> {
 
     /// One finding per path that the primary shard lacks, or one for the component if it has
     /// nothing of it.
-    fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &Claims<'_>) {
+    fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
         let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {
             component: self.component.clone(),

@@ -47,7 +47,8 @@ const WORD: u64 = 8;
 
 /// How two builds differ; `None` if only their device code does.
 pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String>> {
-    let (Some(one), Some(other)) = (Form::read(one)?, Form::read(other)?) else {
+    let (Some(one), Some(other)) = (ComparedBinary::read(one)?, ComparedBinary::read(other)?)
+    else {
         return Ok(Some("is no x86-64 binary on one side".to_owned()));
     };
     if one.file.header.e_type() != other.file.header.e_type() {
@@ -73,7 +74,7 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
 }
 
 /// A binary under comparison.
-struct Form {
+struct ComparedBinary {
     file: ElfFile,
     dynamic: Option<Dynamic>,
 }
@@ -82,9 +83,9 @@ struct Form {
 type SymbolFacts = (u8, u64, bool);
 
 /// The dynamic symbols by name; a name has one for each of its versions.
-type Symbols = BTreeMap<Vec<u8>, Vec<SymbolFacts>>;
+type SymbolsByName = BTreeMap<Vec<u8>, Vec<SymbolFacts>>;
 
-impl Form {
+impl ComparedBinary {
     fn read(content: &Content) -> Result<Option<Self>> {
         let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
             return Ok(None);
@@ -102,8 +103,8 @@ impl Form {
         }
     }
 
-    fn symbols(&self) -> Result<Symbols> {
-        let mut found = Symbols::new();
+    fn symbols(&self) -> Result<SymbolsByName> {
+        let mut found = SymbolsByName::new();
         let Some(dynamic) = &self.dynamic else { return Ok(found) };
         if let Some((index, section)) = DynamicSymbols::read(&self.file, dynamic)?.section {
             let strings = self.file.linked_strings(section)?;
@@ -134,7 +135,7 @@ impl Form {
     }
 }
 
-fn symbols_differ(one: &Symbols, other: &Symbols) -> Option<String> {
+fn symbols_differ(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> {
     let names: BTreeSet<&Vec<u8>> = one.keys().chain(other.keys()).collect();
     let name = names.into_iter().find(|name| one.get(*name) != other.get(*name))?;
     let shown = String::from_utf8_lossy(name);
@@ -150,9 +151,9 @@ fn symbols_differ(one: &Symbols, other: &Symbols) -> Option<String> {
     })
 }
 
-fn sections_differ(one: &Form, other: &Form) -> Result<Option<String>> {
+fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Option<String>> {
     let (ours, theirs) = (one.sections(), other.sections());
-    let names = |form: &Form, sections: &[(usize, &SectionHeader)]| -> Vec<String> {
+    let names = |form: &ComparedBinary, sections: &[(usize, &SectionHeader)]| -> Vec<String> {
         sections.iter().map(|(_, section)| form.file.name(section).into_owned()).collect()
     };
     let sections = names(one, &ours);
@@ -178,7 +179,7 @@ fn sections_differ(one: &Form, other: &Form) -> Result<Option<String>> {
         let changes = moves.iter().flat_map(|moved| [*moved, moved.wrapping_sub(own)]).collect();
         let ours = one.file.content().slice(one.file.file_range(here.0, here.1)?)?;
         let theirs = other.file.content().slice(other.file.file_range(there.0, there.1)?)?;
-        if let Some(at) = Changes(changes).unexplained(&ours, &theirs)? {
+        if let Some(at) = AddressChanges(changes).unexplained(&ours, &theirs)? {
             return Ok(Some(format!("has other bytes in {name}, first at {at:#x} of it")));
         }
     }
@@ -199,9 +200,9 @@ fn is_content(name: &str, section: &SectionHeader) -> bool {
 }
 
 /// By how much addresses and distances in a section may change.
-struct Changes(BTreeSet<u64>);
+struct AddressChanges(BTreeSet<u64>);
 
-impl Changes {
+impl AddressChanges {
     /// The first byte that differs for another reason.
     fn unexplained(&self, one: &Content, other: &Content) -> Result<Option<u64>> {
         let len = one.len();
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
 
     fn unexplained(one: &[u8], other: &[u8], changes: &[u64]) -> Option<u64> {
-        let changes = Changes(changes.iter().copied().collect());
+        let changes = AddressChanges(changes.iter().copied().collect());
         changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
     }
 

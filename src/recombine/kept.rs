@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Join;
-use super::host::{Claims, label};
+use super::host::{HostClaims, label};
 use crate::content::Content;
 use crate::report::{Finding, Findings, InputArtifact, InputFile};
 use crate::split::{HostFile, HostKind, SplitArtifact};
@@ -17,7 +17,7 @@ pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;
 
 impl Join<'_> {
     /// Notes the builds that are not packed.
-    pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &Claims<'_>) {
+    pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         for part in parts {
             for finding in part.findings.iter() {
                 let Finding::KeptFat { file, .. } = finding else { continue };

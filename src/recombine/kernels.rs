@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::groups::{Grouping, nothing_grouped};
+use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
-use super::wrappers::{Identity, Matching, Side, match_wrappers};
+use super::wrappers::{Matching, Side, WrapperIdentity, match_wrappers};
 use super::{Join, Kernel, Readers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -67,7 +67,7 @@ impl Join<'_> {
         &mut self,
         host: &Tree<HostFile>,
         parts: &[SplitArtifact],
-        grouping: &mut Grouping,
+        grouping: &mut ArchGrouping,
         readers: Readers<'_>,
     ) -> Vec<Kernel> {
         let mut kernels = Vec::new();
@@ -91,7 +91,7 @@ impl Join<'_> {
         path: &TreePath,
         first: &Arc<FatBinary>,
         parts: &'a [SplitArtifact],
-        grouping: &mut Grouping,
+        grouping: &mut ArchGrouping,
         readers: Readers<'_>,
     ) -> CodeByKey<'a> {
         let builds = parts.iter().filter_map(|part| {
@@ -160,7 +160,7 @@ impl Join<'_> {
         path: &TreePath,
         build: Build<'a>,
         order: &[Option<usize>],
-        grouping: &mut Grouping,
+        grouping: &mut ArchGrouping,
         collected: &mut Collected<'a>,
     ) {
         for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
@@ -247,7 +247,7 @@ fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
     }
 }
 
-fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<Identity>> {
+fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdentity>> {
     let identity = |wrapper: &WrapperCode| {
         let mut kernels = BTreeSet::new();
         for code in wrapper.code_objects.iter() {
@@ -256,7 +256,7 @@ fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<Identity>> {
                 kernels.extend((readers.kernel_names)(&code.content)?);
             }
         }
-        Ok(Identity {
+        Ok(WrapperIdentity {
             symbol: wrapper.symbol.clone(),
             kernels,
             has_code: !wrapper.code_objects.is_empty(),
@@ -286,8 +286,8 @@ fn unmatched(
     one: &InputArtifact,
     another: &InputArtifact,
     matching: &Matching,
-    ours: &[Identity],
-    theirs: &[Identity],
+    ours: &[WrapperIdentity],
+    theirs: &[WrapperIdentity],
 ) -> Error {
     let message = format!(
         "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",
@@ -303,7 +303,7 @@ fn unmatched(
 /// How many wrappers an error names.
 const NAMED_WRAPPERS: usize = 4;
 
-fn described(left: &[usize], identities: &[Identity]) -> String {
+fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {
     let one = |index: &usize| {
         let identity = identities.get(*index);
         let first = identity.and_then(|identity| identity.kernels.first());

@@ -47,9 +47,9 @@ use crate::gfx::{BaseArch, Target};
 use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use crate::tree::{Tree, TreePath};
-use groups::Grouping;
+use groups::ArchGrouping;
 use kept::NotPacked;
-use sources::Sources;
+use sources::ComponentSources;
 
 /// Joins the artifacts of all shards.
 pub fn recombine(split: Vec<SplitArtifact>, config: &Config) -> Result<Recombined> {
@@ -73,8 +73,8 @@ pub fn recombine_with(
     config: &Config,
     readers: Readers<'_>,
 ) -> Result<Recombined> {
-    let mut sources = Sources::new(split, config)?;
-    let mut grouping = Grouping::new(&sources, config)?;
+    let mut sources = ComponentSources::new(split, config)?;
+    let mut grouping = ArchGrouping::new(&sources, config)?;
     let mut findings = Findings::default();
     let mut faults = Faults::default();
     faults.keep(sources.check_rules(config));

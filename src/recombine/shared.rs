@@ -21,7 +21,7 @@ use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
 /// The files of one path that differ between parts.
-struct Difference {
+struct FormDifference {
     path: TreePath,
     /// Places of the parts that have the path, in order.
     holders: Vec<usize>,
@@ -63,7 +63,7 @@ impl Join<'_> {
     }
 
     /// Whether the files are caches, all of which become the first's.
-    fn settle_cache(&mut self, difference: &Difference, parts: &mut [SplitArtifact]) -> bool {
+    fn settle_cache(&mut self, difference: &FormDifference, parts: &mut [SplitArtifact]) -> bool {
         if !difference.all(parts, |shared| shared.cache) {
             return false;
         }
@@ -87,7 +87,7 @@ impl Join<'_> {
     /// Makes the files their union; or says why there is none.
     fn settle_union(
         &mut self,
-        difference: &Difference,
+        difference: &FormDifference,
         parts: &mut [SplitArtifact],
     ) -> Result<Option<String>> {
         if !difference.all(parts, |_| true) {
@@ -108,7 +108,12 @@ impl Join<'_> {
         Ok(None)
     }
 
-    fn shared_differs(&self, difference: &Difference, parts: &[SplitArtifact], why: &str) -> Error {
+    fn shared_differs(
+        &self,
+        difference: &FormDifference,
+        parts: &[SplitArtifact],
+        why: &str,
+    ) -> Error {
         let shards: Vec<String> =
             difference.holders.iter().map(|holder| label(&parts[*holder]).to_string()).collect();
         let message = format!(
@@ -143,7 +148,7 @@ impl Join<'_> {
     }
 }
 
-impl Difference {
+impl FormDifference {
     /// Whether all parts know the file as shared, and `is` holds for it.
     fn all(&self, parts: &[SplitArtifact], is: fn(&SharedFile) -> bool) -> bool {
         let mut holders = self.holders.iter();
@@ -162,7 +167,7 @@ impl Difference {
 
 /// The files that have to be the same in all parts, and are not: those that a rule claims, and
 /// those that lie in a folder with files of single archs.
-fn differences(parts: &[SplitArtifact]) -> Result<Vec<Difference>> {
+fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     let databases = || parts.iter().flat_map(|part| &part.databases);
     let folders: BTreeSet<TreePath> = databases().filter_map(in_library).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
@@ -186,7 +191,7 @@ fn in_library(file: &DatabaseFile) -> Option<TreePath> {
     file.path.parent().filter(|_| file.moves)
 }
 
-fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<Difference>> {
+fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDifference>> {
     let (mut holders, mut contents): (Vec<usize>, Vec<Content>) = (Vec::new(), Vec::new());
     let mut differs = false;
     for (place, part) in parts.iter().enumerate() {
@@ -199,7 +204,7 @@ fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<Differe
         holders.push(place);
         contents.push(content.clone());
     }
-    Ok(differs.then(|| Difference { path: path.clone(), holders, contents }))
+    Ok(differs.then(|| FormDifference { path: path.clone(), holders, contents }))
 }
 
 fn plain(node: &Node<HostFile>) -> Option<&Content> {

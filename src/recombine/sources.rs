@@ -26,7 +26,7 @@ impl fmt::Display for ComponentKey {
 
 /// All split artifacts by component; those of a component in the order in which they are asked.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(super) struct ComponentSources {
     pub primary: String,
     pub components: BTreeMap<ComponentKey, Vec<SplitArtifact>>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Sources {
 /// The family of artifacts that hold host files only; they are asked before others.
 const GENERIC: &str = "generic";
 
-impl Sources {
+impl ComponentSources {
     pub fn new(mut split: Vec<SplitArtifact>, config: &Config) -> Result<Self> {
         let primary = primary(&split, config)?;
         split.sort_by_key(|artifact| {

@@ -20,7 +20,7 @@ use crate::error::Result;
 
 /// What identifies a wrapper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct WrapperIdentity {
     /// The symbol of its bundle.
     pub symbol: Option<String>,
     /// The kernels of all its code objects.
@@ -55,8 +55,8 @@ pub(super) type Interchangeable<'a> = &'a dyn Fn(Side, &[usize]) -> Result<bool>
 
 /// Matches the wrappers of another build of a binary to those of the primary one.
 pub(super) fn match_wrappers(
-    primary: &[Identity],
-    other: &[Identity],
+    primary: &[WrapperIdentity],
+    other: &[WrapperIdentity],
     interchangeable: Interchangeable<'_>,
 ) -> Result<Matching> {
     let mut open = Open {
@@ -76,14 +76,14 @@ pub(super) fn match_wrappers(
     Ok(open.matching)
 }
 
-fn with_code(wrappers: &[Identity]) -> Vec<usize> {
+fn with_code(wrappers: &[WrapperIdentity]) -> Vec<usize> {
     let indices = 0..wrappers.len();
     indices.filter(|&index| wrappers[index].has_code).collect()
 }
 
 struct Open<'a> {
-    primary: &'a [Identity],
-    other: &'a [Identity],
+    primary: &'a [WrapperIdentity],
+    other: &'a [WrapperIdentity],
     matching: Matching,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Open<'a> {
     }
 
     /// Pairs what has a key that occurs once on either side.
-    fn by_key<K: Ord>(&mut self, key: impl Fn(&'a Identity) -> Option<K>) {
+    fn by_key<K: Ord>(&mut self, key: impl Fn(&'a WrapperIdentity) -> Option<K>) {
         let primary = by(&self.matching.primary_left, self.primary, &key);
         let other = by(&self.matching.other_left, self.other, &key);
         for (key, others) in &other {
@@ -114,7 +114,7 @@ impl<'a> Open<'a> {
 
     /// Pairs sets of wrappers within which it does not matter which is which.
     fn by_same_code(&mut self, interchangeable: Interchangeable<'_>) -> Result<()> {
-        let kernels = |identity: &'a Identity| Some(&identity.kernels);
+        let kernels = |identity: &'a WrapperIdentity| Some(&identity.kernels);
         let primary = by(&self.matching.primary_left, self.primary, kernels);
         let other = by(&self.matching.other_left, self.other, kernels);
         for (kernels, others) in &other {
@@ -171,8 +171,8 @@ impl<'a> Open<'a> {
 /// The wrappers among `left` by `key`.
 fn by<'a, K: Ord>(
     left: &[usize],
-    wrappers: &'a [Identity],
-    key: impl Fn(&'a Identity) -> Option<K>,
+    wrappers: &'a [WrapperIdentity],
+    key: impl Fn(&'a WrapperIdentity) -> Option<K>,
 ) -> BTreeMap<K, Vec<usize>> {
     let mut found: BTreeMap<K, Vec<usize>> = BTreeMap::new();
     for &index in left {
@@ -184,7 +184,7 @@ fn by<'a, K: Ord>(
 }
 
 /// A symbol alone does not prove anything against kernels that have nothing in common.
-fn agree(primary: &Identity, other: &Identity) -> bool {
+fn agree(primary: &WrapperIdentity, other: &WrapperIdentity) -> bool {
     let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
     either_empty || !primary.kernels.is_disjoint(&other.kernels)
 }
@@ -195,20 +195,20 @@ mod tests {
     use proptest::prelude::*;
 
     /// With wrappers that all load different code.
-    fn match_wrappers(primary: &[Identity], other: &[Identity]) -> Matching {
+    fn match_wrappers(primary: &[WrapperIdentity], other: &[WrapperIdentity]) -> Matching {
         super::match_wrappers(primary, other, &|_, _| Ok(false)).unwrap()
     }
 
-    fn unit(kernels: &[&str]) -> Identity {
-        Identity {
+    fn unit(kernels: &[&str]) -> WrapperIdentity {
+        WrapperIdentity {
             symbol: None,
             kernels: kernels.iter().map(|k| (*k).to_owned()).collect(),
             has_code: true,
         }
     }
 
-    fn with_symbol(symbol: &str, identity: Identity) -> Identity {
-        Identity { symbol: Some(symbol.to_owned()), ..identity }
+    fn with_symbol(symbol: &str, identity: WrapperIdentity) -> WrapperIdentity {
+        WrapperIdentity { symbol: Some(symbol.to_owned()), ..identity }
     }
 
     fn pairs(matching: &Matching) -> Vec<(usize, usize)> {
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn wrappers_without_code_are_left_alone() {
-        let primary = [Identity::default(), unit(&["a"])];
-        let other = [unit(&["a"]), Identity::default()];
+        let primary = [WrapperIdentity::default(), unit(&["a"])];
+        let other = [unit(&["a"]), WrapperIdentity::default()];
         let matching = match_wrappers(&primary, &other);
         assert_eq!(pairs(&matching), [(0, 1)]);
         assert!(matching.primary_left.is_empty());
@@ -303,9 +303,9 @@ mod tests {
         #[test]
         fn any_permutation_is_undone(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
             let name = |index: usize| format!("kernel_{index}");
-            let primary: Vec<Identity> =
+            let primary: Vec<WrapperIdentity> =
                 (0..9).map(|index| unit(&[&name(index), "shared"])).collect();
-            let other: Vec<Identity> = order.iter().map(|&index| primary[index].clone()).collect();
+            let other: Vec<WrapperIdentity> = order.iter().map(|&index| primary[index].clone()).collect();
             let matching = match_wrappers(&primary, &other);
             for (there, here) in order.iter().enumerate() {
                 prop_assert_eq!(matching.pairs.get(&there), Some(here));
@@ -318,8 +318,8 @@ mod tests {
             primary in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
             other in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
         ) {
-            let identities = |sets: Vec<BTreeSet<String>>| -> Vec<Identity> {
-                let identity = |kernels| Identity { symbol: None, kernels, has_code: true };
+            let identities = |sets: Vec<BTreeSet<String>>| -> Vec<WrapperIdentity> {
+                let identity = |kernels| WrapperIdentity { symbol: None, kernels, has_code: true };
                 sets.into_iter().map(identity).collect()
             };
             let (primary, other) = (identities(primary), identities(other));

@@ -107,7 +107,7 @@ fn index((method, path, text): (Method, String, &str)) -> Result<(IndexFile, Arc
     Ok((file, bytes.into()))
 }
 
-fn control(record: &Record) -> Option<&apt_index::Package> {
+fn control(record: &Record) -> Option<&apt_index::DebPackage> {
     match &record.indexed.facts {
         Facts::Deb(package) => Some(package),
         Facts::Rpm(_) => None,

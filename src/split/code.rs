@@ -113,19 +113,19 @@ fn checked(
 
 /// What an entry and the header of its code object agree on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedTarget {
     pub target: Option<Target>,
     /// Whether the header contradicts the entry.
     pub disagrees: bool,
 }
 
 /// Brings the claimed target and the header together.
-pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> Resolved {
+pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarget {
     let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
-        return Resolved { target: claimed.cloned(), disagrees: false };
+        return ResolvedTarget { target: claimed.cloned(), disagrees: false };
     };
     let Some(claimed) = claimed else {
-        return Resolved { target: Some(own.clone()), disagrees: true };
+        return ResolvedTarget { target: Some(own.clone()), disagrees: true };
     };
     let base = refine(claimed.base(), processor);
     let mut disagrees = base != claimed.base();
@@ -138,7 +138,7 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> Re
     }
     let unclaimed = |(name, _): &(String, bool)| claimed.features().iter().all(|(n, _)| n != name);
     disagrees |= own.features().iter().any(unclaimed);
-    Resolved { target: Some(Target::new(base.clone(), features)), disagrees }
+    ResolvedTarget { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 
 /// The target of a row of a kernel archive, and the claimed one where the code object is for another.

@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry;
 use super::notes::Notes;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::input::artifact::{Artifact, Prefix};
+use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, SameFile};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -19,8 +19,8 @@ pub(super) struct Located {
 }
 
 /// What stands at a path, and whose it is.
-struct Owned<'a> {
-    prefix: &'a Prefix,
+struct OwnedNode<'a> {
+    prefix: &'a StagePrefix,
     node: Node<Located>,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Loc
 }
 
 fn lay<'a>(
-    owned: &mut BTreeMap<TreePath, Owned<'a>>,
-    prefix: &'a Prefix,
+    owned: &mut BTreeMap<TreePath, OwnedNode<'a>>,
+    prefix: &'a StagePrefix,
     path: &TreePath,
     node: &Node<Content>,
     notes: &mut Notes,
@@ -63,7 +63,7 @@ fn lay<'a>(
     })?;
     let mut there = match owned.entry(path.clone()) {
         Entry::Vacant(slot) => {
-            slot.insert(Owned { prefix, node });
+            slot.insert(OwnedNode { prefix, node });
             return Ok(());
         }
         Entry::Occupied(slot) => slot,
@@ -88,7 +88,12 @@ fn lay<'a>(
     Ok(())
 }
 
-fn conflict(path: &TreePath, there: &Owned, prefix: &Prefix, node: &Node<Located>) -> Error {
+fn conflict(
+    path: &TreePath,
+    there: &OwnedNode,
+    prefix: &StagePrefix,
+    node: &Node<Located>,
+) -> Error {
     let (first, second) = (&there.prefix.path, &prefix.path);
     if let (Node::File { mode, .. }, Node::File { mode: other, .. }) = (&there.node, node)
         && mode != other
@@ -110,7 +115,11 @@ fn conflict(path: &TreePath, there: &Owned, prefix: &Prefix, node: &Node<Located
 }
 
 /// An error if something stands where `path` needs a directory.
-fn shadowed(owned: &BTreeMap<TreePath, Owned>, path: &TreePath, own: &Owned) -> Option<Error> {
+fn shadowed(
+    owned: &BTreeMap<TreePath, OwnedNode>,
+    path: &TreePath,
+    own: &OwnedNode,
+) -> Option<Error> {
     let mut above = path.parent();
     while let Some(parent) = above {
         if let Some(there) = owned.get(&parent)

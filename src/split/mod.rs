@@ -30,11 +30,11 @@ use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{Artifact, ArtifactName, Scan};
-use crate::input::database::Rules;
+use crate::input::database::DatabaseRules;
 use crate::report::{Finding, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
 use attach::attach;
-use databases::{Candidate, Settled};
+use databases::{DatabaseCandidate, Settled};
 use development::{Sniffed, sniff};
 use flatten::Located;
 pub use loose::{LooseCode, loose_code};
@@ -145,17 +145,17 @@ pub struct SharedFile {
 }
 
 /// How artifacts are taken apart.
-pub struct SplitOptions<'a> {
+pub struct SplitPolicy<'a> {
     /// Which files are kernel databases.
-    pub rules: &'a Rules,
+    pub rules: &'a DatabaseRules,
     /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
     /// finding; they are refused otherwise.
     pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
 }
 
-impl<'a> SplitOptions<'a> {
+impl<'a> SplitPolicy<'a> {
     /// Refuses what cannot be transformed.
-    pub fn strict(rules: &'a Rules) -> Self {
+    pub fn strict(rules: &'a DatabaseRules) -> Self {
         Self { rules, keeps_fat: &|_| false }
     }
 }
@@ -164,7 +164,7 @@ impl<'a> SplitOptions<'a> {
 /// are reported together.
 pub fn split_all(
     scan: &Scan,
-    options: &SplitOptions<'_>,
+    options: &SplitPolicy<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
@@ -179,7 +179,7 @@ pub fn split_all(
 /// and ends the stage. Faults of several are reported together.
 pub fn split_artifacts(
     artifacts: &[&Artifact],
-    options: &SplitOptions<'_>,
+    options: &SplitPolicy<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
     let taken: Vec<_> = artifacts
@@ -197,12 +197,12 @@ pub fn split_artifacts(
 }
 
 /// Takes `artifact` apart. All faults of its files are gathered into one error.
-pub fn split(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
     split_inner(artifact, options).map_err(|error| error.context(doing()))
 }
 
-fn split_inner(artifact: &Artifact, options: &SplitOptions<'_>) -> Result<SplitArtifact> {
+fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let keeps_fat = (options.keeps_fat)(&artifact.name);
     let mut notes = Notes::new(artifact);
     let tree = flatten::flatten(artifact, &mut notes)?;
@@ -267,13 +267,13 @@ fn advised(error: Error) -> Error {
 /// Where a file goes.
 enum Sorted {
     Host(HostFile),
-    Database(Box<Candidate>),
+    Database(Box<DatabaseCandidate>),
 }
 
 fn classify(
     path: &TreePath,
     file: Located,
-    rules: &Rules,
+    rules: &DatabaseRules,
     keeps_fat: bool,
     notes: &mut Notes,
 ) -> Result<Sorted> {

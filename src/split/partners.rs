@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{HostKind, SplitArtifact, SplitOptions, split};
+use super::{HostKind, SplitArtifact, SplitPolicy, split};
 use crate::error::{Error, Result};
-use crate::input::artifact::{Artifact, Prefix};
+use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -16,7 +16,7 @@ use crate::tree::{Node, Tree, TreePath};
 pub(super) fn look_again(
     artifacts: &[&Artifact],
     split_apart: &mut [SplitArtifact],
-    options: &SplitOptions<'_>,
+    options: &SplitPolicy<'_>,
 ) -> Result<()> {
     let lonely = |part: &SplitArtifact| part.findings.iter().any(is_about_partners);
     if split_apart.len() < 2 || !split_apart.iter().any(lonely) {
@@ -70,7 +70,7 @@ fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
             }
         }
     }
-    let prefixes = trees.into_iter().map(|((path, module), tree)| Prefix {
+    let prefixes = trees.into_iter().map(|((path, module), tree)| StagePrefix {
         path: path.to_owned(),
         module: module.map(str::to_owned),
         tree,

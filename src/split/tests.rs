@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::error::Kind;
-use crate::input::artifact::Prefix;
+use crate::input::artifact::StagePrefix;
 use crate::report::Code;
 
 /// The header of a code object of code object version 4, with its processor and features as
@@ -50,16 +50,16 @@ fn index(strings: &[&str]) -> Vec<u8> {
 
 type Files<'a> = &'a [(&'a str, Vec<u8>)];
 
-fn prefix(name: &str, files: Files) -> Prefix {
+fn prefix(name: &str, files: Files) -> StagePrefix {
     let mut tree = Tree::new();
     for (path, bytes) in files {
         let data = Content::of_bytes(bytes.clone());
         tree.insert(TreePath::new(*path).unwrap(), Node::File { data, mode: 0o644 }).unwrap();
     }
-    Prefix { path: format!("{name}/stage"), module: Some(name.to_owned()), tree }
+    StagePrefix { path: format!("{name}/stage"), module: Some(name.to_owned()), tree }
 }
 
-fn artifact(prefixes: Vec<Prefix>) -> Artifact {
+fn artifact(prefixes: Vec<StagePrefix>) -> Artifact {
     Artifact {
         shard: "shard".to_owned(),
         name: "blas_lib_all".parse().unwrap(),
@@ -71,7 +71,7 @@ fn artifact(prefixes: Vec<Prefix>) -> Artifact {
 }
 
 fn run(artifact: &Artifact) -> Result<SplitArtifact> {
-    let split = split(artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))?;
+    let split = split(artifact, &SplitPolicy::strict(&DatabaseRules::builtin().unwrap()))?;
     assert_nothing_lost(artifact, &split);
     Ok(split)
 }

@@ -225,10 +225,10 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
     use rockpack::formats::compression::Workers;
-    use rockpack::formats::deb::{Control, DebSpecification, DebWriter, Field};
+    use rockpack::formats::deb::{Control, ControlField, DebSpecification, DebWriter};
     use rockpack::formats::payload::PayloadWriter;
     let specification = DebSpecification {
-        control: Control { fields: vec![Field::new("Package", "a")], ..Control::default() },
+        control: Control { fields: vec![ControlField::new("Package", "a")], ..Control::default() },
         entries: Vec::new(),
         mtime: 0,
         stamp: 0,

@@ -7,10 +7,10 @@ use md5::{Digest, Md5};
 use rockpack::content::Content;
 use rockpack::error::{Kind, Result};
 use rockpack::formats::{code_object, fatbin};
-use rockpack::input::artifact::{Artifact, Prefix};
-use rockpack::input::database::Rules;
+use rockpack::input::artifact::{Artifact, StagePrefix};
+use rockpack::input::database::DatabaseRules;
 use rockpack::report::{Code, Findings};
-use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitOptions, WrapperCode, split};
+use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
 use rockpack::tree::{Node, Tree, TreePath};
 use support::device::{compile, run};
 use support::tools::need;
@@ -111,14 +111,14 @@ fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
         name: "blas_lib_all".parse().unwrap(),
         root: dir.to_path_buf(),
         sha256: None,
-        prefixes: vec![Prefix {
+        prefixes: vec![StagePrefix {
             path: "math-libs/blas/stage".to_owned(),
             module: Some("blas".to_owned()),
             tree,
         }],
         findings: Findings::default(),
     };
-    split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap()))
+    split(&artifact, &SplitPolicy::strict(&DatabaseRules::builtin().unwrap()))
 }
 
 fn fat<'a>(split: &'a SplitArtifact, path: &str) -> &'a FatBinary {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use object::elf;
-use rockpack::formats::elf::{Dyn, ElfFile, Record, Rela, SectionHeader, Symbol, Table};
+use rockpack::formats::elf::{Dyn, ElfFile, Record, RecordTable, Rela, SectionHeader, Symbol};
 use rockpack::formats::hip_wrapper::{self, Magic, Wrapper};
 use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
@@ -101,7 +101,7 @@ impl Files<'_> {
         let read = |file: &ElfFile| {
             let segment = file.segment(elf::PT_DYNAMIC).unwrap();
             let (start, size) = (segment.p_offset, segment.p_filesz);
-            Table::<Dyn>::new(file.content(), start, size).unwrap().to_vec().unwrap()
+            RecordTable::<Dyn>::new(file.content(), start, size).unwrap().to_vec().unwrap()
         };
         let (old, new) = (read(self.before), read(self.after));
         assert_eq!(old.len(), new.len());
@@ -148,7 +148,8 @@ impl Files<'_> {
 
     fn relocations(&self, old: &Range<u64>, new: &Range<u64>, section: &SectionHeader) {
         let read = |file: &ElfFile, place: &Range<u64>| {
-            let table = Table::<Rela>::new(file.content(), place.start, place.end - place.start);
+            let table =
+                RecordTable::<Rela>::new(file.content(), place.start, place.end - place.start);
             table.unwrap().to_vec().unwrap()
         };
         let (old, new) = (read(self.before, old), read(self.after, new));

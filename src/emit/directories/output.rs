@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::input::artifact::{MANIFEST_NAME, Manifest};
+use crate::input::artifact::{ArtifactManifest, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};
 
 /// An artifact directory before it is written.
@@ -123,7 +123,7 @@ fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> 
         return Ok(None);
     }
     let path = artifact.join(MANIFEST_NAME);
-    let listed = Manifest::open(&path)?.prefixes;
+    let listed = ArtifactManifest::open(&path)?.prefixes;
     let all = prefixes.iter().all(|prefix| listed.iter().any(|line| line.as_str() == *prefix));
     all.then(|| Content::open(&path)).transpose()
 }

@@ -15,7 +15,7 @@ use crate::input::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
 use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
 use crate::run::Budget;
-use crate::split::{self, HostKind, SplitOptions};
+use crate::split::{self, HostKind, SplitPolicy};
 use crate::tree::{Node, TreePath};
 
 /// What to join.
@@ -49,7 +49,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
-    let split_options = SplitOptions { rules: &rules, keeps_fat: &keeps_fat };
+    let split_options = SplitPolicy { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
     let staging = Staging::begin(&options.out)?;

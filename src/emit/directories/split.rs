@@ -17,7 +17,7 @@ use super::staging::{Committed, Replacing, Staging, refuse_link};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
-use crate::input::database::Rules;
+use crate::input::database::DatabaseRules;
 use crate::report::{Finding, Findings, Progress, Stage};
 use crate::run::Budget;
 use crate::split::{self, SplitArtifact};
@@ -71,7 +71,7 @@ pub struct SplitReport {
 /// keep the others from being written.
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
     let (jobs, findings) = jobs(options)?;
-    let rules = Rules::builtin()?;
+    let rules = DatabaseRules::builtin()?;
     let mut report =
         SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
     let mut found = BTreeSet::new();
@@ -234,7 +234,7 @@ impl Job {
     fn run(
         &self,
         options: &SplitOptions,
-        rules: &Rules,
+        rules: &DatabaseRules,
         links: &mut LinkSet,
         staging: &Staging,
         progress: &dyn Progress,
@@ -247,7 +247,7 @@ impl Job {
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
         progress.expect(Stage::Split, bytes);
         progress.begin(Stage::Split);
-        let strict = split::SplitOptions::strict(rules);
+        let strict = split::SplitPolicy::strict(rules);
         let split = split::split_artifacts(&artifacts, &strict, progress);
         let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
         progress.end(Stage::Split);

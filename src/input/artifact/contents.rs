@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::manifest::{Manifest, module_of};
+use super::manifest::{ArtifactManifest, module_of};
 use super::name::ArtifactName;
-use super::shard::{Artifact, Prefix};
+use super::shard::{Artifact, StagePrefix};
 use crate::content::Content;
 use crate::error::Faults;
 use crate::report::{Finding, Findings, InputArtifact};
@@ -13,7 +13,7 @@ use crate::tree::{Tree, TreePath};
 /// The files of an artifact. What is wrong with them is added to the faults.
 pub(super) trait Contents {
     /// Its manifest.
-    fn manifest(&mut self, faults: &mut Faults) -> Option<Manifest>;
+    fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
     /// What is below a stage prefix; `None` if there is none or it cannot be read.
     fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
     /// The files below none of `prefixes`, by their paths in the artifact, folder by folder; the
@@ -54,7 +54,7 @@ pub(super) fn assemble(
     let named = InputArtifact::new(&artifact.shard, &artifact.name);
     for path in &manifest.prefixes {
         match contents.prefix(path, faults) {
-            PrefixContent::Tree(tree) => artifact.prefixes.push(Prefix {
+            PrefixContent::Tree(tree) => artifact.prefixes.push(StagePrefix {
                 path: path.to_string(),
                 module: module_of(path),
                 tree,

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 
 use super::contents::{Contents, PrefixContent};
 use super::listing::list;
-use super::manifest::{MANIFEST_NAME, Manifest};
-use super::prefix::{Walk, locate, refuse_leaving};
+use super::manifest::{ArtifactManifest, MANIFEST_NAME};
+use super::prefix::{PrefixWalk, locate, refuse_leaving};
 use crate::content::Inputs;
 use crate::error::{Error, Faults, Result};
 use crate::tree::{Tree, TreePath};
 
 /// The folder, and where what is read of it is noted.
-pub(super) struct Folder<'a> {
+pub(super) struct ArtifactDirectory<'a> {
     pub root: &'a Path,
     pub inputs: &'a mut Inputs,
 }
 
-impl Contents for Folder<'_> {
-    fn manifest(&mut self, faults: &mut Faults) -> Option<Manifest> {
+impl Contents for ArtifactDirectory<'_> {
+    fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest> {
         let manifest = open_manifest(self.root, self.inputs);
         faults.keep(manifest)
     }
@@ -28,7 +28,7 @@ impl Contents for Folder<'_> {
             None => PrefixContent::Faulty,
             Some(None) => PrefixContent::Absent,
             Some(Some(folder)) => {
-                let mut walk = Walk { tree: Tree::new(), inputs: self.inputs, faults };
+                let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
                 walk.folder(&folder, None);
                 let tree = walk.tree;
                 refuse_leaving(&tree, faults, |place| folder.join(place.as_str()));
@@ -48,7 +48,7 @@ impl Contents for Folder<'_> {
     }
 }
 
-impl Folder<'_> {
+impl ArtifactDirectory<'_> {
     fn outside_of(
         &mut self,
         folder: &Path,
@@ -69,10 +69,12 @@ impl Folder<'_> {
     }
 }
 
-fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<Manifest> {
+fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<ArtifactManifest> {
     let path = root.join(MANIFEST_NAME);
     match std::fs::metadata(&path) {
-        Ok(metadata) if metadata.is_file() => Manifest::read(&inputs.content(&path)?, &path),
+        Ok(metadata) if metadata.is_file() => {
+            ArtifactManifest::read(&inputs.content(&path)?, &path)
+        }
         Ok(_) => Err(Error::malformed("is no regular file").file(path)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Error::malformed("the artifact has no manifest")

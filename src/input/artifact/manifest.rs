@@ -28,12 +28,12 @@ const STAGE: &str = "stage";
 
 /// The stage prefixes of an artifact, in the order of their paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
+pub struct ArtifactManifest {
     /// Relative to the artifact's folder.
     pub prefixes: Vec<TreePath>,
 }
 
-impl Manifest {
+impl ArtifactManifest {
     /// Reads the manifest file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         Self::read(&Content::open(path)?, path)
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Vec<String>> {
-        let manifest = Manifest::parse(text.as_bytes())?;
+        let manifest = ArtifactManifest::parse(text.as_bytes())?;
         Ok(manifest.prefixes.iter().map(|p| p.to_string()).collect())
     }
 
@@ -133,7 +133,7 @@ mod tests {
             assert!(parse(text).is_err(), "{text:?}");
         }
         assert!(parse("a\na-b\nab\n").is_ok());
-        assert!(Manifest::parse(b"a/\xff/stage\n").is_err());
+        assert!(ArtifactManifest::parse(b"a/\xff/stage\n").is_err());
     }
 
     /// Found by fuzzing: every line was held against every other.

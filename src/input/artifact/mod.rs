@@ -18,7 +18,7 @@ mod scan;
 mod shard;
 mod unpacking;
 
-pub use manifest::{MANIFEST_NAME, Manifest};
+pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub use name::{ArtifactName, ComponentKind};
 pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
@@ -26,4 +26,4 @@ pub use scan::{
     FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
     scan_artifact, scan_artifact_readable, scan_artifact_with, scan_readable, scan_with,
 };
-pub use shard::{Artifact, Prefix, Scan, Shard};
+pub use shard::{Artifact, Scan, Shard, StagePrefix};

@@ -11,13 +11,13 @@ use crate::tree::{Node, Tree, TreePath, link_leaves};
 const LINK_TEXT_MAX: usize = 4095;
 
 /// What the walk over a prefix collects.
-pub(super) struct Walk<'a> {
+pub(super) struct PrefixWalk<'a> {
     pub tree: Tree<Content>,
     pub inputs: &'a mut Inputs,
     pub faults: &'a mut Faults,
 }
 
-impl Walk<'_> {
+impl PrefixWalk<'_> {
     /// Reads the folder at `path`, which is `at` within the prefix (`None` for the prefix itself).
     pub fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
         let entries = list(path, self.inputs, self.faults);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::contents::{Contents as _, Whereabouts, assemble};
-use super::folder::Folder;
+use super::folder::ArtifactDirectory;
 use super::listing::FolderEntry;
 use super::name::ArtifactName;
 use super::options::ScanOptions;
@@ -208,10 +208,11 @@ impl Scanner {
         }
         let Some(name) = name else {
             // What else is wrong with it is told at once.
-            Folder { root: &entry.path, inputs: &mut self.inputs }.manifest(&mut self.faults);
+            ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs }
+                .manifest(&mut self.faults);
             return None;
         };
-        let mut folder = Folder { root: &entry.path, inputs: &mut self.inputs };
+        let mut folder = ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs };
         let whereabouts = Whereabouts { shard, name, root: &entry.path };
         assemble(whereabouts, &mut folder, &mut self.faults)
     }

@@ -39,7 +39,7 @@ pub struct Artifact {
     /// SHA-256 of that file; none of a folder.
     pub sha256: Option<[u8; 32]>,
     /// The stage prefixes that exist, in path order.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<StagePrefix>,
     /// What was noticed.
     pub findings: Findings,
 }
@@ -58,7 +58,7 @@ impl Artifact {
 
 /// One stage prefix.
 #[derive(Debug)]
-pub struct Prefix {
+pub struct StagePrefix {
     /// As the manifest writes it, e.g. `math-libs/BLAS/rocBLAS/stage`.
     pub path: String,
     /// The path component before `stage`, e.g. `rocBLAS`.

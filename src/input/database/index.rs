@@ -84,8 +84,8 @@ fn walk(
 ) -> Result<(), rmp_serde::decode::Error> {
     let mut deserializer = rmp_serde::Deserializer::new(&mut reader);
     deserializer.set_max_depth(DEPTH_LIMIT);
-    let place = ValuePosition { depth: 0, key: Key::Other };
-    Walk { description, place }.deserialize(&mut deserializer)?;
+    let place = ValuePosition { depth: 0, key: ValueKey::Other };
+    ValueWalk { description, place }.deserialize(&mut deserializer)?;
     match reader.read(&mut [0; 1]).map_err(rmp_serde::decode::Error::InvalidDataRead)? {
         0 => Ok(()),
         _ => Err(rmp_serde::decode::Error::Uncategorized("more follows its value".to_owned())),
@@ -127,7 +127,7 @@ fn unreadable(content: &Content, fault: rmp_serde::decode::Error) -> Result<Inde
 
 /// What the key of a map says of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum ValueKey {
     /// `operationIdentifier`.
     Operation,
     /// `solutions`.
@@ -144,7 +144,7 @@ enum Key {
     Other,
 }
 
-impl Key {
+impl ValueKey {
     fn of(text: &str) -> Self {
         match text {
             "operationIdentifier" => Self::Operation,
@@ -162,12 +162,12 @@ impl Key {
 #[derive(Debug, Clone, Copy)]
 struct ValuePosition {
     depth: usize,
-    key: Key,
+    key: ValueKey,
 }
 
 /// What a value turned out to be, as far as the map around it wants to know.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum SeenValue {
     /// The text `Placeholder`.
     Placeholder,
     /// The text behind a `value`.
@@ -179,15 +179,15 @@ enum Seen {
 }
 
 /// Walks a value and everything in it.
-struct Walk<'a> {
+struct ValueWalk<'a> {
     description: &'a mut IndexDescription,
     place: ValuePosition,
 }
 
-impl Walk<'_> {
-    fn inside(&mut self, key: Key) -> Walk<'_> {
+impl ValueWalk<'_> {
+    fn inside(&mut self, key: ValueKey) -> ValueWalk<'_> {
         let place = ValuePosition { depth: self.place.depth.saturating_add(1), key };
-        Walk { description: self.description, place }
+        ValueWalk { description: self.description, place }
     }
 
     fn note(&mut self, text: &str) {
@@ -198,8 +198,8 @@ impl Walk<'_> {
             insert(&mut self.description.code_object_files, text);
         }
         match (self.place.key, self.place.depth) {
-            (Key::Operation, _) => insert(&mut self.description.operations, text),
-            (Key::Number, 1) => insert(&mut self.description.libraries, text),
+            (ValueKey::Operation, _) => insert(&mut self.description.operations, text),
+            (ValueKey::Number, 1) => insert(&mut self.description.libraries, text),
             _ => {}
         }
     }
@@ -212,149 +212,155 @@ fn insert(set: &mut BTreeSet<String>, text: &str) {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = Seen;
+impl<'de> DeserializeSeed<'de> for ValueWalk<'_> {
+    type Value = SeenValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Seen, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<SeenValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = Seen;
+impl<'de> Visitor<'de> for ValueWalk<'_> {
+    type Value = SeenValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a MessagePack value")
     }
 
-    fn visit_str<E>(mut self, text: &str) -> Result<Seen, E> {
+    fn visit_str<E>(mut self, text: &str) -> Result<SeenValue, E> {
         self.note(text);
         Ok(match self.place.key {
-            Key::Type if text == "Placeholder" => Seen::Placeholder,
-            Key::Value => Seen::Value(text.to_owned()),
-            _ => Seen::Other,
+            ValueKey::Type if text == "Placeholder" => SeenValue::Placeholder,
+            ValueKey::Value => SeenValue::Value(text.to_owned()),
+            _ => SeenValue::Other,
         })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Seen, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<SeenValue, A::Error> {
         let mut count: u64 = 0;
-        while seq.next_element_seed(self.inside(Key::Other))?.is_some() {
+        while seq.next_element_seed(self.inside(ValueKey::Other))?.is_some() {
             count = count.saturating_add(1);
         }
-        Ok(Seen::Array(count))
+        Ok(SeenValue::Array(count))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Seen, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<SeenValue, A::Error> {
         let mut placeholder = false;
         let mut value = None;
         while let Some(key) = map.next_key_seed(KeyWalk(self.inside(self.place.key)))? {
             match map.next_value_seed(self.inside(key))? {
-                Seen::Placeholder => placeholder = true,
-                Seen::Value(text) => value = Some(text),
-                Seen::Array(count) if key == Key::Solutions => {
+                SeenValue::Placeholder => placeholder = true,
+                SeenValue::Value(text) => value = Some(text),
+                SeenValue::Array(count) if key == ValueKey::Solutions => {
                     self.description.solutions = self.description.solutions.saturating_add(count);
                 }
-                Seen::Array(_) | Seen::Other => {}
+                SeenValue::Array(_) | SeenValue::Other => {}
             }
         }
         if let Some(value) = value.filter(|_| placeholder) {
             self.description.libraries.insert(value);
         }
-        Ok(Seen::Other)
+        Ok(SeenValue::Other)
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Seen, D::Error> {
-        serde::de::IgnoredAny::deserialize(extension).map(|_| Seen::Other)
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        extension: D,
+    ) -> Result<SeenValue, D::Error> {
+        serde::de::IgnoredAny::deserialize(extension).map(|_| SeenValue::Other)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_bool<E>(self, _: bool) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_i64<E>(self, _: i64) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_u64<E>(self, _: u64) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_bytes<E>(self, _: &[u8]) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Seen, E> {
-        Ok(Seen::Other)
+    fn visit_unit<E>(self) -> Result<SeenValue, E> {
+        Ok(SeenValue::Other)
     }
 }
 
 /// Walks a key; its place is that of the map's values, behind the key of the map itself.
-struct KeyWalk<'a>(Walk<'a>);
+struct KeyWalk<'a>(ValueWalk<'a>);
 
 impl<'de> DeserializeSeed<'de> for KeyWalk<'_> {
-    type Value = Key;
+    type Value = ValueKey;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ValueKey, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for KeyWalk<'_> {
-    type Value = Key;
+    type Value = ValueKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a MessagePack value")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Key, E> {
+    fn visit_str<E>(self, text: &str) -> Result<ValueKey, E> {
         let ValuePosition { depth, key } = self.0.place;
         if text.contains("gfx") {
             self.0.description.archs.extend(gfx::archs_in(text));
         }
-        if (key, depth) == (Key::Arch, 2) {
+        if (key, depth) == (ValueKey::Arch, 2) {
             insert(&mut self.0.description.operations, text);
         }
-        Ok(Key::of(text))
+        Ok(ValueKey::of(text))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Key, E> {
-        Ok(Key::Number)
+    fn visit_u64<E>(self, _: u64) -> Result<ValueKey, E> {
+        Ok(ValueKey::Number)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Key, E> {
-        Ok(Key::Number)
+    fn visit_i64<E>(self, _: i64) -> Result<ValueKey, E> {
+        Ok(ValueKey::Number)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Key, E> {
-        Ok(Key::Other)
+    fn visit_bool<E>(self, _: bool) -> Result<ValueKey, E> {
+        Ok(ValueKey::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Key, E> {
-        Ok(Key::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<ValueKey, E> {
+        Ok(ValueKey::Other)
     }
 
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<Key, E> {
-        Ok(Key::Other)
+    fn visit_bytes<E>(self, _: &[u8]) -> Result<ValueKey, E> {
+        Ok(ValueKey::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Key, E> {
-        Ok(Key::Other)
+    fn visit_unit<E>(self) -> Result<ValueKey, E> {
+        Ok(ValueKey::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Key, A::Error> {
-        self.0.visit_seq(seq).map(|_| Key::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ValueKey, A::Error> {
+        self.0.visit_seq(seq).map(|_| ValueKey::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Key, A::Error> {
-        self.0.visit_map(map).map(|_| Key::Other)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ValueKey, A::Error> {
+        self.0.visit_map(map).map(|_| ValueKey::Other)
     }
 
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, extension: D) -> Result<Key, D::Error> {
-        self.0.visit_newtype_struct(extension).map(|_| Key::Other)
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        extension: D,
+    ) -> Result<ValueKey, D::Error> {
+        self.0.visit_newtype_struct(extension).map(|_| ValueKey::Other)
     }
 }
 

@@ -10,5 +10,5 @@ mod rule;
 mod union;
 
 pub use index::{Index, IndexDescription, describe_index, read_index};
-pub use rule::{Claim, Role, Rule, Rules, Spelling};
+pub use rule::{DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
 pub use union::{Union, union};

@@ -73,14 +73,14 @@ pub enum Spelling {
 /// The rules in the order in which they are tried.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct DatabaseRules {
     #[serde(rename = "database")]
     rules: Vec<Rule>,
 }
 
 /// What a file of a database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum DatabaseRole {
     /// Device code.
     Code,
     /// An index of device code.
@@ -97,11 +97,11 @@ pub enum Role {
 
 /// What a rule says of a path.
 #[derive(Debug, Clone)]
-pub struct Claim<'a> {
+pub struct DatabaseClaim<'a> {
     /// The rule.
     pub rule: &'a Rule,
     /// What the file is.
-    pub role: Role,
+    pub role: DatabaseRole,
     /// The archs that its name names.
     pub named: Vec<BaseArch>,
     /// The archs whose directory holds it, sorted: several for that of a family, none outside of
@@ -109,7 +109,7 @@ pub struct Claim<'a> {
     pub directory: Vec<BaseArch>,
 }
 
-impl Rules {
+impl DatabaseRules {
     /// The shipped rules.
     pub fn builtin() -> Result<Self> {
         Self::parse(include_str!("../../../config/databases.toml"))
@@ -144,7 +144,7 @@ impl Rules {
     }
 
     /// What the first rule that claims `path` says of it.
-    pub fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
+    pub fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         self.rules.iter().find_map(|rule| rule.claim(path))
     }
 
@@ -156,18 +156,18 @@ impl Rules {
 }
 
 impl Rule {
-    fn claim(&self, path: &TreePath) -> Option<Claim<'_>> {
+    fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         let directory = self.directory_of(path);
         let role = match (self.role(path.name()), directory.is_empty()) {
             (Some(role), false) => role,
-            (None, false) => Role::Data,
+            (None, false) => DatabaseRole::Data,
             (role, true) if self.holds(path.parent()?.as_str()) => role?,
             (_, true) => return None,
         };
         let named = self.named(path.name());
         // What is for one arch as a whole has to say for which.
-        let unnamed = role == Role::Whole && named.len() != 1 && directory.is_empty();
-        (!unnamed).then_some(Claim { rule: self, role, named, directory })
+        let unnamed = role == DatabaseRole::Whole && named.len() != 1 && directory.is_empty();
+        (!unnamed).then_some(DatabaseClaim { rule: self, role, named, directory })
     }
 
     fn holds(&self, directory: &str) -> bool {
@@ -227,14 +227,14 @@ impl Rule {
         sorted(named)
     }
 
-    fn role(&self, name: &str) -> Option<Role> {
+    fn role(&self, name: &str) -> Option<DatabaseRole> {
         let by_name = [
-            (&self.shared, Role::Shared),
-            (&self.code, Role::Code),
-            (&self.index, Role::Index),
-            (&self.whole, Role::Whole),
-            (&self.cache, Role::Cache),
-            (&self.data, Role::Data),
+            (&self.shared, DatabaseRole::Shared),
+            (&self.code, DatabaseRole::Code),
+            (&self.index, DatabaseRole::Index),
+            (&self.whole, DatabaseRole::Whole),
+            (&self.cache, DatabaseRole::Cache),
+            (&self.data, DatabaseRole::Data),
         ];
         let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
         found.next().map(|(_, role)| role)

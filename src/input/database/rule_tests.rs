@@ -1,14 +1,14 @@
 use super::*;
 
-fn claim(path: &str) -> Option<(String, Role, Vec<String>, Vec<String>)> {
-    let rules = Rules::builtin().unwrap();
+fn claim(path: &str) -> Option<(String, DatabaseRole, Vec<String>, Vec<String>)> {
+    let rules = DatabaseRules::builtin().unwrap();
     let claim = rules.claim(&TreePath::new(path).unwrap())?;
     let texts = |archs: &[BaseArch]| archs.iter().map(ToString::to_string).collect();
     Some((claim.rule.name.clone(), claim.role, texts(&claim.named), texts(&claim.directory)))
 }
 
 /// Rule, role, and the archs of the name and of the directory of a claimed path.
-fn assert_claimed(path: &str, rule: &str, role: Role, named: &[&str], directory: &[&str]) {
+fn assert_claimed(path: &str, rule: &str, role: DatabaseRole, named: &[&str], directory: &[&str]) {
     let (own, own_role, own_named, own_directory) = claim(path).expect(path);
     assert_eq!((own.as_str(), own_role), (rule, role), "{path}");
     assert_eq!(own_named, named, "{path}");
@@ -20,24 +20,24 @@ fn libraries_of_tensile() {
     for library in ["rocblas", "hipblaslt", "hipsparselt"] {
         let at = |name: &str| format!("lib/{library}/library/{name}");
         let kernels = at("Kernels.so-000-gfx90a-xnack+.hsaco");
-        assert_claimed(&kernels, library, Role::Code, &["gfx90a"], &[]);
+        assert_claimed(&kernels, library, DatabaseRole::Code, &["gfx90a"], &[]);
         let lazy = at("TensileLibrary_lazy_gfx1100.dat.zlib");
-        assert_claimed(&lazy, library, Role::Index, &["gfx1100"], &[]);
-        assert_claimed(&at("T_fallback.dat"), library, Role::Shared, &[], &[]);
+        assert_claimed(&lazy, library, DatabaseRole::Index, &["gfx1100"], &[]);
+        assert_claimed(&at("T_fallback.dat"), library, DatabaseRole::Shared, &[], &[]);
         let deep = at("gfx90a-xnack+/deep/notes.txt");
-        assert_claimed(&deep, library, Role::Data, &[], &["gfx90a"]);
+        assert_claimed(&deep, library, DatabaseRole::Data, &[], &["gfx90a"]);
         assert!(claim(&at("readme.txt")).is_none());
         assert!(claim(&at("gfxv0/x.co")).is_none());
         assert!(claim(&at("other/x.co")).is_none());
     }
     let path = "lib/hipblaslt/library/gfx1250v0/x_gfx1250.dat.zlib";
-    assert_claimed(path, "hipblaslt", Role::Index, &["gfx1250"], &["gfx1250"]);
+    assert_claimed(path, "hipblaslt", DatabaseRole::Index, &["gfx1250"], &["gfx1250"]);
     for name in ["ExtOpLibrary.dat", "Transform.hsaco"] {
         let path = format!("lib/hipblaslt/library/hipblaslt{name}");
-        assert_claimed(&path, "hipblaslt", Role::Shared, &[], &[]);
+        assert_claimed(&path, "hipblaslt", DatabaseRole::Shared, &[], &[]);
     }
     let path = "lib/rocblas/5.1/library/x_gfx906.co";
-    assert_claimed(path, "rocblas", Role::Code, &["gfx906"], &[]);
+    assert_claimed(path, "rocblas", DatabaseRole::Code, &["gfx906"], &[]);
     assert!(claim("lib/rocblas/TensileLibrary.dat").is_none());
     assert!(claim("lib/other/library/x.co").is_none());
 }
@@ -51,7 +51,13 @@ fn tuning_databases_of_miopen() {
         ("gfx1030_36.db.txt", "gfx1030"),
         ("gfx908_ConvAsm1x1U_decoder.ktn.model", "gfx908"),
     ] {
-        assert_claimed(&format!("share/miopen/db/{name}"), "miopen", Role::Data, &[arch], &[]);
+        assert_claimed(
+            &format!("share/miopen/db/{name}"),
+            "miopen",
+            DatabaseRole::Data,
+            &[arch],
+            &[],
+        );
     }
     assert!(claim("share/miopen/db/notes.txt").is_none());
     assert!(claim("share/other/db/gfx90a6e.kdb").is_none());
@@ -65,7 +71,7 @@ fn libraries_and_archives_of_one_arch() {
         ("lib/libdevice_conv_operations_gfx950_xnackp.a", "composable-kernel", "gfx950"),
         ("lib/libdevice_conv_operations_gfx1250_strict.a", "composable-kernel", "gfx1250-strict"),
     ] {
-        assert_claimed(path, rule, Role::Whole, &[arch], &[]);
+        assert_claimed(path, rule, DatabaseRole::Whole, &[arch], &[]);
     }
     for path in [
         "lib/libMIOpen.so.1",
@@ -84,40 +90,40 @@ fn directories_of_archs_and_families() {
         "lib/aotriton.images/amd-gfx110x/flash/attn_fwd/kernel.aks2",
         "lib/aotriton/kernels/gfx110x/a.hsaco",
     ] {
-        assert_claimed(path, "aotriton", Role::Data, &[], &family);
+        assert_claimed(path, "aotriton", DatabaseRole::Data, &[], &family);
     }
     let (.., all) = claim("lib/aotriton.images/amd-gfx11xx/x").unwrap();
     assert!(all.len() > family.len() && all.iter().all(|arch| arch.starts_with("gfx11")));
     let one = "lib/aotriton.images/amd-gfx942/flash/gfx90a/x";
-    assert_claimed(one, "aotriton", Role::Data, &[], &["gfx942"]);
+    assert_claimed(one, "aotriton", DatabaseRole::Data, &[], &["gfx942"]);
     assert!(claim("lib/aotriton.images/readme").is_none());
 
     let rule = "hip-kernel-provider";
     let engines = "lib/hipdnn_plugins/engines";
     for below in ["arch_content/gfx942/x", "arch_content/a/b/gfx942/gfx906/x"] {
-        assert_claimed(&format!("{engines}/{below}"), rule, Role::Data, &[], &["gfx942"]);
+        assert_claimed(&format!("{engines}/{below}"), rule, DatabaseRole::Data, &[], &["gfx942"]);
     }
     let test = "lib/engines/test_arch_content/unit/shared/gfx90a/x.json";
-    assert_claimed(test, rule, Role::Data, &[], &["gfx90a"]);
+    assert_claimed(test, rule, DatabaseRole::Data, &[], &["gfx90a"]);
     assert!(claim(&format!("{engines}/arch_content/common/x")).is_none());
     assert!(claim(&format!("{engines}/content/gfx942/x")).is_none());
 }
 
 #[test]
 fn caches_and_mapped_directories() {
-    assert_claimed("lib/rocfft/rocfft_kernel_cache.db", "rocfft", Role::Cache, &[], &[]);
+    assert_claimed("lib/rocfft/rocfft_kernel_cache.db", "rocfft", DatabaseRole::Cache, &[], &[]);
     let one = "lib/rocfft/rocfft_kernel_cache_gfx1201.db";
-    assert_claimed(one, "rocfft", Role::Data, &["gfx1201"], &[]);
+    assert_claimed(one, "rocfft", DatabaseRole::Data, &["gfx1201"], &[]);
     assert!(claim("lib/gfx942/x").is_none());
     let translation = "share/rocjitsu/translations/gfx1250-b0-a0/v1/0a.obj";
-    assert_claimed(translation, "rocjitsu", Role::Data, &[], &["gfx1250"]);
+    assert_claimed(translation, "rocjitsu", DatabaseRole::Data, &[], &["gfx1250"]);
     assert!(claim("share/rocjitsu/translations/gfx1250-c0-a0/v1/0a.obj").is_none());
     assert!(claim("share/rocjitsu/translations/gfx1250/v1/0a.obj").is_none());
 }
 
 #[test]
 fn what_moves_to_the_directory_of_an_arch() {
-    let rules = Rules::builtin().unwrap();
+    let rules = DatabaseRules::builtin().unwrap();
     let moves = |path: &str| {
         let path = TreePath::new(path).unwrap();
         rules.claim(&path).unwrap().rule.is_moved(path.name())
@@ -131,19 +137,19 @@ fn what_moves_to_the_directory_of_an_arch() {
 #[test]
 fn a_rule_with_an_unknown_key_is_refused() {
     let rule = "[[database]]\nname = 'a'\ndirectories = []\n";
-    assert!(Rules::parse(rule).is_ok());
-    assert!(Rules::parse(&format!("{rule}codes = []")).is_err());
-    assert!(Rules::parse(&format!("{rule}{rule}")).is_err());
-    assert!(Rules::parse(&format!("{rule}names = 'end'")).is_err());
-    assert!(Rules::parse(&format!("{rule}directory_archs = {{a = ['b']}}")).is_err());
+    assert!(DatabaseRules::parse(rule).is_ok());
+    assert!(DatabaseRules::parse(&format!("{rule}codes = []")).is_err());
+    assert!(DatabaseRules::parse(&format!("{rule}{rule}")).is_err());
+    assert!(DatabaseRules::parse(&format!("{rule}names = 'end'")).is_err());
+    assert!(DatabaseRules::parse(&format!("{rule}directory_archs = {{a = ['b']}}")).is_err());
 }
 
 #[test]
 fn rules_of_the_user_come_first() {
     let own = "[[database]]\nname = 'mine'\ndirectories = ['**/miopen/db']\ncode = ['*.kdb']\n\
                [[database]]\nname = 'rocfft'\ndirectories = []\n";
-    let own = Rules::parse(own).unwrap().rules;
-    let rules = Rules::builtin().unwrap().behind(&own).unwrap();
+    let own = DatabaseRules::parse(own).unwrap().rules;
+    let rules = DatabaseRules::builtin().unwrap().behind(&own).unwrap();
     let rule = |path: &str| {
         let claim = rules.claim(&TreePath::new(path).unwrap())?;
         Some(claim.rule.name.clone())
@@ -152,5 +158,5 @@ fn rules_of_the_user_come_first() {
     assert_eq!(rule("share/miopen/db/gfx90a6e.model").as_deref(), Some("miopen"));
     assert_eq!(rule("lib/rocfft/rocfft_kernel_cache.db"), None);
     let twice = [own[0].clone(), own[0].clone()];
-    assert!(Rules::builtin().unwrap().behind(&twice).is_err());
+    assert!(DatabaseRules::builtin().unwrap().behind(&twice).is_err());
 }

@@ -18,7 +18,7 @@ struct Configuration<'a> {
 struct Groups<'a>(&'a [ProposedGroup]);
 
 #[derive(serde::Serialize)]
-struct Group<'a> {
+struct ConfigurationGroup<'a> {
     display_name: &'a str,
     architectures: Vec<&'a str>,
 }
@@ -35,7 +35,7 @@ impl Serialize for Groups<'_> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for group in self.0 {
             let architectures = group.architectures.iter().map(|arch| arch.as_str()).collect();
-            let value = Group { display_name: &group.display_name, architectures };
+            let value = ConfigurationGroup { display_name: &group.display_name, architectures };
             map.serialize_entry(&group.name, &value)?;
         }
         map.end()

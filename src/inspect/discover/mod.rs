@@ -22,7 +22,7 @@ use crate::report::Findings;
 use crate::split::SplitArtifact;
 
 pub use found::{Amount, ArchFound, ArtifactFound, ShardFound};
-pub use propose::{LeftOut, PrimaryShard, Proposal, ProposedGroup, propose};
+pub use propose::{PrimaryShard, Proposal, ProposedGroup, UngroupedArch, propose};
 pub use settle::settle;
 
 /// What was found.

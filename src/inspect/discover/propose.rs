@@ -21,7 +21,7 @@ pub struct Proposal {
     /// By generation.
     pub groups: Vec<ProposedGroup>,
     /// The archs that are in no group.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UngroupedArch>,
 }
 
 /// A choice of shard.
@@ -46,7 +46,7 @@ pub struct ProposedGroup {
 
 /// An arch that is in no group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct UngroupedArch {
     /// The arch.
     pub arch: BaseArch,
     /// Why.
@@ -59,7 +59,7 @@ pub fn propose(found: &Discovery) -> Result<Proposal> {
     let mut left_out = Vec::new();
     for arch in &found.architectures {
         match reason_against(arch) {
-            Some(reason) => left_out.push(LeftOut { arch: arch.arch.clone(), reason }),
+            Some(reason) => left_out.push(UngroupedArch { arch: arch.arch.clone(), reason }),
             None => assign(&arch.arch, &mut groups),
         }
     }

@@ -56,7 +56,7 @@ struct Taker<'a> {
 }
 
 /// A code object before it is known to be wanted.
-struct Candidate<'a> {
+struct CodeCandidate<'a> {
     member: Option<&'a str>,
     binary: &'a str,
     part: BinaryPart,
@@ -88,7 +88,7 @@ impl Taker<'_> {
             .hint("give .kpack archives, fat binaries, offload bundles, or packages with archives"))
     }
 
-    fn take(&mut self, candidate: Candidate<'_>) -> Result<()> {
+    fn take(&mut self, candidate: CodeCandidate<'_>) -> Result<()> {
         self.seen.insert(candidate.label.clone());
         let wanted = self.selection.has_target(candidate.target.as_ref())
             && self.selection.has_kernel(&candidate.content)?;
@@ -113,7 +113,7 @@ impl Taker<'_> {
                 None => (key.as_str(), BinaryPart::Whole),
             };
             for (target, row) in targets {
-                self.take(Candidate {
+                self.take(CodeCandidate {
                     member,
                     binary,
                     part,
@@ -220,7 +220,7 @@ impl Taker<'_> {
             };
             let target = entry.id.target.clone();
             let content = entry.content.clone();
-            self.take(Candidate { member: None, binary, part, label, target, content })?;
+            self.take(CodeCandidate { member: None, binary, part, label, target, content })?;
         }
         Ok(())
     }

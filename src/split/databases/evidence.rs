@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
 use crate::gfx::BaseArch;
-use crate::input::database::{Index, Role, read_index};
+use crate::input::database::{DatabaseRole, Index, read_index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::development::{self, Sniffed};
 use crate::split::host_binary;
@@ -27,13 +27,17 @@ pub(super) fn read(
             lone_code(path, content, declared, notes)?.into_iter().collect()
         }
         (Sniffed::Bundle | Sniffed::UnlinkedBundle, _) => bundled_code(path, content, notes)?,
-        (Sniffed::HostElf, Role::Whole) => library_code(path, content, notes)?,
-        (Sniffed::Development(Some(_)), Role::Whole) => {
+        (Sniffed::HostElf, DatabaseRole::Whole) => library_code(path, content, notes)?,
+        (Sniffed::Development(Some(_)), DatabaseRole::Whole) => {
             let archs = development::archs_of_archive(content)?;
             return Ok(Evidence { archs, ..Evidence::default() });
         }
-        (_, Role::Code | Role::Shared) if declared.code => return Err(no_code(content)),
-        (_, Role::Index | Role::Shared) => return index(path, content, declared, notes),
+        (_, DatabaseRole::Code | DatabaseRole::Shared) if declared.code => {
+            return Err(no_code(content));
+        }
+        (_, DatabaseRole::Index | DatabaseRole::Shared) => {
+            return index(path, content, declared, notes);
+        }
         _ => Vec::new(),
     };
     let archs = code.iter().map(|code| code.target.base().clone()).collect();

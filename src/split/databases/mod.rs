@@ -26,7 +26,7 @@ use super::{CodeObject, DatabaseFile, HostFile, HostKind, SharedFile};
 use crate::content::Content;
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
-use crate::input::database::{Claim, IndexDescription, Role, Rules};
+use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;
 use crate::tree::{Node, Tree, TreePath};
@@ -36,7 +36,7 @@ pub(super) use partners::pair;
 const LONE_CODE: &str = "code-object";
 
 /// A database file whose archs are not settled yet.
-pub(super) struct Candidate {
+pub(super) struct DatabaseCandidate {
     path: TreePath,
     module: Option<String>,
     mode: u32,
@@ -53,7 +53,7 @@ pub(super) struct Candidate {
 /// What is known of a file before its content is read.
 struct Declared {
     rule: String,
-    role: Role,
+    role: DatabaseRole,
     /// Whether its name says that it holds device code.
     code: bool,
     standalone: bool,
@@ -67,7 +67,7 @@ struct Declared {
 impl Declared {
     /// Whether it serves all archs by its rule alone.
     fn serves_all(&self) -> bool {
-        matches!(self.role, Role::Shared | Role::Cache) && self.archs.is_empty()
+        matches!(self.role, DatabaseRole::Shared | DatabaseRole::Cache) && self.archs.is_empty()
     }
 }
 
@@ -84,9 +84,9 @@ pub(super) fn claim(
     path: &TreePath,
     file: &Located,
     sniffed: Sniffed,
-    rules: &Rules,
+    rules: &DatabaseRules,
     notes: &mut Notes,
-) -> Result<Option<Candidate>> {
+) -> Result<Option<DatabaseCandidate>> {
     let declared = match (rules.claim(path), sniffed) {
         // A library that its rule does not know as one of an arch belongs to the host.
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
@@ -105,15 +105,15 @@ pub(super) fn claim(
     let Some(archs) = decide(path, &declared, &evidence, notes) else {
         return Ok(None);
     };
-    if declared.role == Role::Code && evidence.archs.len() > 1 {
+    if declared.role == DatabaseRole::Code && evidence.archs.len() > 1 {
         notes.add(Finding::DatabaseBundle { file: notes.file(path), archs: archs.clone() });
     }
     let mut code_objects = Vec::new();
-    let kept = archs.is_empty() || declared.role == Role::Whole;
+    let kept = archs.is_empty() || declared.role == DatabaseRole::Whole;
     for code in evidence.code.iter().filter(|_| kept) {
         code_objects.push(code.content.sha256_hex()?);
     }
-    Ok(Some(Candidate {
+    Ok(Some(DatabaseCandidate {
         path: path.clone(),
         module: file.module.clone(),
         mode: file.mode,
@@ -126,17 +126,17 @@ pub(super) fn claim(
 }
 
 /// A file in a directory that would be an arch's, if the arch were known, goes to the host files.
-fn note_unknown_arch(path: &TreePath, rules: &Rules, notes: &mut Notes) {
+fn note_unknown_arch(path: &TreePath, rules: &DatabaseRules, notes: &mut Notes) {
     if let Some(directory) = rules.unknown_arch_directory(path) {
         notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
     }
 }
 
-fn is_whole(claim: Option<&Claim<'_>>) -> bool {
-    claim.is_some_and(|claim| claim.role == Role::Whole)
+fn is_whole(claim: Option<&DatabaseClaim<'_>>) -> bool {
+    claim.is_some_and(|claim| claim.role == DatabaseRole::Whole)
 }
 
-fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
+fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declared {
     let named = match claim.named.as_slice() {
         [one] => Some(one),
         _ => None,
@@ -151,7 +151,7 @@ fn declare(claim: &Claim, path: &TreePath, notes: &mut Notes) -> Declared {
     // A library that looks into the directory of an arch looks nowhere else.
     let archs = if !claim.directory.is_empty() {
         claim.directory.clone()
-    } else if matches!(claim.role, Role::Shared | Role::Cache) {
+    } else if matches!(claim.role, DatabaseRole::Shared | DatabaseRole::Cache) {
         Vec::new()
     } else {
         named.into_iter().cloned().collect()
@@ -171,7 +171,7 @@ fn lone(path: &TreePath) -> Declared {
     let named: BTreeSet<_> = gfx::archs_in(path.name()).into_iter().collect();
     Declared {
         rule: LONE_CODE.to_owned(),
-        role: Role::Code,
+        role: DatabaseRole::Code,
         code: true,
         standalone: true,
         moves: false,
@@ -201,13 +201,13 @@ fn decide(
         _ if own.is_empty() || own == *said => Some(said.clone()),
         // Code for a generic target runs on all members of a family.
         _ if declared.family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
-        Role::Whole if own.len() > 1 => {
+        DatabaseRole::Whole if own.len() > 1 => {
             mismatch(MismatchOutcome::NoDatabase);
             None
         }
         // An index may name other archs than those that it is for.
-        Role::Index if !said.is_empty() && covered => Some(said.clone()),
-        Role::Index if own.len() > 1 => {
+        DatabaseRole::Index if !said.is_empty() && covered => Some(said.clone()),
+        DatabaseRole::Index if own.len() > 1 => {
             if !said.is_empty() {
                 mismatch(MismatchOutcome::StaysWithHost);
             }
@@ -232,17 +232,18 @@ pub(super) struct Settled {
 /// Files of some archs become database files; the others go to the host files, each with a
 /// finding.
 pub(super) fn settle(
-    candidates: Vec<Candidate>,
+    candidates: Vec<DatabaseCandidate>,
     host: &mut Tree<HostFile>,
     notes: &mut Notes,
 ) -> Result<Settled> {
     let mut settled = Settled::default();
     for candidate in candidates {
-        let Candidate { path, module, mode, content, archs, code_objects, declared, .. } =
-            candidate;
+        let DatabaseCandidate {
+            path, module, mode, content, archs, code_objects, declared, ..
+        } = candidate;
         let Declared { rule, role, moves, family, .. } = declared;
         if !archs.is_empty() {
-            if role == Role::Whole {
+            if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
                 notes.add(Finding::DatabaseHostCode { file, archs, code_objects });
             }
@@ -260,7 +261,7 @@ pub(super) fn settle(
             });
             continue;
         }
-        let (file, is_cache) = (notes.file(&path), role == Role::Cache);
+        let (file, is_cache) = (notes.file(&path), role == DatabaseRole::Cache);
         notes.add(Finding::DatabaseShared { file, rule: rule.clone(), is_cache, code_objects });
         let shared = SharedFile { rule, moves, cache: is_cache };
         settled.shared.insert(path.clone(), shared);

@@ -9,16 +9,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Candidate;
+use super::DatabaseCandidate;
 use crate::gfx::{self, BaseArch};
-use crate::input::database::Role;
+use crate::input::database::DatabaseRole;
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 use crate::tree::TreePath;
 
 /// Brings the partners `X.dat` and `X.co` together, and notes files that have none, and indexes
 /// that refer to what is not there.
-pub(in crate::split) fn pair(candidates: &mut [Candidate], notes: &mut Notes) {
+pub(in crate::split) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     follow_code(candidates, notes);
     note_unpaired(candidates, notes);
     note_unresolved(candidates, notes);
@@ -27,12 +27,12 @@ pub(in crate::split) fn pair(candidates: &mut [Candidate], notes: &mut Notes) {
 /// Directory and stem: what partners share.
 type PartnerKey = (Option<TreePath>, String);
 
-fn exact_key(candidate: &Candidate) -> PartnerKey {
+fn exact_key(candidate: &DatabaseCandidate) -> PartnerKey {
     (candidate.path.parent(), stem(candidate.path.name()).to_owned())
 }
 
 /// Without arch and features.
-fn common_key(candidate: &Candidate) -> PartnerKey {
+fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
     let stem = stem(candidate.path.name());
     let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
     let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
@@ -47,9 +47,9 @@ fn stem(name: &str) -> &str {
 
 /// An index goes where the code of its own name goes: neither works without the other. If that is
 /// code of several archs, in one file or in several, the index is for all of them.
-fn follow_code(candidates: &mut [Candidate], notes: &mut Notes) {
+fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     let mut code: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
-    for candidate in candidates.iter().filter(|c| c.declared.role == Role::Code) {
+    for candidate in candidates.iter().filter(|c| c.declared.role == DatabaseRole::Code) {
         code.entry(exact_key(candidate)).or_default().push(&candidate.archs);
     }
     let code: BTreeMap<PartnerKey, Vec<BaseArch>> = code
@@ -59,7 +59,7 @@ fn follow_code(candidates: &mut [Candidate], notes: &mut Notes) {
             (key, together.into_iter().collect())
         })
         .collect();
-    for candidate in candidates.iter_mut().filter(|c| c.declared.role == Role::Index) {
+    for candidate in candidates.iter_mut().filter(|c| c.declared.role == DatabaseRole::Index) {
         let Some(partner) = code.get(&exact_key(candidate)) else {
             continue;
         };
@@ -72,11 +72,12 @@ fn follow_code(candidates: &mut [Candidate], notes: &mut Notes) {
     }
 }
 
-fn note_unpaired(candidates: &[Candidate], notes: &mut Notes) {
-    let is_index =
-        |c: &Candidate| matches!(c.declared.role, Role::Index | Role::Shared) && !is_code(c);
-    let mut code: BTreeMap<PartnerKey, Vec<&Candidate>> = BTreeMap::new();
-    let mut indexes: BTreeMap<PartnerKey, Vec<&Candidate>> = BTreeMap::new();
+fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
+    let is_index = |c: &DatabaseCandidate| {
+        matches!(c.declared.role, DatabaseRole::Index | DatabaseRole::Shared) && !is_code(c)
+    };
+    let mut code: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
+    let mut indexes: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
     for candidate in candidates {
         match (is_code(candidate), is_index(candidate)) {
             (true, _) => code.entry(common_key(candidate)).or_default().push(candidate),
@@ -99,23 +100,25 @@ fn note_unpaired(candidates: &[Candidate], notes: &mut Notes) {
     }
 }
 
-fn is_code(candidate: &Candidate) -> bool {
+fn is_code(candidate: &DatabaseCandidate) -> bool {
     match candidate.declared.role {
-        Role::Code => true,
-        Role::Shared => candidate.description.is_none() && !candidate.code_objects.is_empty(),
+        DatabaseRole::Code => true,
+        DatabaseRole::Shared => {
+            candidate.description.is_none() && !candidate.code_objects.is_empty()
+        }
         _ => false,
     }
 }
 
 /// Whether there is an arch that both serve.
-fn serve_one(one: &Candidate, other: &Candidate) -> bool {
+fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
     let all = one.archs.is_empty() || other.archs.is_empty();
     all || one.archs.iter().any(|arch| other.archs.contains(arch))
 }
 
 /// What an index refers to has to be in its own package, or with the host files.
-fn note_unresolved(candidates: &[Candidate], notes: &mut Notes) {
-    let by_path: BTreeMap<&str, &Candidate> =
+fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
+    let by_path: BTreeMap<&str, &DatabaseCandidate> =
         candidates.iter().map(|candidate| (candidate.path.as_str(), candidate)).collect();
     for index in candidates {
         let Some(description) = &index.description else {
@@ -136,9 +139,9 @@ fn note_unresolved(candidates: &[Candidate], notes: &mut Notes) {
 
 /// Why none of `names`, one of which the index refers to, is beside it.
 fn unresolved(
-    index: &Candidate,
+    index: &DatabaseCandidate,
     names: &[String],
-    by_path: &BTreeMap<&str, &Candidate>,
+    by_path: &BTreeMap<&str, &DatabaseCandidate>,
 ) -> Option<Unresolved> {
     let folder = index.path.parent();
     let beside = |name: &String| {

@@ -5,7 +5,7 @@ use object::elf;
 use super::bytes::is_zero;
 use super::check;
 use super::layout::Layout;
-use super::references::Tables;
+use super::references::LoaderTables;
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
 use super::{
@@ -177,7 +177,7 @@ fn analyze(
     refuse_unloaded_tables(&file, &dynamic)?;
     references::refuse_repeated_tags(&file, &dynamic)?;
     let symbols = DynamicSymbols::read(&file, &dynamic)?;
-    let tables = Tables::read(&file, &dynamic, &symbols)?;
+    let tables = LoaderTables::read(&file, &dynamic, &symbols)?;
     let layout = Layout::plan(&file, fatbin_index)?;
     let target = fatbin.sh_addr..fatbin.memory_end();
     tables.refuse_in(&target)?;

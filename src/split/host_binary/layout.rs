@@ -26,7 +26,7 @@ use std::ops::Range;
 use object::elf;
 
 use super::bytes::{align_up, is_zero};
-use super::make_room::{self, Room};
+use super::make_room::{self, HeaderRoom};
 use super::{MARKER_AREA, MAX_FAULTS, PAGE};
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
@@ -48,7 +48,7 @@ pub struct Layout {
     /// Bytes set aside for the marker.
     pub area: u64,
     /// How the program header table gets its room.
-    pub room: Room,
+    pub room: HeaderRoom,
     /// Where the displaced section goes: its index and new address.
     pub displaced: Option<(usize, u64)>,
     /// What is cut out; `None` where the device code is cleared in place.
@@ -90,7 +90,7 @@ impl Layout {
             file_start: section.sh_offset,
             segment,
             area: MARKER_AREA.min(section.sh_size),
-            room: Room::default(),
+            room: HeaderRoom::default(),
             displaced: None,
             split: None,
         };

@@ -32,7 +32,7 @@ const MOST_MOVED: usize = 64;
 
 /// How the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct HeaderRoom {
     /// Number of entries that are added.
     pub extra: usize,
     /// Whether `PT_PHDR` is dropped.
@@ -45,7 +45,7 @@ pub struct Room {
     pub displaced: Option<usize>,
 }
 
-impl Room {
+impl HeaderRoom {
     /// The bytes that the headers and what makes room for them take, before and after.
     pub fn front(&self, file: &ElfFile) -> Range<u64> {
         let before = file.program_headers.len();
@@ -74,9 +74,9 @@ enum Mobility {
 }
 
 /// Finds room for `extra` more program headers.
-pub fn find(file: &ElfFile, extra: usize) -> Result<Room> {
+pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
     let search = Search::new(file)?;
-    let mut room = Room { extra, ..Room::default() };
+    let mut room = HeaderRoom { extra, ..HeaderRoom::default() };
     let mut entries = file.program_headers.len() + extra;
     if search.fits(entries) {
         return Ok(room);
@@ -110,7 +110,7 @@ fn is_library(file: &ElfFile) -> Result<bool> {
 }
 
 /// A section that can go elsewhere.
-struct Candidate {
+struct DisplaceableSection {
     /// Its position behind the table.
     position: usize,
     /// By how much those before it move up.
@@ -179,8 +179,8 @@ impl<'a> Search<'a> {
         let all = self.candidates(entries);
         let patchable = table_end(entries + self.patchelf_entries());
         let leaves_room =
-            |candidate: &&Candidate| self.start_of(candidate.position + 1) > patchable;
-        let smallest = |candidate: &&Candidate| candidate.size;
+            |candidate: &&DisplaceableSection| self.start_of(candidate.position + 1) > patchable;
+        let smallest = |candidate: &&DisplaceableSection| candidate.size;
         let best = all.iter().filter(leaves_room).min_by_key(smallest);
         let best = best.or_else(|| all.iter().min_by_key(smallest));
         best.map(|candidate| (candidate.position, candidate.shift))
@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
     }
 
     /// The sections that make enough room by going elsewhere.
-    fn candidates(&self, entries: usize) -> Vec<Candidate> {
+    fn candidates(&self, entries: usize) -> Vec<DisplaceableSection> {
         let positions = self.behind.iter().enumerate().take(MOST_MOVED);
         let movable = positions
             .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
             .filter_map(|(position, section, _)| {
                 let shift = self.shift_before(position, entries)?;
                 let size = section.sh_size;
-                Some(Candidate { position, shift, size })
+                Some(DisplaceableSection { position, shift, size })
             })
             .collect()
     }

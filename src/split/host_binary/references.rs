@@ -62,13 +62,13 @@ pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
 }
 
 /// What the entries of the dynamic section lead to.
-pub struct Tables<'a> {
+pub struct LoaderTables<'a> {
     file: &'a ElfFile,
     /// Each entry that holds an address, with the size of what is there, or one byte.
     addresses: Vec<(DynamicEntry, u64)>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> LoaderTables<'a> {
     /// Reads their sizes, of which some follow from the number of `symbols`.
     pub fn read(
         file: &'a ElfFile,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::excuses::Excuses;
 use crate::error::Result;
 use crate::gfx::{self, BaseArch, Target};
-use crate::input::database::Role;
+use crate::input::database::DatabaseRole;
 use crate::tree::TreePath;
 use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
@@ -83,7 +83,7 @@ fn single<'a>(
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
     let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
     let archs = match role {
-        Role::Shared => BTreeSet::new(),
+        DatabaseRole::Shared => BTreeSet::new(),
         _ => archs(stem, &facts.class),
     };
     Ok(Some(Single { package, path, kind, folder, name, stem, archs, class: &facts.class }))

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use crate::content::{Content, WINDOW};
 use crate::error::Result;
 use crate::gfx::{BaseArch, archs_in};
-use crate::input::database::{Role, Rules, describe_index};
+use crate::input::database::{DatabaseRole, DatabaseRules, describe_index};
 use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.
@@ -32,19 +32,19 @@ pub(in crate::verify) struct IndexFacts {
 }
 
 /// The rules of databases, parsed once.
-pub(in crate::verify) fn rules() -> Result<&'static Rules> {
-    static RULES: OnceLock<Rules> = OnceLock::new();
+pub(in crate::verify) fn rules() -> Result<&'static DatabaseRules> {
+    static RULES: OnceLock<DatabaseRules> = OnceLock::new();
     match RULES.get() {
         Some(rules) => Ok(rules),
         None => {
-            let rules = Rules::builtin()?;
+            let rules = DatabaseRules::builtin()?;
             Ok(RULES.get_or_init(|| rules))
         }
     }
 }
 
 /// What the file at `path` has to be, with its role, if a rule claims it as code or an index.
-pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, Role)>> {
+pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, DatabaseRole)>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
     let kind = match plain.rsplit_once('.') {
@@ -57,8 +57,10 @@ pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, Role)>> {
         Err(_) => None,
     };
     Ok(match (kind, role) {
-        (Kind::Code, Some(role @ (Role::Code | Role::Shared)))
-        | (Kind::Index, Some(role @ (Role::Index | Role::Shared))) => Some((kind, role)),
+        (Kind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
+        | (Kind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
+            Some((kind, role))
+        }
         _ => None,
     })
 }

@@ -7,14 +7,14 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use rockpack::config::{Config, Syntax};
 use rockpack::content::Content;
-use rockpack::formats::apt_index::{Package, Stanza, parse};
+use rockpack::formats::apt_index::{DebPackage, Stanza, parse};
 use rockpack::formats::ar;
 use rockpack::formats::rpm_md::{
-    Changelog, DataFile, File, FileKind, Package as RpmPackage, Repomd, RepositoryRpm, filelists,
-    other, primary,
+    Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
+    primary,
 };
 use rockpack::formats::{rpm, rpm_md};
-use rockpack::input::artifact::Manifest;
+use rockpack::input::artifact::ArtifactManifest;
 use rockpack::inspect::discover::{PrimaryShard, Proposal, ProposedGroup};
 use rockpack::pack::cache::{Cache, KeyMaker};
 use rockpack::verify::Element;
@@ -53,7 +53,7 @@ fn attribute<'a>(element: &'a Element, name: &str) -> &'a str {
 /// A package of the seeds with other texts.
 fn rpm_package() -> RpmPackage {
     let front = rpm::Front::read(&Content::of_bytes(file("fuzz/seeds/package/meta.rpm"))).unwrap();
-    rpm_md::Package::of_front(&front).unwrap()
+    rpm_md::RpmPackage::of_front(&front).unwrap()
 }
 
 proptest! {
@@ -64,7 +64,7 @@ proptest! {
         let end = if windows { "\r\n" } else { "\n" };
         let prefixes: BTreeSet<_> = names.iter().map(|name| format!("x{name}/stage")).collect();
         let text: String = prefixes.iter().map(|prefix| format!("{prefix}{end}")).collect();
-        let read = Manifest::parse(text.as_bytes()).unwrap();
+        let read = ArtifactManifest::parse(text.as_bytes()).unwrap();
         let read: Vec<_> = read.prefixes.iter().map(ToString::to_string).collect();
         prop_assert_eq!(read, prefixes.into_iter().collect::<Vec<_>>());
     }
@@ -77,7 +77,7 @@ proptest! {
     ) {
         let mut text = String::new();
         for fields in &packages {
-            let package = &Package::of_control(&control(fields)).unwrap();
+            let package = &DebPackage::of_control(&control(fields)).unwrap();
             Stanza { package, path: "pool/x", size, sha256: "aa", sha512: "bb" }.render(&mut text);
         }
         let read = parse(&text).unwrap();
@@ -107,7 +107,7 @@ proptest! {
         log in vec(("[!-~]{1,20}", any::<u32>(), "[!-~ä-ö]{1,30}"), 0..4),
     ) {
         let kinds = [FileKind::Plain, FileKind::Dir, FileKind::Ghost];
-        let files = paths.iter().map(|(path, kind)| File { path: path.clone(), kind: kinds[*kind] });
+        let files = paths.iter().map(|(path, kind)| RpmFile { path: path.clone(), kind: kinds[*kind] });
         let entries = log.iter().map(|(author, date, text)| {
             Changelog { author: author.clone(), date: (*date).into(), text: text.clone() }
         });

@@ -8,7 +8,7 @@ use rockpack::error::{Error, Result};
 use rockpack::formats::compression::{Encoder, Workers};
 use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
 use rockpack::input::artifact;
-use rockpack::input::database::{Index, Rules, read_index};
+use rockpack::input::database::{DatabaseRules, Index, read_index};
 use rockpack::receipt::listing;
 use rockpack::receipt::{Part, PartRecord, Receipt};
 use rockpack::tree::Node;
@@ -130,7 +130,7 @@ fn rules_file() -> Vec<u8> {
 
 /// The keys that the file sets: in the order of the fields of a rule, which is that of the sample.
 fn rules(bytes: &[u8]) -> Result<String> {
-    let rules = format!("{:#?}", Rules::parse(text(bytes)?)?);
+    let rules = format!("{:#?}", DatabaseRules::parse(text(bytes)?)?);
     let unset = [": [],", ": {},", ": Word,", ": false,", ": \"\","];
     let is_set = |line: &&str| !unset.iter().any(|end| line.ends_with(end));
     let says = |line: &&str| line.contains(char::is_alphanumeric);

@@ -169,7 +169,7 @@ fn paths(bytes: &[u8]) -> Result<String> {
 
 /// The prefixes as they stand in the file; they are read in the order of their paths.
 fn artifact_manifest(bytes: &[u8]) -> Result<String> {
-    let manifest = artifact::Manifest::parse(bytes)?;
+    let manifest = artifact::ArtifactManifest::parse(bytes)?;
     let mut prefixes: Vec<_> = manifest.prefixes.iter().map(ToString::to_string).collect();
     let lines: Vec<_> = std::str::from_utf8(bytes).unwrap().lines().collect();
     let is = |line: &str, prefix: &str| line.trim_end_matches(['/', '\r']) == prefix;
@@ -204,7 +204,8 @@ fn package(bytes: &[u8]) -> Result<String> {
         PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
             // Stands in the signature header, which no checksum covers.
-            let package = rpm_md::Package { archive_size: 0, ..rpm_md::Package::of_front(&front)? };
+            let package =
+                rpm_md::RpmPackage { archive_size: 0, ..rpm_md::RpmPackage::of_front(&front)? };
             format!("{package:?}")
         }
     };

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use rmpv::Value;
 use rockpack::content::Content;
-use rockpack::input::artifact::{Artifact, Prefix};
-use rockpack::input::database::Rules;
+use rockpack::input::artifact::{Artifact, StagePrefix};
+use rockpack::input::database::DatabaseRules;
 use rockpack::report::Findings;
-use rockpack::split::{SplitArtifact, SplitOptions, split};
+use rockpack::split::{SplitArtifact, SplitPolicy, split};
 use rockpack::tree::{Node, Tree, TreePath};
 
 /// Files by install path.
@@ -56,10 +56,10 @@ fn split_files(shard: &str, files: &Files) -> SplitArtifact {
         name: "blas_lib_all".parse().unwrap(),
         root: shard.into(),
         sha256: None,
-        prefixes: vec![Prefix { path: "math-libs/module/stage".to_owned(), module, tree }],
+        prefixes: vec![StagePrefix { path: "math-libs/module/stage".to_owned(), module, tree }],
         findings: Findings::default(),
     };
-    split(&artifact, &SplitOptions::strict(&Rules::builtin().unwrap())).unwrap()
+    split(&artifact, &SplitPolicy::strict(&DatabaseRules::builtin().unwrap())).unwrap()
 }
 
 /// Path → archs of all files: `host` for those that stay with the host files.

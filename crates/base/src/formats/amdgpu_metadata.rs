@@ -48,7 +48,7 @@ const TARGETS_LIMIT: usize = 64;
 
 /// What the metadata says of a code object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Metadata {
+pub struct CodeObjectMetadata {
     /// Version of the metadata, e.g. 1 and 2.
     #[serde(rename(deserialize = "amdhsa.version"))]
     pub version: Vec<u64>,
@@ -57,12 +57,12 @@ pub struct Metadata {
     pub target: Option<String>,
     /// The kernels in their order.
     #[serde(rename(deserialize = "amdhsa.kernels"), default)]
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<KernelMetadata>,
 }
 
 /// What the metadata says of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kernel {
+pub struct KernelMetadata {
     /// Its name in the source language.
     #[serde(rename(deserialize = ".name"))]
     pub name: String,
@@ -97,7 +97,7 @@ pub struct Kernel {
 
 /// Reads the metadata of a code object, in the order of its notes. Notes that differ in their
 /// kernels alone give one value; there is none where no note holds metadata.
-pub fn read(content: &Content) -> Result<Vec<Metadata>> {
+pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
     let header = FileHeader::read(content)?.ok_or_else(|| {
         Error::malformed("is no ELF64 file").structure("code object").at(&content.place(0))
     })?;
@@ -130,7 +130,11 @@ fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
 const STRUCTURE: &str = "AMDGPU metadata note";
 
 /// Adds what the notes of a segment say.
-fn collect(file: &ElfFile, segment: &ProgramHeader, found: &mut Vec<Metadata>) -> Result<()> {
+fn collect(
+    file: &ElfFile,
+    segment: &ProgramHeader,
+    found: &mut Vec<CodeObjectMetadata>,
+) -> Result<()> {
     let end = segment.p_offset.checked_add(segment.p_filesz);
     let end = end.filter(|end| *end <= file.content().len()).ok_or_else(|| {
         let message = "the note segment ends outside of the file";
@@ -149,9 +153,10 @@ fn collect(file: &ElfFile, segment: &ProgramHeader, found: &mut Vec<Metadata>) -
     Ok(())
 }
 
-fn add(metadata: Metadata, found: &mut Vec<Metadata>) -> Result<()> {
-    let same =
-        |other: &Metadata| other.version == metadata.version && other.target == metadata.target;
+fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
+    let same = |other: &CodeObjectMetadata| {
+        other.version == metadata.version && other.target == metadata.target
+    };
     match found.iter().position(same) {
         Some(known) => found[known].kernels.extend(metadata.kernels),
         None if found.len() == TARGETS_LIMIT => {
@@ -197,7 +202,7 @@ impl Note {
     }
 }
 
-fn decode(descriptor: &Content) -> Result<Metadata> {
+fn decode(descriptor: &Content) -> Result<CodeObjectMetadata> {
     let fault = |error: Error| error.structure(STRUCTURE).at(&descriptor.place(0));
     if descriptor.len() > METADATA_LIMIT {
         let message = format!("{} bytes exceed the limit of {METADATA_LIMIT}", descriptor.len());
@@ -207,7 +212,7 @@ fn decode(descriptor: &Content) -> Result<Metadata> {
     let mut reader = BufReader::with_capacity(window, descriptor.reader());
     let mut decoder = rmp_serde::Deserializer::new(&mut reader);
     decoder.set_max_depth(DEPTH_LIMIT);
-    let decoded = Metadata::deserialize(&mut decoder);
+    let decoded = CodeObjectMetadata::deserialize(&mut decoder);
     let metadata = decoded
         .map_err(|cause| fault(Error::malformed("is no map of the known fields").cause(cause)))?;
     match reader.read(&mut [0]) {

@@ -35,7 +35,7 @@ pub const DECODED_LIMIT: u64 = 16 << 30;
 
 /// How the stream is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
+pub enum CcobMethod {
     /// 0: a zlib stream.
     Zlib,
     /// 1: a zstd frame.
@@ -48,7 +48,7 @@ pub struct CcobHeader {
     /// 1, 2 or 3.
     pub version: u16,
     /// How the stream is compressed.
-    pub method: Method,
+    pub method: CcobMethod,
     /// Bytes of header and stream; version 1 does not say.
     pub total_size: Option<u64>,
     /// Bytes of the bundle.
@@ -93,8 +93,8 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
     }
     let version = u16::from_le_bytes(content.read_array(4)?);
     let method = match u16::from_le_bytes(content.read_array(6)?) {
-        0 => Method::Zlib,
-        1 => Method::Zstd,
+        0 => CcobMethod::Zlib,
+        1 => CcobMethod::Zstd,
         other => {
             let message = format!("compression method {other} is unknown");
             return Err(Error::unsupported(message).at(&content.place(6)));
@@ -157,13 +157,13 @@ fn check_sizes(header: &CcobHeader, available: u64) -> Result<u64> {
 
 /// The compressed stream of a bundle, without its header.
 #[derive(Debug)]
-struct Stream {
+struct CcobStream {
     compressed: Content,
-    method: Method,
+    method: CcobMethod,
     len: u64,
 }
 
-impl StreamSource for Stream {
+impl StreamSource for CcobStream {
     fn len(&self) -> u64 {
         self.len
     }
@@ -171,8 +171,8 @@ impl StreamSource for Stream {
     fn open(&self) -> Result<Box<dyn Read + Send>> {
         let input = BufReader::with_capacity(INPUT_BUFFER, self.compressed.reader());
         Ok(match self.method {
-            Method::Zlib => Box::new(ZlibDecoder::new(input)),
-            Method::Zstd => Box::new(zstd_decoder(input)?),
+            CcobMethod::Zlib => Box::new(ZlibDecoder::new(input)),
+            CcobMethod::Zstd => Box::new(zstd_decoder(input)?),
         })
     }
 
@@ -193,7 +193,7 @@ fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
 }
 
 struct Decoded {
-    stream: Stream,
+    stream: CcobStream,
     held: Option<Held>,
 }
 
@@ -203,8 +203,8 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<Decoded> {
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
     let output = match header.method {
-        Method::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held),
-        Method::Zstd => drain(&mut zstd_decoder(&mut input)?, expected, held),
+        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held),
+        CcobMethod::Zstd => drain(&mut zstd_decoder(&mut input)?, expected, held),
     }?;
     if output.hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
@@ -215,7 +215,7 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<Decoded> {
         let message = format!("{left} bytes follow the compressed stream within the total size");
         return Err(Error::malformed(message).at(&payload.place(input.consumed)));
     }
-    let stream = Stream {
+    let stream = CcobStream {
         compressed: payload.slice(0..input.consumed)?,
         method: header.method,
         len: expected,

@@ -7,10 +7,10 @@ fn md5_start(bytes: &[u8]) -> [u8; 8] {
     Md5::digest(bytes)[..8].try_into().unwrap()
 }
 
-fn compress(method: Method, bytes: &[u8]) -> Vec<u8> {
+fn compress(method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     match method {
-        Method::Zstd => zstd::encode_all(bytes, 3).unwrap(),
-        Method::Zlib => {
+        CcobMethod::Zstd => zstd::encode_all(bytes, 3).unwrap(),
+        CcobMethod::Zlib => {
             let mut encoder =
                 flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
             encoder.write_all(bytes).unwrap();
@@ -20,11 +20,11 @@ fn compress(method: Method, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A compressed bundle put together by hand.
-fn ccob(version: u16, method: Method, bytes: &[u8]) -> Vec<u8> {
+fn ccob(version: u16, method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     let stream = compress(method, bytes);
     let mut out = MAGIC.to_vec();
     out.extend(version.to_le_bytes());
-    out.extend(u16::from(method == Method::Zstd).to_le_bytes());
+    out.extend(u16::from(method == CcobMethod::Zstd).to_le_bytes());
     let number = |value: usize| match version {
         3 => (value as u64).to_le_bytes().to_vec(),
         _ => u32::try_from(value).unwrap().to_le_bytes().to_vec(),
@@ -48,13 +48,13 @@ fn kind(bytes: impl Into<Vec<u8>>) -> Kind {
     open_bytes(bytes).unwrap_err().kind()
 }
 
-const VARIANTS: [(u16, Method); 6] = [
-    (1, Method::Zlib),
-    (1, Method::Zstd),
-    (2, Method::Zlib),
-    (2, Method::Zstd),
-    (3, Method::Zlib),
-    (3, Method::Zstd),
+const VARIANTS: [(u16, CcobMethod); 6] = [
+    (1, CcobMethod::Zlib),
+    (1, CcobMethod::Zstd),
+    (2, CcobMethod::Zlib),
+    (2, CcobMethod::Zstd),
+    (3, CcobMethod::Zlib),
+    (3, CcobMethod::Zstd),
 ];
 
 #[test]
@@ -90,7 +90,7 @@ fn a_file_cut_anywhere_is_an_error() {
 
 #[test]
 fn wrong_sizes_are_errors() {
-    for method in [Method::Zlib, Method::Zstd] {
+    for method in [CcobMethod::Zlib, CcobMethod::Zstd] {
         let good = ccob(2, method, b"some bytes some bytes some bytes");
         let with = |at: usize, number: u32| {
             let mut file = good.clone();
@@ -107,14 +107,14 @@ fn wrong_sizes_are_errors() {
         assert_eq!(with(12, 33), Kind::Malformed);
         assert_eq!(with(12, u32::MAX), Kind::Malformed);
     }
-    let mut huge = ccob(3, Method::Zstd, b"x");
+    let mut huge = ccob(3, CcobMethod::Zstd, b"x");
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     assert_eq!(kind(huge), Kind::Limit);
 }
 
 #[test]
 fn unknown_versions_methods_and_hashes_are_refused() {
-    let good = ccob(2, Method::Zstd, b"bytes");
+    let good = ccob(2, CcobMethod::Zstd, b"bytes");
     let with = |at: usize, value: u8| {
         let mut file = good.clone();
         file[at] = value;
@@ -131,7 +131,7 @@ fn unknown_versions_methods_and_hashes_are_refused() {
 fn a_stream_too_long_to_hold_is_read_all_the_same() {
     let mut bytes = vec![0; usize::try_from(HOLD_LIMIT).unwrap()];
     bytes.extend(b"the end");
-    let opened = open_bytes(ccob(3, Method::Zstd, &bytes)).unwrap();
+    let opened = open_bytes(ccob(3, CcobMethod::Zstd, &bytes)).unwrap();
     let len = bytes.len() as u64;
     assert_eq!(opened.content.len(), len);
     assert_eq!(opened.content.read_vec(len - 7..len, 7, "x").unwrap(), b"the end");

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use rmpv::Value;
 use serde::Serialize;
 
-use super::message_pack::{Fields, decode, encode, map};
+use super::message_pack::{MapFields, decode, encode, map};
 use crate::content::Content;
 use crate::error::{Error, Place, Result};
 
@@ -82,13 +82,13 @@ impl Manifest {
     pub fn parse(content: &Content) -> Result<Self> {
         let place = content.place(0);
         let value = decode(content, MANIFEST_LIMIT, STRUCTURE)?;
-        let fields = Fields::of(&value, STRUCTURE, &place)?;
+        let fields = MapFields::of(&value, STRUCTURE, &place)?;
         let version = fields.number("format_version")?;
         if version != VERSION {
             let message = format!("format_version {version} is not known, only {VERSION} is");
             return Err(Error::unsupported(message).structure(STRUCTURE).at(&place));
         }
-        let files = Fields::of(fields.required("kpack_files")?, STRUCTURE, &place)?;
+        let files = MapFields::of(fields.required("kpack_files")?, STRUCTURE, &place)?;
         let archives = files.iter().map(|(arch, value)| {
             Ok((arch.to_owned(), ManifestArchive::of_value(arch, value, &place)?))
         });
@@ -112,7 +112,7 @@ impl ManifestArchive {
     }
 
     fn of_value(arch: &str, value: &Value, place: &Place) -> Result<Self> {
-        let fields = Fields::of(value, &format!("{STRUCTURE}, {arch}"), place)?;
+        let fields = MapFields::of(value, &format!("{STRUCTURE}, {arch}"), place)?;
         let named = fields.text("architecture")?;
         if named != arch {
             return Err(fields.fault(format!("calls itself {named}")));

@@ -59,13 +59,13 @@ pub(super) fn map(pairs: impl IntoIterator<Item = (&'static str, Value)>) -> Val
 }
 
 /// The fields of a map.
-pub(super) struct Fields<'a> {
+pub(super) struct MapFields<'a> {
     structure: String,
     place: Place,
     by_name: BTreeMap<&'a str, &'a Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> MapFields<'a> {
     /// The fields of `value`, which is `structure` and lies at `place`.
     pub(super) fn of(value: &'a Value, structure: &str, place: &Place) -> Result<Self> {
         let mut fields = Self {

@@ -164,7 +164,7 @@ pub fn parse(content: &Content) -> Result<Bundle> {
 }
 
 fn parse_inner(content: &Content) -> Result<Bundle> {
-    let mut table = Table::new(content);
+    let mut table = EntryTable::new(content);
     let declared = table.header()?;
     let mut entries = Vec::new();
     for _ in 0..declared {
@@ -177,13 +177,13 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
 }
 
 /// Reads the table in one pass, so that a compressed source is decoded once.
-struct Table<'a> {
+struct EntryTable<'a> {
     content: &'a Content,
     reader: ContentReader,
     position: u64,
 }
 
-impl<'a> Table<'a> {
+impl<'a> EntryTable<'a> {
     fn new(content: &'a Content) -> Self {
         Self { content, reader: content.reader(), position: 0 }
     }

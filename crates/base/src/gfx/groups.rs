@@ -20,14 +20,14 @@ pub struct ProductGroup {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct GroupsFile {
     group: Vec<ProductGroup>,
 }
 
 const SOURCE: &str = include_str!("../../../../config/groups.toml");
 
 // The file is part of the program, and a test parses it: there is no run in which it is broken.
-static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
+static TABLE: LazyLock<GroupsFile> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
 
 /// All groups, oldest generation first.
 pub fn product_groups() -> &'static [ProductGroup] {
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn every_product_is_in_one_group_and_every_member_is_known() {
-        let table: Table = toml::from_str(SOURCE).unwrap();
+        let table: GroupsFile = toml::from_str(SOURCE).unwrap();
         let members: Vec<&BaseArch> =
             table.group.iter().flat_map(|group| &group.architectures).collect();
         let distinct: BTreeSet<_> = members.iter().collect();

@@ -27,14 +27,15 @@ pub struct Processor {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ProcessorsFile {
     target: Vec<Processor>,
 }
 
 const SOURCE: &str = include_str!("../../../../config/architectures.toml");
 
 // The file is part of the program, and a test parses it: there is no run in which it is broken.
-static TABLE: LazyLock<Table> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
+static TABLE: LazyLock<ProcessorsFile> =
+    LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
 
 /// All known processors and generic targets, sorted by name.
 pub fn processors() -> &'static [Processor] {
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_table_is_whole_sorted_and_unambiguous() {
-        let table: Table = toml::from_str(SOURCE).unwrap();
+        let table: ProcessorsFile = toml::from_str(SOURCE).unwrap();
         assert!(table.target.len() > 50);
         assert!(table.target.windows(2).all(|pair| pair[0].name < pair[1].name));
         let mut values: Vec<u8> = table.target.iter().map(|row| row.mach).collect();

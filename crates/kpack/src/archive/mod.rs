@@ -48,7 +48,7 @@ use crate::{Outside, ReadAt};
 pub use frames::{FrameFault, Frames};
 pub use header::{HEADER_LEN, Header, HeaderFault, MAGIC, VERSION};
 pub use key::{key, split_key, try_key};
-use toc::Table;
+use toc::TocTable;
 pub use toc::{Row, field};
 
 /// Where the blob starts in archives that are written anew, a multiple of where code objects do.
@@ -180,7 +180,7 @@ impl Archive {
         if toc_offset >= len {
             return Err(OpenFault::TocOutside(toc_offset));
         }
-        let table = Table::decode(Windows::new(source, toc_offset))?;
+        let table = TocTable::decode(Windows::new(source, toc_offset))?;
         let stored = match table.scheme {
             Scheme::None => table.blobs?,
             Scheme::ZstdPerKernel => Frames::open(source, table.zstd?)?.listed()?,

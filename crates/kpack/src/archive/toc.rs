@@ -49,7 +49,7 @@ pub struct Row {
 }
 
 /// What a loader takes from a table.
-pub(super) struct Table {
+pub(super) struct TocTable {
     pub scheme: Scheme,
     pub arches: Names,
     /// By ordinal, for code objects that are stored as they are.
@@ -122,7 +122,7 @@ impl Number {
     }
 }
 
-impl Table {
+impl TocTable {
     /// Decodes the value that `input` begins with, to its end.
     pub(super) fn decode<I: Input>(input: I) -> Decoded<Self, I> {
         let mut decoder = Decoder::new(input);

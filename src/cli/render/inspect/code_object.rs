@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::render::units::bytes;
-use crate::formats::amdgpu_metadata::Kernel;
+use crate::formats::amdgpu_metadata::KernelMetadata;
 use crate::inspect::CodeObjectReport;
 
 pub(super) fn code_object_text(code: &CodeObjectReport) -> String {
@@ -13,7 +13,8 @@ pub(super) fn code_object_text(code: &CodeObjectReport) -> String {
     };
     let mut text = text_line!("Code object: {target} ({})", bytes(code.size));
     text.push_str(&text_line!("Kernels: {}", code.kernels.len()));
-    let metadata: Vec<&Kernel> = code.metadata.iter().flat_map(|note| &note.kernels).collect();
+    let metadata: Vec<&KernelMetadata> =
+        code.metadata.iter().flat_map(|note| &note.kernels).collect();
     for kernel in &metadata {
         let name = kernel.symbol.strip_suffix(".kd").unwrap_or(&kernel.symbol);
         let missing = if code.kernels.contains(name) { "" } else { " (without descriptor)" };
@@ -29,7 +30,7 @@ pub(super) fn code_object_text(code: &CodeObjectReport) -> String {
 }
 
 /// What a kernel needs, on one line.
-fn resources(kernel: &Kernel) -> String {
+fn resources(kernel: &KernelMetadata) -> String {
     let accumulators = kernel.agpr_count.map_or(String::new(), |count| format!(", {count} AGPRs"));
     format!(
         "arguments {}, group segment {}, private segment {}, {} SGPRs, {} VGPRs{accumulators}, \

@@ -9,7 +9,7 @@ use crate::emit::directories::output::{OutputArtifact, Outputs};
 use crate::emit::directories::{GENERIC, Means};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target, no_target};
-use crate::input::artifact::{Artifact, Prefix};
+use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
 use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
 use crate::tree::{Node, TreePath};
@@ -236,7 +236,7 @@ pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
 /// Adds a device file to the artifact `to`.
 fn add_device(
     to: &str,
-    prefix: &Prefix,
+    prefix: &StagePrefix,
     path: &TreePath,
     node: &Node<Content>,
     source: &Source<'_>,

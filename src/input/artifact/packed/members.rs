@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::compression::decoder_fault;
 use crate::formats::tar::{self, EntryType};
 use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
-use crate::input::artifact::manifest::{MANIFEST_LIMIT, MANIFEST_NAME, Manifest};
+use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
 use crate::tree::TreePath;
 
 /// Bytes of a member that are read at once.
@@ -256,7 +256,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The manifest, all members, and their content.
-    pub fn finish(self) -> Result<(Manifest, BTreeMap<TreePath, PackedNode>, Arc<Blocks>)> {
+    pub fn finish(self) -> Result<(ArtifactManifest, BTreeMap<TreePath, PackedNode>, Arc<Blocks>)> {
         let Some(manifest) = self.manifest else {
             return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
         };
@@ -265,7 +265,7 @@ impl<'a> Collector<'a> {
             let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
             return Err(Error::new(Kind::Limit, message).file(name));
         }
-        let manifest = Manifest::parse(&manifest).map_err(|error| error.file(name))?;
+        let manifest = ArtifactManifest::parse(&manifest).map_err(|error| error.file(name))?;
         Ok((manifest, self.members, self.writer.finish()?))
     }
 }

@@ -36,7 +36,7 @@ pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
 use members::{Collector, PackedNode, named};
 
 use super::contents::{Contents, PrefixContent};
-use super::manifest::{MANIFEST_NAME, Manifest};
+use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
 use crate::error::{Error, Faults, Kind, Result};
@@ -58,7 +58,7 @@ pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
 #[derive(Debug)]
 pub struct Packed {
     path: PathBuf,
-    manifest: Manifest,
+    manifest: ArtifactManifest,
     members: BTreeMap<TreePath, PackedNode>,
     blocks: Arc<Blocks>,
 }
@@ -103,7 +103,7 @@ impl Packed {
     }
 
     /// The stage prefixes that it lists.
-    pub fn manifest(&self) -> &Manifest {
+    pub fn manifest(&self) -> &ArtifactManifest {
         &self.manifest
     }
 
@@ -174,7 +174,7 @@ impl Packed {
 }
 
 impl Contents for Packed {
-    fn manifest(&mut self, _: &mut Faults) -> Option<Manifest> {
+    fn manifest(&mut self, _: &mut Faults) -> Option<ArtifactManifest> {
         Some(self.manifest.clone())
     }
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;
-use crate::formats::deb::{FieldName, Fields, compare_versions, parse_fields, read_control};
+use crate::formats::deb::{ControlFields, FieldName, compare_versions, parse_fields, read_control};
 use crate::verify::problem::Check;
 use crate::verify::repository::closure::{self, Node, Rules, Sign, Wish};
 use crate::verify::repository::context::{Context, named_file};
@@ -28,7 +28,7 @@ pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String
 /// A package of the suite.
 struct Listed {
     path: String,
-    fields: Fields,
+    fields: ControlFields,
     /// Architectures whose index has it.
     archs: BTreeSet<String>,
 }
@@ -113,7 +113,7 @@ fn package_faults(root: &std::path::Path, listed: &Listed) -> Vec<(Check, String
     }
 }
 
-fn compare(file: &std::path::Path, fields: &Fields) -> Result<Vec<String>> {
+fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<String>> {
     let content = Content::open(file)?;
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
     content.each_window(|window| {

@@ -15,5 +15,5 @@
 mod packages;
 mod release;
 
-pub use packages::{Package, Stanza, parse};
+pub use packages::{DebPackage, Stanza, parse};
 pub use release::{IndexFile, Release, format_date, parse_date};

@@ -7,14 +7,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::formats::deb::{Fields, parse_fields};
+use crate::formats::deb::{ControlFields, parse_fields};
 
 /// Fields that an index adds; a package that states one would contradict it.
 const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
 
 /// What an index says of a package beside its place, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Package {
+pub struct DebPackage {
     /// Field `Package`.
     pub name: String,
     /// Field `Version`, e.g. `1:7.1.0-1`.
@@ -27,7 +27,7 @@ pub struct Package {
     pub control: String,
 }
 
-impl Package {
+impl DebPackage {
     /// Reads a control file.
     pub fn of_control(text: &str) -> Result<Self> {
         let fields = parse_fields(text)?;
@@ -58,7 +58,7 @@ impl Package {
         }
     }
 
-    fn check(&self, fields: &Fields) -> Result<()> {
+    fn check(&self, fields: &ControlFields) -> Result<()> {
         let mut faults = Vec::new();
         for (what, name) in [("package", &self.name), ("source", &self.source)] {
             let legal = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
@@ -98,7 +98,7 @@ impl Package {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza<'a> {
     /// The package.
-    pub package: &'a Package,
+    pub package: &'a DebPackage,
     /// Its path, relative to the root of the repository.
     pub path: &'a str,
     /// Bytes of the file.
@@ -121,7 +121,7 @@ impl Stanza<'_> {
 }
 
 /// The paragraphs of an index, or of several.
-pub fn parse(text: &str) -> Result<Vec<Fields>> {
+pub fn parse(text: &str) -> Result<Vec<ControlFields>> {
     let paragraphs = text.split("\n\n").map(|text| text.trim_matches('\n'));
     paragraphs.filter(|text| !text.is_empty()).map(parse_fields).collect()
 }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_paragraph_is_the_control_file_and_its_place() {
-        let package = Package::of_control(CONTROL).unwrap();
+        let package = DebPackage::of_control(CONTROL).unwrap();
         assert_eq!(package.file_name(), "x_2.0-1_amd64.deb");
         assert_eq!(package.source, "y");
         let stanza =
@@ -158,7 +158,7 @@ mod tests {
     fn a_blank_line_would_end_the_paragraph_and_is_refused() {
         for blank in [" ", "\t", " \u{c}", " \u{a0}", " \r"] {
             for text in [format!("{CONTROL}{blank}"), format!("{CONTROL}{blank}\nSection: x\n")] {
-                assert!(Package::of_control(&text).is_err(), "{text:?}");
+                assert!(DebPackage::of_control(&text).is_err(), "{text:?}");
             }
         }
     }
@@ -176,7 +176,7 @@ mod tests {
             ("Version: 1:2.0-1\n", ""),
         ] {
             let text = CONTROL.replace(from, to);
-            assert!(Package::of_control(&text).is_err(), "{text}");
+            assert!(DebPackage::of_control(&text).is_err(), "{text}");
         }
     }
 }

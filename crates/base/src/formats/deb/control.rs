@@ -17,14 +17,14 @@ use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct ControlField {
     /// The name, e.g. `Depends`.
     pub name: String,
     /// The first line and the continuation lines; an empty one is written as ` .`.
     pub lines: Vec<String>,
 }
 
-impl Field {
+impl ControlField {
     /// A field of one line.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), lines: vec![value.into()] }
@@ -64,7 +64,7 @@ impl Field {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Control {
     /// The fields in their order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ControlField>,
     /// Lines of the `triggers` file.
     pub triggers: Vec<String>,
     /// Maintainer scripts by name (`postinst`, …).
@@ -194,12 +194,14 @@ mod tests {
 
     #[test]
     fn fields_go_out_and_come_back() {
-        let description = Field {
+        let description = ControlField {
             name: "Description".to_owned(),
             lines: ["short", "long", "", "more"].map(str::to_owned).to_vec(),
         };
-        let control =
-            Control { fields: vec![Field::new("Package", "x"), description], ..Control::default() };
+        let control = Control {
+            fields: vec![ControlField::new("Package", "x"), description],
+            ..Control::default()
+        };
         control.check().unwrap();
         let text = control.fields_text();
         assert_eq!(text, "Package: x\nDescription: short\n long\n .\n more\n");
@@ -212,9 +214,9 @@ mod tests {
         fn fields_are_read_as_they_were_written(
             fields in btree_map("[!-~&&[^:#-]][!-~&&[^:]]{0,9}", vec("([!-~ä]([ -~ä]{0,9}[!-~])?)?", 1..4), 1..6)
         ) {
-            let given = fields.iter().map(|(name, lines)| Field { name: name.clone(), lines: lines.clone() });
+            let given = fields.iter().map(|(name, lines)| ControlField { name: name.clone(), lines: lines.clone() });
             let mut names = BTreeSet::new();
-            let fields: Vec<Field> = given
+            let fields: Vec<ControlField> = given
                 .filter(|field| field.check().is_ok() && names.insert(field.name.to_lowercase()))
                 .collect();
             if fields.is_empty() {
@@ -231,14 +233,14 @@ mod tests {
     #[test]
     fn a_line_that_stands_for_an_empty_one_is_refused() {
         let lines = ["short", "."].map(str::to_owned).to_vec();
-        let error = Field { name: "Description".to_owned(), lines }.check().unwrap_err();
+        let error = ControlField { name: "Description".to_owned(), lines }.check().unwrap_err();
         assert!(error.to_string().contains("stands for an empty one"), "{error}");
     }
 
     #[test]
     fn what_would_forge_a_field_is_refused() {
         for (name, value) in [("A", "x\nB: y"), ("A B", "x"), ("", "x"), ("A", " "), ("A:", "x")] {
-            assert!(Field::new(name, value).check().is_err(), "{name:?} {value:?}");
+            assert!(ControlField::new(name, value).check().is_err(), "{name:?} {value:?}");
         }
     }
 }

@@ -52,9 +52,9 @@ impl Eq for FieldName {}
 /// Fields that were read: name → value, continuation lines joined by line feeds. In the order of
 /// their names; an index has many paragraphs of few fields, for which a map is large.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields(Vec<(FieldName, String)>);
+pub struct ControlFields(Vec<(FieldName, String)>);
 
-impl Fields {
+impl ControlFields {
     /// The value of a field, however its name is written.
     pub fn get(&self, name: &str) -> Option<&String> {
         let name = FieldName(name.to_owned());
@@ -74,7 +74,7 @@ impl Fields {
 }
 
 /// Parses one paragraph.
-pub fn parse(text: &str) -> Result<Fields> {
+pub fn parse(text: &str) -> Result<ControlFields> {
     let mut fields: Vec<(FieldName, String)> = Vec::new();
     for line in text.trim_end_matches('\n').split('\n') {
         let line = line.strip_suffix('\r').unwrap_or(line);
@@ -100,7 +100,7 @@ pub fn parse(text: &str) -> Result<Fields> {
     let mut pairs = fields.iter().zip(fields.iter().skip(1));
     match pairs.find(|((one, _), (other, _))| one == other) {
         Some((_, (name, _))) => Err(fault(format!("field {} appears twice", excerpt(name)))),
-        None => Ok(Fields(fields)),
+        None => Ok(ControlFields(fields)),
     }
 }
 

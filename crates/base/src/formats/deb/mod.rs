@@ -20,9 +20,9 @@ mod tar_reader;
 mod version;
 mod writer;
 
-pub use control::{Control, Field};
+pub use control::{Control, ControlField};
 pub(super) use fields::excerpt;
-pub use fields::{FieldName, Fields, parse as parse_fields};
+pub use fields::{ControlFields, FieldName, parse as parse_fields};
 pub use reader::{DebReader, read_control};
 pub use version::compare as compare_versions;
 pub use writer::{DebSpecification, DebWriter, around};

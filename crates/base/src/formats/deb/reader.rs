@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
-use super::fields::{self, Fields};
+use super::fields::{self, ControlFields};
 use super::lists::{Conffiles, Sums};
 use super::tar_reader::DebMembers;
 use crate::content::{Content, ContentReader};
@@ -37,7 +37,7 @@ type ControlFiles = BTreeMap<String, Arc<String>>;
 pub struct DebReader {
     data: Content,
     method: Method,
-    fields: Fields,
+    fields: ControlFields,
     files: ControlFiles,
     sums: Sums,
     conffiles: Conffiles,
@@ -60,7 +60,7 @@ impl DebReader {
     }
 
     /// The fields of the control file.
-    pub fn control(&self) -> &Fields {
+    pub fn control(&self) -> &ControlFields {
         &self.fields
     }
 

@@ -44,7 +44,7 @@ impl DebWriter {
     /// Writes everything in front of the data archive into `file`, which is empty.
     pub fn create(file: File, specification: DebSpecification) -> Result<Self> {
         let blank = vec![[0; 16]; file_count(&specification.entries)];
-        let Front { bytes, control, data } = Front::new(&specification, &blank, 0)?;
+        let DebFront { bytes, control, data } = DebFront::new(&specification, &blank, 0)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&bytes).map_err(fault)?;
         let root = control::root();
@@ -106,12 +106,12 @@ pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Aro
     if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
         return Err(Error::bug("the sums are not those of the entries"));
     }
-    let front = Front::new(specification, sums, ready.len)?;
+    let front = DebFront::new(specification, sums, ready.len)?;
     Ok(Around { front: front.bytes, back: pad(ready.len) })
 }
 
 /// Everything in front of the bytes of the data archive.
-struct Front {
+struct DebFront {
     bytes: Vec<u8>,
     /// Offset and length of the bytes of control.tar.gz.
     control: (u64, u64),
@@ -119,7 +119,7 @@ struct Front {
     data: u64,
 }
 
-impl Front {
+impl DebFront {
     /// With the sum of each file and the length of the data archive, or zeros in their place.
     fn new(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
         specification.control.check()?;

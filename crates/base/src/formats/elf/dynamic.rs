@@ -4,7 +4,7 @@ use object::elf;
 
 use super::file::ElfFile;
 use super::record::Dyn;
-use super::table::Table;
+use super::table::RecordTable;
 use crate::error::{Kind, Result};
 
 /// Names of one tag above this are refused, in bytes of all: thousands of libraries.
@@ -39,7 +39,7 @@ impl Dynamic {
         let Some(segment) = file.segment(elf::PT_DYNAMIC) else {
             return Ok(None);
         };
-        let table = Table::<Dyn>::new(file.content(), segment.p_offset, segment.p_filesz)?;
+        let table = RecordTable::<Dyn>::new(file.content(), segment.p_offset, segment.p_filesz)?;
         let mut entries = Vec::new();
         for item in table.iter() {
             let (offset, entry) = item?;

@@ -7,7 +7,7 @@ use object::elf;
 
 use super::record::{FileHeader, ProgramHeader, Record, SectionHeader, Symbol};
 use super::strings::string_at;
-use super::table::Table;
+use super::table::RecordTable;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -88,7 +88,8 @@ impl ElfFile {
         }
         self.check_entry_size("e_phentsize", self.header.e_phentsize(), ProgramHeader::SIZE)?;
         let size = u64::from(count) * ProgramHeader::SIZE;
-        self.program_headers = Table::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
+        self.program_headers =
+            RecordTable::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
         let in_file = self.loads().filter(|(_, load)| load.p_filesz > 0);
         let mut by_address: Vec<usize> = in_file.map(|(index, _)| index).collect();
         // Of several at one address the first is the last, which is asked.
@@ -106,7 +107,8 @@ impl ElfFile {
         let mut count = u64::from(self.header.e_shnum());
         if count == 0 {
             // The count did not fit and stands in the null section instead.
-            let first = Table::<SectionHeader>::new(&self.content, start, SectionHeader::SIZE)?;
+            let first =
+                RecordTable::<SectionHeader>::new(&self.content, start, SectionHeader::SIZE)?;
             count = first.to_vec()?.first().map_or(0, |null| null.sh_size);
         }
         let size = count.saturating_mul(SectionHeader::SIZE);
@@ -114,7 +116,7 @@ impl ElfFile {
             let message = format!("{count} sections are more than are read");
             return Err(self.refuse(Kind::Limit, "ELF header", 0, message));
         }
-        self.sections = Table::new(&self.content, start, size)?.to_vec()?;
+        self.sections = RecordTable::new(&self.content, start, size)?.to_vec()?;
         Ok(())
     }
 
@@ -254,9 +256,9 @@ impl ElfFile {
     }
 
     /// The symbols of a symbol table section.
-    pub fn symbols(&self, index: usize, section: &SectionHeader) -> Result<Table<Symbol>> {
+    pub fn symbols(&self, index: usize, section: &SectionHeader) -> Result<RecordTable<Symbol>> {
         let range = self.file_range(index, section)?;
-        Table::new(&self.content, range.start, range.end - range.start)
+        RecordTable::new(&self.content, range.start, range.end - range.start)
     }
 
     /// An error about `structure` at `offset` of this file.

@@ -15,7 +15,7 @@ use object::{LittleEndian as LE, U32, elf};
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
 use super::record::Record;
-use super::table::Table;
+use super::table::RecordTable;
 use crate::error::{Kind, Result};
 
 /// Bytes of a word.
@@ -112,7 +112,7 @@ fn numbers<const N: usize>(file: &ElfFile, address: u64) -> Result<[u64; N]> {
 }
 
 /// The `count` words of a hash table at `address`.
-fn words(file: &ElfFile, address: u64, count: u64) -> Result<Table<Word>> {
+fn words(file: &ElfFile, address: u64, count: u64) -> Result<RecordTable<Word>> {
     let size = count.saturating_mul(WORD);
     let Some(start) = file.offset_of(address, size) else {
         let message = format!(
@@ -121,5 +121,5 @@ fn words(file: &ElfFile, address: u64, count: u64) -> Result<Table<Word>> {
         let error = file.refuse(Kind::Malformed, "dynamic section", 0, message);
         return Err(error.hint("the file is damaged: build it or copy it again"));
     };
-    Table::new(file.content(), start, size)
+    RecordTable::new(file.content(), start, size)
 }

@@ -19,7 +19,7 @@ use super::file::ElfFile;
 use super::names::StringTable;
 use super::record::{Record, Symbol};
 use super::relocation::for_each_relocation;
-use super::table::Table;
+use super::table::RecordTable;
 use super::versions::Versions;
 use crate::error::Result;
 
@@ -163,11 +163,11 @@ pub(super) fn dynamic_symbols(
     file: &ElfFile,
     dynamic: &Dynamic,
     count: u64,
-) -> Result<Option<Table<Symbol>>> {
+) -> Result<Option<RecordTable<Symbol>>> {
     let start = dynamic.value(elf::DT_SYMTAB);
     let size = count.saturating_mul(Symbol::SIZE);
     let start = start.and_then(|address| file.offset_of(address, size));
-    start.map(|start| Table::new(file.content(), start, size)).transpose()
+    start.map(|start| RecordTable::new(file.content(), start, size)).transpose()
 }
 
 /// The indexes of symbols that a program has a copy of.

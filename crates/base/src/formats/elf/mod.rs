@@ -57,5 +57,5 @@ pub use record::{
 };
 pub use relocation::{Relocation, Site, for_each_relocation};
 pub use search_path::SearchPath;
-pub use table::{Table, WordReader};
+pub use table::{RecordTable, WordReader};
 pub use versions::{DefinedVersion, NeededVersions, Versions};

@@ -5,7 +5,7 @@ use object::elf;
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
 use super::record::{Record, Rela};
-use super::table::{Table, WordReader};
+use super::table::{RecordTable, WordReader};
 use crate::content::Content;
 use crate::error::{Kind, Result};
 
@@ -75,7 +75,7 @@ pub fn for_each_relocation(
     refuse_other_encodings(file, dynamic)?;
     for (address, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
         if let Some((start, size)) = table(file, dynamic, address, size)? {
-            for item in Table::<Rela>::new(file.content(), start, size)?.iter() {
+            for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
                 let relocation = explicit(offset, &entry);
                 // Linkers leave these in place of what they dropped, and loaders pass over them.

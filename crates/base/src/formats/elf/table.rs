@@ -14,13 +14,13 @@ const WINDOW: u64 = 48 << 10;
 
 /// A run of records inside a file.
 #[derive(Debug, Clone)]
-pub struct Table<T> {
+pub struct RecordTable<T> {
     content: Content,
     start: u64,
     records: PhantomData<T>,
 }
 
-impl<T: Record> Table<T> {
+impl<T: Record> RecordTable<T> {
     /// The records in the `size` bytes at `start` of `file`, which must lie inside it.
     pub fn new(file: &Content, start: u64, size: u64) -> Result<Self> {
         let end = start.checked_add(size).filter(|end| *end <= file.len());
@@ -67,10 +67,10 @@ impl<T: Record> Table<T> {
     }
 }
 
-/// The records of a [`Table`].
+/// The records of a [`RecordTable`].
 #[derive(Debug)]
 pub struct Records<'a, T> {
-    table: &'a Table<T>,
+    table: &'a RecordTable<T>,
     /// Position in the table, in bytes.
     next: u64,
     window: Vec<u8>,

@@ -11,7 +11,7 @@ use super::dynamic::Dynamic;
 use super::file::ElfFile;
 use super::names::StringTable;
 use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux};
-use super::table::Table;
+use super::table::RecordTable;
 use crate::error::{Kind, Result};
 
 /// Most records of a kind in one list, of all its chains: indexes have 15 bits.
@@ -49,7 +49,7 @@ pub struct NeededVersions {
 impl Versions {
     /// Reads the versions of `file`.
     pub fn read(file: &ElfFile, dynamic: &Dynamic, strings: &[u8]) -> Result<Self> {
-        let lists = Lists { file, dynamic };
+        let lists = VersionLists { file, dynamic };
         let (needs, definitions) = (lists.needs()?, lists.definitions()?);
         let names = definitions.iter().map(|(_, names)| names.len()).sum::<usize>();
         let versions = needs.iter().map(|(_, versions)| 1 + versions.len()).sum::<usize>();
@@ -59,7 +59,7 @@ impl Versions {
 
     /// Bytes of both lists, as far as they are read, by the tag that leads there.
     pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
-        let lists = Lists { file, dynamic };
+        let lists = VersionLists { file, dynamic };
         let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
         let size = |tag, end: u64| {
             let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
@@ -70,7 +70,7 @@ impl Versions {
 
     /// The offsets of all names in the string table of `dynamic`.
     pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
-        let lists = Lists { file, dynamic };
+        let lists = VersionLists { file, dynamic };
         let mut offsets = Vec::new();
         for ((_, need), all) in lists.needs()? {
             offsets.push(need.vn_file);
@@ -83,7 +83,7 @@ impl Versions {
 }
 
 /// The two linked lists of a file.
-struct Lists<'a> {
+struct VersionLists<'a> {
     file: &'a ElfFile,
     dynamic: &'a Dynamic,
 }
@@ -92,7 +92,7 @@ struct Lists<'a> {
 type Placed<T> = (u64, T);
 
 /// A record at the head of a chain of its own.
-trait Head: Record {
+trait ChainHead: Record {
     /// The records of its chain.
     type Aux: Linked;
     /// The tag that leads to the list of heads, and the one that counts them.
@@ -110,7 +110,7 @@ trait Linked: Record {
     fn next_distance(&self) -> u32;
 }
 
-impl Head for VersionNeed {
+impl ChainHead for VersionNeed {
     type Aux = VersionNeedAux;
     const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERNEED, elf::DT_VERNEEDNUM];
 
@@ -123,7 +123,7 @@ impl Head for VersionNeed {
     }
 }
 
-impl Head for VersionDefinition {
+impl ChainHead for VersionDefinition {
     type Aux = VersionDefinitionAux;
     const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERDEF, elf::DT_VERDEFNUM];
 
@@ -161,10 +161,10 @@ impl Linked for VersionDefinitionAux {
 }
 
 /// A record with those of its chain.
-type Chained<T> = (Placed<T>, Vec<Placed<<T as Head>::Aux>>);
+type Chained<T> = (Placed<T>, Vec<Placed<<T as ChainHead>::Aux>>);
 
 /// The offset behind the last record of a list; zero if it has none.
-fn end<T: Head>(list: Vec<Chained<T>>) -> u64 {
+fn end<T: ChainHead>(list: Vec<Chained<T>>) -> u64 {
     let ends = list.into_iter().flat_map(|((at, _), all)| {
         let all = all.into_iter().map(|(at, _)| at.saturating_add(T::Aux::SIZE));
         all.chain([at.saturating_add(T::SIZE)])
@@ -202,7 +202,7 @@ fn defined(
     definitions.into_iter().map(version).collect()
 }
 
-impl Lists<'_> {
+impl VersionLists<'_> {
     fn needs(&self) -> Result<Vec<Chained<VersionNeed>>> {
         self.chained()
     }
@@ -211,7 +211,7 @@ impl Lists<'_> {
         self.chained()
     }
 
-    fn chained<T: Head + Linked>(&self) -> Result<Vec<Chained<T>>> {
+    fn chained<T: ChainHead + Linked>(&self) -> Result<Vec<Chained<T>>> {
         let left = self.room::<T::Aux>();
         let with_chain = |(at, head): Placed<T>| {
             let start = at.saturating_add(u64::from(head.chain_distance()));
@@ -227,7 +227,7 @@ impl Lists<'_> {
     }
 
     /// The list that one tag leads to, with as many records as the other says.
-    fn list<T: Head + Linked>(&self) -> Result<Vec<Placed<T>>> {
+    fn list<T: ChainHead + Linked>(&self) -> Result<Vec<Placed<T>>> {
         let [tag, count] = T::TAGS;
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
@@ -253,7 +253,7 @@ impl Lists<'_> {
                 return Err(error.hint("the file is damaged: build it or copy it again"));
             };
             left.set(rest);
-            let record = Table::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
+            let record = RecordTable::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
             let Some(record) = record.into_iter().next() else { break };
             let distance = u64::from(record.next_distance());
             found.push((at, record));

@@ -20,7 +20,7 @@ use rockpack_kpack::archive::{
 use super::toc::{TOC_LIMIT, Toc, TocRow};
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
-use crate::formats::message_pack::{Fields, decode};
+use crate::formats::message_pack::{MapFields, decode};
 
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
@@ -46,7 +46,7 @@ impl KpackReader {
         let alone = table.budget().table(table.len(), "kernel archive TOC");
         let _alone = alone.map_err(|error| error.at(&table.place(0)))?;
         let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
-        let fields = Fields::of(&value, "kernel archive TOC", &table.place(0))?;
+        let fields = MapFields::of(&value, "kernel archive TOC", &table.place(0))?;
         let mut toc = read_toc(&fields)?;
         let body = Body { content: &content, end: toc_offset };
         let frames = match toc.scheme {
@@ -140,7 +140,7 @@ fn content_size(frame: &Content) -> Result<u64> {
 }
 
 /// Everything of the TOC but its rows.
-fn read_toc(fields: &Fields<'_>) -> Result<Toc> {
+fn read_toc(fields: &MapFields<'_>) -> Result<Toc> {
     let version = fields.number(field::FORMAT_VERSION)?;
     if version != u64::from(VERSION) {
         let message = format!("format_version {version} is not known, only {VERSION} is");
@@ -156,7 +156,7 @@ fn read_toc(fields: &Fields<'_>) -> Result<Toc> {
     })
 }
 
-fn read_scheme(fields: &Fields<'_>) -> Result<Scheme> {
+fn read_scheme(fields: &MapFields<'_>) -> Result<Scheme> {
     if fields.optional(field::COMPRESSION_SCHEME).is_none() {
         return Ok(Scheme::None);
     }
@@ -172,16 +172,16 @@ fn read_scheme(fields: &Fields<'_>) -> Result<Scheme> {
 type RowsByKey = BTreeMap<String, BTreeMap<String, TocRow>>;
 
 /// The rows in `table`; `sizes` are those of the stored code objects.
-fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<RowsByKey> {
+fn read_rows(fields: &MapFields<'_>, table: &Content, sizes: &[u64]) -> Result<RowsByKey> {
     let place = &table.place(0);
-    let toc = Fields::of(fields.required(field::TOC)?, "kernel archive TOC, toc", place)?;
+    let toc = MapFields::of(fields.required(field::TOC)?, "kernel archive TOC, toc", place)?;
     let mut rows = RowsByKey::new();
     for (key, targets) in toc.iter() {
-        let targets = Fields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
+        let targets = MapFields::of(targets, &format!("kernel archive TOC, {key}"), place)?;
         let mut by_target = BTreeMap::new();
         for (target, row) in targets.iter() {
             table.budget().charge_code_object(key.len() + target.len())?;
-            let row = Fields::of(row, &format!("kernel archive TOC, {key}, {target}"), place)?;
+            let row = MapFields::of(row, &format!("kernel archive TOC, {key}, {target}"), place)?;
             by_target.insert(target.to_owned(), read_row(&row, sizes)?);
         }
         rows.insert(key.to_owned(), by_target);
@@ -189,7 +189,7 @@ fn read_rows(fields: &Fields<'_>, table: &Content, sizes: &[u64]) -> Result<Rows
     Ok(rows)
 }
 
-fn read_row(row: &Fields<'_>, sizes: &[u64]) -> Result<TocRow> {
+fn read_row(row: &MapFields<'_>, sizes: &[u64]) -> Result<TocRow> {
     let number = row.number(field::ORDINAL)?;
     let stored = usize::try_from(number).ok().and_then(|n| sizes.get(n));
     let (Ok(ordinal), Some(&stored)) = (u32::try_from(number), stored) else {
@@ -222,7 +222,7 @@ impl Body<'_> {
     }
 
     /// The frames of a blob with scheme `zstd-per-kernel`, which fill it.
-    fn framed(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
+    fn framed(&self, fields: &MapFields<'_>) -> Result<Vec<Range<u64>>> {
         let offset = fields.number(field::ZSTD_OFFSET)?;
         let blob = Span { offset, size: fields.number(field::ZSTD_SIZE)? };
         let fault = |fault| self.frame_fault(fault, blob);
@@ -268,7 +268,7 @@ impl Body<'_> {
     }
 
     /// The code objects of an archive with scheme `none`.
-    fn plain(&self, fields: &Fields<'_>) -> Result<Vec<Range<u64>>> {
+    fn plain(&self, fields: &MapFields<'_>) -> Result<Vec<Range<u64>>> {
         let listed = fields.list(field::BLOBS)?;
         if listed.len() as u64 > u64::from(FRAME_LIMIT) {
             let message = format!("{} code objects, more than {FRAME_LIMIT}", listed.len());
@@ -276,7 +276,7 @@ impl Body<'_> {
         }
         let mut blobs = Vec::new();
         for value in listed {
-            let blob = Fields::of(value, "kernel archive TOC, blobs", &self.content.place(0))?;
+            let blob = MapFields::of(value, "kernel archive TOC, blobs", &self.content.place(0))?;
             blobs.push(self.range(blob.number(field::OFFSET)?, blob.number(field::SIZE)?)?);
         }
         let mut in_order: Vec<&Range<u64>> = blobs.iter().collect();

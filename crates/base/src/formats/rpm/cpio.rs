@@ -50,7 +50,7 @@ pub(super) struct MemberHeader<'a> {
 
 /// Which of the two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum CpioForm {
     /// Self-contained members.
     Newc,
     /// Members that refer to the package's header.
@@ -64,12 +64,12 @@ fn padding(size: u64) -> u64 {
 }
 
 /// Bytes of a whole archive of `members` (lengths of name and content).
-pub(super) fn archive_size(form: Form, members: impl Iterator<Item = (u64, u64)>) -> u64 {
+pub(super) fn archive_size(form: CpioForm, members: impl Iterator<Item = (u64, u64)>) -> u64 {
     let trailer = newc_size(TRAILER.len() as u64, 0);
     members
         .map(|(name, content)| match form {
-            Form::Newc => newc_size(name, content),
-            Form::Stripped => STRIPPED_SIZE as u64 + 2 + content + padding(content),
+            CpioForm::Newc => newc_size(name, content),
+            CpioForm::Stripped => STRIPPED_SIZE as u64 + 2 + content + padding(content),
         })
         .sum::<u64>()
         + trailer
@@ -101,14 +101,14 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
 /// Writes an archive into a sink.
 pub(super) struct CpioWriter<W: Write> {
     sink: W,
-    form: Form,
+    form: CpioForm,
     written: u64,
     announced: Announced,
 }
 
 impl<W: Write> CpioWriter<W> {
     /// An archive in one form.
-    pub fn new(sink: W, form: Form) -> Self {
+    pub fn new(sink: W, form: CpioForm) -> Self {
         Self { sink, form, written: 0, announced: Announced::default() }
     }
 
@@ -120,8 +120,8 @@ impl<W: Write> CpioWriter<W> {
     /// Begins a member; its content follows, as much as it announces.
     pub fn begin(&mut self, member: MemberHeader<'_>) -> Result<()> {
         let bytes = match self.form {
-            Form::Newc => newc_header(member, 1)?,
-            Form::Stripped => {
+            CpioForm::Newc => newc_header(member, 1)?,
+            CpioForm::Stripped => {
                 let index = format!("{:08x}", member.index);
                 [STRIPPED_MAGIC, index.as_bytes()].concat()
             }
@@ -291,7 +291,7 @@ fn fault(at: u64, message: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn archive(form: Form) -> Vec<u8> {
+    fn archive(form: CpioForm) -> Vec<u8> {
         let mut archive = CpioWriter::new(Vec::new(), form);
         for (index, (name, content)) in
             [("./a", "x"), ("./some/dir", ""), ("./b", "12345")].into_iter().enumerate()
@@ -328,17 +328,17 @@ mod tests {
 
     #[test]
     fn both_forms_come_back() {
-        let newc = read(&archive(Form::Newc)).unwrap();
+        let newc = read(&archive(CpioForm::Newc)).unwrap();
         let first = CpioMember::Newc { name: "./a".into(), mode: 0o100_644, mtime: 7, size: 1 };
         assert_eq!(newc[0], (first, b"x".to_vec()));
         assert_eq!(newc[2].1, b"12345");
-        let stripped = read(&archive(Form::Stripped)).unwrap();
+        let stripped = read(&archive(CpioForm::Stripped)).unwrap();
         assert_eq!(stripped[2], (CpioMember::Stripped { index: 2 }, b"12345".to_vec()));
     }
 
     #[test]
     fn every_cut_is_an_error() {
-        for form in [Form::Newc, Form::Stripped] {
+        for form in [CpioForm::Newc, CpioForm::Stripped] {
             let bytes = archive(form);
             for len in 0..bytes.len() {
                 assert!(read(&bytes[..len]).is_err(), "{form:?} cut to {len}");

@@ -23,7 +23,7 @@ const BUILD_HOST: &str = "rockpack";
 
 /// What is known only when the content was read.
 #[derive(Debug, Clone)]
-pub(super) struct Digests {
+pub(super) struct PayloadDigests {
     /// Per entry: SHA-256 of a regular file.
     pub files: Vec<Option<[u8; 32]>>,
     /// Per entry: rpm's colour, 1 for 32-bit and 2 for 64-bit ELF.
@@ -34,7 +34,7 @@ pub(super) struct Digests {
     pub archive: [u8; 32],
 }
 
-impl Digests {
+impl PayloadDigests {
     /// Zeros of the right length for `entries`.
     pub fn blank(entries: &[PayloadEntry]) -> Self {
         let file = |entry: &PayloadEntry| entry.is_file().then_some([0; 32]);
@@ -60,7 +60,7 @@ pub(super) fn mode(entry: &PayloadEntry) -> u32 {
 /// All tags of the header.
 pub(super) fn entries(
     specification: &RpmSpecification,
-    digests: &Digests,
+    digests: &PayloadDigests,
 ) -> Result<Vec<HeaderEntry>> {
     let mut tags = identity(specification);
     tags.extend(build(specification));
@@ -120,7 +120,7 @@ fn build(specification: &RpmSpecification) -> Vec<Tag> {
     ]
 }
 
-fn payload(specification: &RpmSpecification, digests: &Digests) -> Vec<Tag> {
+fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Tag> {
     let digest = |digest: &[u8]| IndexData::StringArray(vec![hex(digest)]);
     let algorithm = || IndexData::Int32(vec![SHA256_ALGORITHM]);
     let total: u64 = specification.entries.iter().map(|entry| entry.stored_size()).sum();
@@ -140,7 +140,7 @@ fn payload(specification: &RpmSpecification, digests: &Digests) -> Vec<Tag> {
     ]
 }
 
-fn files(specification: &RpmSpecification, digests: &Digests) -> Result<Vec<HeaderEntry>> {
+fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<HeaderEntry>> {
     let entries = &specification.entries;
     let mut tags = content(specification, digests)?;
     tags.extend(constants(entries)?);
@@ -151,7 +151,7 @@ fn files(specification: &RpmSpecification, digests: &Digests) -> Result<Vec<Head
 }
 
 /// What differs from file to file.
-fn content(specification: &RpmSpecification, digests: &Digests) -> Result<Vec<Tag>> {
+fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
     let modes: Vec<u16> =

@@ -73,9 +73,9 @@ impl RpmReader {
     }
 
     fn visit_payload(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        let source = Digesting::new(self.payload.reader());
+        let source = DigestingReader::new(self.payload.reader());
         let source = BufReader::with_capacity(1 << 18, source);
-        let decoder = Digesting::new(Decoder::new(source, self.method)?);
+        let decoder = DigestingReader::new(Decoder::new(source, self.method)?);
         let mut members = CpioMembers::new(decoder);
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
@@ -133,7 +133,7 @@ impl RpmReader {
         }
     }
 
-    fn check_payload(&self, decoder: Digesting<PayloadDecoder>, size: u64) -> Result<()> {
+    fn check_payload(&self, decoder: DigestingReader<PayloadDecoder>, size: u64) -> Result<()> {
         let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
             return Err(mismatch("the payload's size is not the stated one"));
@@ -156,21 +156,21 @@ impl RpmReader {
     }
 }
 
-type PayloadDecoder = Decoder<BufReader<Digesting<ContentReader>>>;
+type PayloadDecoder = Decoder<BufReader<DigestingReader<ContentReader>>>;
 
 /// Digests what is read through it.
-struct Digesting<R> {
+struct DigestingReader<R> {
     source: R,
     digest: Sha256,
 }
 
-impl<R> Digesting<R> {
+impl<R> DigestingReader<R> {
     fn new(source: R) -> Self {
         Self { source, digest: Sha256::new() }
     }
 }
 
-impl<R: Read> Read for Digesting<R> {
+impl<R: Read> Read for DigestingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = self.source.read(buffer)?;
         self.digest.update(&buffer[..len]);

@@ -18,7 +18,7 @@
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 
-use super::header::{self, Digests};
+use super::header::{self, PayloadDigests};
 use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
 use super::specification::RpmSpecification;
 use crate::error::{Error, Kind, Result};
@@ -40,7 +40,7 @@ const INDEX_ENTRY: usize = 16;
 
 /// Sizes that only the finished payload tells.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct PayloadSizes {
     /// Bytes of the payload as it lies in the package.
     pub payload: u64,
     /// Bytes of the archive before compression.
@@ -50,8 +50,8 @@ pub(super) struct Sizes {
 /// The bytes in front of the payload. Those without a signature are as many.
 pub(super) fn front(
     specification: &RpmSpecification,
-    digests: &Digests,
-    sizes: Sizes,
+    digests: &PayloadDigests,
+    sizes: PayloadSizes,
     signer: Option<&HeaderSigner>,
 ) -> Result<Vec<u8>> {
     let tags = header::entries(specification, digests)?;
@@ -76,7 +76,7 @@ pub(super) fn front(
 /// The crate's own builder makes the digests; it knows no PAYLOADSIZE and no LONGARCHIVESIZE.
 fn signature(
     header: &[u8],
-    sizes: Sizes,
+    sizes: PayloadSizes,
     signed: Option<HeaderSignature>,
 ) -> Result<Header<IndexSignatureTag>> {
     let digests = SignatureHeaderBuilder::new()
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn neither_long_sizes_nor_signatures_move_what_follows() {
         let len = |total: u64, archive: u64, signed: usize| {
-            let sizes = Sizes { payload: total, archive };
+            let sizes = PayloadSizes { payload: total, archive };
             let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
             let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
             let signature = signature(b"header", sizes, signed).unwrap();
@@ -171,7 +171,7 @@ mod tests {
             let all = [len(1, 1, signed), len(long, 1, signed), len(long, long, signed)];
             assert_eq!(all, [short; 3], "{signed}");
         }
-        let sizes = Sizes { payload: 1, archive: 1 };
+        let sizes = PayloadSizes { payload: 1, archive: 1 };
         let long = HeaderSignature { tag: SignatureTag::Rsa, packet: vec![1; 5000] };
         assert!(signature(b"header", sizes, Some(long)).is_err());
     }

@@ -5,22 +5,22 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
-use super::cpio::{CpioWriter, Form, MemberHeader, archive_size};
-use super::header::{self, Digests};
-use super::signature::{Sizes, front};
+use super::cpio::{CpioForm, CpioWriter, MemberHeader, archive_size};
+use super::header::{self, PayloadDigests};
+use super::signature::{PayloadSizes, front};
 use super::specification::RpmSpecification;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
 use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 
 /// Counts and digests what passes through.
-struct Digesting<W> {
+struct DigestingWriter<W> {
     sink: W,
     digest: Sha256,
     len: u64,
 }
 
-impl<W> Digesting<W> {
+impl<W> DigestingWriter<W> {
     fn new(sink: W) -> Self {
         Self { sink, digest: Sha256::new(), len: 0 }
     }
@@ -30,7 +30,7 @@ impl<W> Digesting<W> {
     }
 }
 
-impl<W: Write> Write for Digesting<W> {
+impl<W: Write> Write for DigestingWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let len = self.sink.write(buffer)?;
         self.digest.update(&buffer[..len]);
@@ -44,14 +44,14 @@ impl<W: Write> Write for Digesting<W> {
 }
 
 /// The payload's digest, over the compressor, over the archive's digest.
-type Stream = Digesting<Encoder<Digesting<BufWriter<File>>>>;
+type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>>>>;
 
 /// An `.rpm` that is being written.
 pub struct RpmWriter {
     specification: RpmSpecification,
-    archive: CpioWriter<Stream>,
+    archive: CpioWriter<PayloadStream>,
     archive_size: u64,
-    digests: Digests,
+    digests: PayloadDigests,
     /// Index of the entry that begins next.
     next: usize,
     /// Whether content of the current entry was seen.
@@ -65,14 +65,14 @@ impl RpmWriter {
     pub fn create(file: File, specification: RpmSpecification) -> Result<Self> {
         specification.check()?;
         let (form, archive_size) = archive_of(&specification);
-        let digests = Digests::blank(&specification.entries);
-        let sizes = Sizes { payload: 0, archive: archive_size };
+        let digests = PayloadDigests::blank(&specification.entries);
+        let sizes = PayloadSizes { payload: 0, archive: archive_size };
         let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
         sink.write_all(&room).map_err(fault)?;
         let RpmSpecification { compression, ref workers, .. } = specification;
-        let encoder = Encoder::new(Digesting::new(sink), compression, workers, archive_size)?;
-        let archive = CpioWriter::new(Digesting::new(encoder), form);
+        let encoder = Encoder::new(DigestingWriter::new(sink), compression, workers, archive_size)?;
+        let archive = CpioWriter::new(DigestingWriter::new(encoder), form);
         let front = room.len();
         Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })
     }
@@ -134,7 +134,7 @@ impl PayloadWriter for RpmWriter {
         let (encoder, archive_digest, _) = stream.finish();
         let (mut sink, payload_digest, payload) = encoder.finish().map_err(fault)?.finish();
         (digests.archive, digests.payload) = (archive_digest, payload_digest);
-        let sizes = Sizes { payload, archive: archive_size };
+        let sizes = PayloadSizes { payload, archive: archive_size };
         let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
         if bytes.len() != room {
             let message = format!("header of {} bytes, {room} reserved", bytes.len());
@@ -158,25 +158,25 @@ pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Aro
     if !rest.is_empty() || colors.len() != entries.len() || ready.files.len() != entries.len() {
         return Err(Error::bug("the facts are not those of the entries"));
     }
-    let digests = Digests {
+    let digests = PayloadDigests {
         files: ready.files.to_vec(),
         colors: colors.iter().map(|color| u32::from_le_bytes(*color)).collect(),
         payload: ready.sha256,
         archive: *archive,
     };
-    let sizes = Sizes { payload: ready.len, archive: archive_of(specification).1 };
+    let sizes = PayloadSizes { payload: ready.len, archive: archive_of(specification).1 };
     let front = front(specification, &digests, sizes, specification.signer.as_ref())?;
     Ok(Around { front, back: b"" })
 }
 
-fn facts(digests: &Digests) -> Vec<u8> {
+fn facts(digests: &PayloadDigests) -> Vec<u8> {
     let colors = digests.colors.iter().flat_map(|color| color.to_le_bytes());
     digests.archive.into_iter().chain(colors).collect()
 }
 
 /// The form of a package's archive, and its bytes.
-fn archive_of(specification: &RpmSpecification) -> (Form, u64) {
-    let form = if specification.has_large_files() { Form::Stripped } else { Form::Newc };
+fn archive_of(specification: &RpmSpecification) -> (CpioForm, u64) {
+    let form = if specification.has_large_files() { CpioForm::Stripped } else { CpioForm::Newc };
     let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
     (form, archive_size(form, lengths))
 }

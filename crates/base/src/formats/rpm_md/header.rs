@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use rpm::{DependencyFlags as Flags, FileFlags, Header, IndexTag, PackageMetadata};
 
 use super::package::{
-    Changelog, Dependency, DependencyList, Evr, File, FileKind, Lists, Package, fault, is_primary,
+    Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
+    RpmPackage, fault, is_primary,
 };
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
@@ -27,7 +28,7 @@ const OLD_FILE_NAMES: u32 = 1027;
 /// PREREQ, SCRIPT_PRE and SCRIPT_POST: what has to be there before.
 const BEFORE: u32 = 1 << 6 | 1 << 9 | 1 << 10;
 
-impl Package {
+impl RpmPackage {
     /// Reads header and signature.
     pub fn of_front(front: &Front) -> Result<Self> {
         let metadata = &front.metadata;
@@ -107,7 +108,7 @@ fn installed_size(header: &Header<IndexTag>) -> Result<u64> {
     }
 }
 
-fn files(header: &Header<IndexTag>) -> Result<Vec<File>> {
+fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
     if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
         return if header.entry_is_present(OLD_FILE_NAMES) {
             Err(Error::unsupported("lists its files as rpm 3 did"))
@@ -135,13 +136,13 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<File>> {
             (false, true) => FileKind::Ghost,
             (false, false) => FileKind::Plain,
         };
-        files.push(File { path: format!("{directory}{base}"), kind });
+        files.push(RpmFile { path: format!("{directory}{base}"), kind });
     }
     Ok(files)
 }
 
 /// The lists in the order of `primary`; empty ones are left out.
-fn lists(metadata: &PackageMetadata, files: &[File]) -> Result<Lists> {
+fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<DependencyLists> {
     let provides = dependencies(metadata.get_provides().map_err(bad)?);
     let mut requires = dependencies(metadata.get_requires().map_err(bad)?);
     let provided: BTreeSet<&str> = provides.iter().map(|line| line.name.as_str()).collect();
@@ -162,20 +163,20 @@ fn lists(metadata: &PackageMetadata, files: &[File]) -> Result<Lists> {
         ("supplements", dependencies(metadata.get_supplements().map_err(bad)?)),
     ];
     let some = all.into_iter().filter(|(_, entries)| !entries.is_empty());
-    Ok(Lists(
+    Ok(DependencyLists(
         some.map(|(kind, entries)| DependencyList { kind: kind.to_owned(), entries }).collect(),
     ))
 }
 
-fn dependencies(found: Vec<rpm::Dependency>) -> Vec<Dependency> {
-    let mut lines: Vec<Dependency> = Vec::with_capacity(found.len());
+fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
+    let mut lines: Vec<IndexedDependency> = Vec::with_capacity(found.len());
     let mut seen = BTreeSet::new();
     for rpm::Dependency { name, flags, version } in found {
         let sign = sign(flags);
         let bits = flags.bits() & BEFORE != 0;
         if seen.insert((name.clone(), sign, version.clone(), bits)) {
             let bound = sign.map(|sign| (sign.to_owned(), Evr::parse(&version)));
-            lines.push(Dependency { name, bound, pre: bits });
+            lines.push(IndexedDependency { name, bound, pre: bits });
         }
     }
     lines

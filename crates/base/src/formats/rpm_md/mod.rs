@@ -20,6 +20,9 @@ mod package;
 mod repomd;
 mod xml;
 
-pub use package::{Changelog, Dependency, DependencyList, Evr, File, FileKind, Lists, Package};
+pub use package::{
+    Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
+    RpmPackage,
+};
 pub use repomd::{DataFile, Repomd};
 pub use xml::{RepositoryRpm, filelists, other, primary};

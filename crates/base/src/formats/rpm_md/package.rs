@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// What is in the header of an `.rpm`, as far as indexes have it. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Package {
+pub struct RpmPackage {
     /// Name.
     pub name: String,
     /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
@@ -46,9 +46,9 @@ pub struct Package {
     /// Where it ends.
     pub header_end: u64,
     /// Its dependencies.
-    pub lists: Lists,
+    pub lists: DependencyLists,
     /// What it installs, in the order of the header.
-    pub files: Vec<File>,
+    pub files: Vec<RpmFile>,
     /// Its change log, the oldest entry first.
     pub changelog: Vec<Changelog>,
     /// Whether it carries an OpenPGP signature.
@@ -57,7 +57,7 @@ pub struct Package {
 
 /// The dependencies of a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lists(pub Vec<DependencyList>);
+pub struct DependencyLists(pub Vec<DependencyList>);
 
 /// One list of dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,12 +65,12 @@ pub struct DependencyList {
     /// The element of `primary`: `provides`, `requires`, …
     pub kind: String,
     /// Its lines in the order of the header, each once.
-    pub entries: Vec<Dependency>,
+    pub entries: Vec<IndexedDependency>,
 }
 
 /// One dependency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dependency {
+pub struct IndexedDependency {
     /// Package, capability, path, or a rich dependency in parentheses.
     pub name: String,
     /// `EQ`, `LT`, `GT`, `LE` or `GE`, and the version.
@@ -81,7 +81,7 @@ pub struct Dependency {
     pub pre: bool,
 }
 
-impl Dependency {
+impl IndexedDependency {
     /// Its name, and the parts of its version.
     fn texts(&self) -> impl Iterator<Item = &String> {
         let evr = self.bound.as_ref().map(|(_, evr)| evr);
@@ -117,7 +117,7 @@ impl Evr {
 
 /// A path that a package installs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct RpmFile {
     /// The absolute path.
     pub path: String,
     /// What it is.
@@ -145,7 +145,7 @@ impl FileKind {
     }
 }
 
-impl File {
+impl RpmFile {
     /// Whether `primary` has it, so that dependencies on it are found without `filelists`.
     pub fn is_primary(&self) -> bool {
         is_primary(&self.path)
@@ -168,7 +168,7 @@ pub struct Changelog {
     pub text: String,
 }
 
-impl Package {
+impl RpmPackage {
     /// `[epoch:]version-release`.
     pub fn evr(&self) -> String {
         let epoch = if self.epoch == 0 { String::new() } else { format!("{}:", self.epoch) };
@@ -181,7 +181,7 @@ impl Package {
     }
 
     /// The lines of a list.
-    pub fn list(&self, kind: &str) -> &[Dependency] {
+    pub fn list(&self, kind: &str) -> &[IndexedDependency] {
         let list = self.lists.0.iter().find(|list| list.kind == kind);
         list.map_or(&[], |list| list.entries.as_slice())
     }
@@ -203,7 +203,7 @@ impl Package {
         }
         let paths = self.files.iter().map(|file| &file.path);
         let dependencies = self.lists.0.iter().flat_map(|list| &list.entries);
-        let texts = dependencies.flat_map(Dependency::texts);
+        let texts = dependencies.flat_map(IndexedDependency::texts);
         let odd = paths.chain(texts).filter(|text| !text.chars().all(is_xml));
         faults.extend(odd.map(|text| {
             let message = format!("`{}` has characters that XML lacks", text.escape_debug());
@@ -235,7 +235,8 @@ mod tests {
         builder.requires(::rpm::Dependency::eq("other", "1:2-3"));
         let mut bytes = Vec::new();
         builder.build().unwrap().write(&mut bytes).unwrap();
-        let package = Package::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
+        let package =
+            RpmPackage::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
         for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
             let mut odd = package.clone();
             for entry in odd.lists.0.iter_mut().flat_map(|list| &mut list.entries) {

@@ -5,7 +5,7 @@ use std::io;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::package::{Dependency, FileKind, Package, is_xml};
+use super::package::{FileKind, IndexedDependency, RpmPackage, is_xml};
 use crate::error::{Error, Result};
 
 const COMMON: &str = "http://linux.duke.edu/metadata/common";
@@ -17,7 +17,7 @@ const OTHER: &str = "http://linux.duke.edu/metadata/other";
 #[derive(Debug, Clone, Copy)]
 pub struct RepositoryRpm<'a> {
     /// What its header says.
-    pub package: &'a Package,
+    pub package: &'a RpmPackage,
     /// Its path, relative to the folder that holds `repodata`.
     pub path: &'a str,
     /// Bytes of the file.
@@ -125,7 +125,7 @@ fn primary_package(xml: &mut Xml, place: &RepositoryRpm<'_>) -> Written {
     xml.create_element("format").write_inner_content(|xml| format(xml, package)).map(drop)
 }
 
-fn format(xml: &mut Xml, package: &Package) -> Written {
+fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
     text(xml, "rpm:license", &package.license)?;
     text(xml, "rpm:vendor", &package.vendor)?;
     text(xml, "rpm:group", &package.group)?;
@@ -147,7 +147,7 @@ fn format(xml: &mut Xml, package: &Package) -> Written {
     Ok(())
 }
 
-fn dependency(xml: &mut Xml, dependency: &Dependency) -> Written {
+fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
     let mut entry =
         xml.create_element("rpm:entry").with_attribute(("name", dependency.name.as_str()));
     if let Some((sign, evr)) = &dependency.bound {
@@ -183,7 +183,7 @@ fn named(
         .map(drop)
 }
 
-fn version(xml: &mut Xml, package: &Package) -> Written {
+fn version(xml: &mut Xml, package: &RpmPackage) -> Written {
     let epoch = package.epoch.to_string();
     xml.create_element("version")
         .with_attribute(("epoch", epoch.as_str()))

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use rockpack::content::Content;
 use rockpack::error::{Error, Result};
 use rockpack::formats::compression::Method;
-use rockpack::repo::{Body, Changes, RepoOptions, Settings, Stat, Store, publish_to};
+use rockpack::repo::{Body, Changes, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to};
 use rockpack::report::Silent;
 use serde_json::Value;
 
@@ -99,10 +99,10 @@ fn options() -> RepoOptions<'static> {
         formats: Vec::new(),
         suite: "stable".to_owned(),
         component: "main".to_owned(),
-        settings: Settings::default(),
+        settings: ChannelSettings::default(),
         changes: Changes { keep: Some(1), ..Changes::default() },
         check: false,
-        wait: false,
+        when_locked: WhenLocked::Fail,
         generations: 1,
         date: 1_800_000_000,
         list_method: Method::Stored,

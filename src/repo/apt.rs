@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::compress::{compress, ending};
-use super::state::{Record, State};
+use super::index_paths::apt_index_paths;
+use super::state::{ChannelState, PoolRecord};
 use crate::content::hex;
 use crate::error::Result;
 use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
@@ -39,25 +40,22 @@ pub(super) struct Suite {
     pub release: String,
 }
 
-/// The folder of a suite.
-pub(super) fn folder(suite: &str) -> String {
-    format!("dists/{suite}")
-}
-
 impl Suite {
     /// Writes the indexes of `state`, which has packages, settings and date.
-    pub fn of_state(suite: &str, state: &State) -> Result<Self> {
+    pub fn of_state(suite: &str, state: &ChannelState) -> Result<Self> {
         let archs = archs(state);
         let components = components(state);
         let pairs: Vec<(&str, &str)> =
             components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-        let texts: Vec<String> = pairs.par_iter().map(|pair| text(state, *pair)).collect();
+        let texts: Vec<String> =
+            pairs.par_iter().map(|(component, arch)| text(state, component, arch)).collect();
         let mut jobs: Vec<(Method, String, &str)> = Vec::new();
         for ((component, arch), text) in pairs.iter().zip(&texts) {
             let path = format!("{component}/binary-{arch}/Packages");
             jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text.as_str())));
         }
-        let files: Vec<Result<_>> = jobs.into_par_iter().map(index).collect();
+        let files: Vec<Result<_>> =
+            jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
         let files: Vec<(IndexFile, Arc<[u8]>)> = files.into_iter().collect::<Result<_>>()?;
         let mut listed: Vec<IndexFile> = files.iter().map(|(file, _)| file.clone()).collect();
         listed.sort();
@@ -69,7 +67,7 @@ impl Suite {
     }
 
     /// The indexes of `state`, which has the packages whose indexes are `listed`.
-    pub fn of_lists(suite: &str, state: &State, listed: Vec<IndexFile>) -> Result<Self> {
+    pub fn of_lists(suite: &str, state: &ChannelState, listed: Vec<IndexFile>) -> Result<Self> {
         let fields = fields(suite, state, &components(state), &archs(state))?;
         let release = Release { fields, files: listed };
         let text = release.render()?;
@@ -77,26 +75,14 @@ impl Suite {
     }
 
     fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
-        let mut names = names(suite, file);
+        let mut names = apt_index_paths(suite, file);
         self.named.extend(names.pop().map(|name| (name, bytes.clone())));
         self.by_hash.extend(names.into_iter().map(|name| (name, bytes.clone())));
     }
 }
 
-/// The paths of an index: those that say its content, and the one that `Release` lists.
-pub(super) fn names(suite: &str, file: &IndexFile) -> Vec<String> {
-    let path = format!("{}/{}", folder(suite), file.path);
-    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
-    let mut names: Vec<String> =
-        digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
-    names.push(path);
-    names
-}
-
 /// One form of an index, and its line in `Release`.
-fn index((method, path, text): (Method, String, &str)) -> Result<(IndexFile, Arc<[u8]>)> {
+fn index(method: Method, path: String, text: &str) -> Result<(IndexFile, Arc<[u8]>)> {
     let bytes = compress(text.as_bytes(), method)?;
     let file = IndexFile {
         path,
@@ -107,7 +93,7 @@ fn index((method, path, text): (Method, String, &str)) -> Result<(IndexFile, Arc
     Ok((file, bytes.into()))
 }
 
-fn control(record: &Record) -> Option<&apt_index::DebPackage> {
+fn control(record: &PoolRecord) -> Option<&apt_index::DebPackage> {
     match &record.indexed.facts {
         Facts::Deb(package) => Some(package),
         Facts::Rpm(_) => None,
@@ -115,7 +101,7 @@ fn control(record: &Record) -> Option<&apt_index::DebPackage> {
 }
 
 /// The components of a suite.
-fn components(state: &State) -> BTreeSet<&str> {
+fn components(state: &ChannelState) -> BTreeSet<&str> {
     if state.records.is_empty() {
         BTreeSet::from(["main"])
     } else {
@@ -124,7 +110,7 @@ fn components(state: &State) -> BTreeSet<&str> {
 }
 
 /// The architectures of a suite, `all` first.
-fn archs(state: &State) -> Vec<&str> {
+fn archs(state: &ChannelState) -> Vec<&str> {
     let found: BTreeSet<&str> =
         state.records.values().map(|record| record.indexed.facts.arch()).collect();
     let others = found.iter().copied().filter(|arch| *arch != ALL);
@@ -133,8 +119,8 @@ fn archs(state: &State) -> Vec<&str> {
 }
 
 /// The index of a component and an architecture.
-fn text(state: &State, (component, arch): (&str, &str)) -> String {
-    let belongs = |record: &Arc<Record>| {
+fn text(state: &ChannelState, component: &str, arch: &str) -> String {
+    let belongs = |record: &Arc<PoolRecord>| {
         let own = record.indexed.facts.arch();
         record.component == component && (own == arch || own == ALL)
     };
@@ -161,7 +147,7 @@ fn text(state: &State, (component, arch): (&str, &str)) -> String {
 
 fn fields(
     suite: &str,
-    state: &State,
+    state: &ChannelState,
     components: &BTreeSet<&str>,
     archs: &[&str],
 ) -> Result<Vec<(String, String)>> {

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-use super::store::{Modified, stat_of};
+use super::stat::{Modified, stat_of};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 use crate::files::{READABLE, set_mode};
@@ -46,9 +46,9 @@ impl Body {
         let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
         match self {
             Self::Bytes(bytes) => file.write_all(bytes).map_err(fault)?,
-            Self::Copy(content, known) => copy(content, known, (&mut file, path))?,
+            Self::Copy(content, known) => copy(content, known, &mut file, path)?,
             Self::Link(source, known) => {
-                copy(&Content::open(source)?, known, (&mut file, path))?;
+                copy(&Content::open(source)?, known, &mut file, path)?;
             }
         }
         set_mode(path, READABLE)?;
@@ -64,7 +64,7 @@ fn check_link(source: &Path, known: &Known, path: &Path) -> Result<()> {
 
 /// Indexes say what was read before. What is written is held against that, because the content may
 /// have changed since, and even between two reads of one opened file.
-fn copy(content: &Content, known: &Known, (file, path): (&mut File, &Path)) -> Result<()> {
+fn copy(content: &Content, known: &Known, file: &mut File, path: &Path) -> Result<()> {
     let fault = |e| Error::io(path, "write", e);
     let (mut digest, mut written) = (Sha256::new(), Ok(()));
     content.each_window(|bytes| {

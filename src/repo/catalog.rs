@@ -6,24 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::input::Given;
-use super::state::{Channels, Record, Records};
-use super::store::Modified;
+use super::channels::Channels;
+use super::input::GivenPackage;
+use super::options::Changes;
+use super::stat::Modified;
+use super::state::{PoolRecord, PoolRecords};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::indexed::Facts;
 use crate::report::{Finding, Findings};
-
-/// What to do with the packages of a channel.
-#[derive(Debug, Clone, Default)]
-pub struct Changes {
-    /// Versions of a package to keep; all if unset.
-    pub keep: Option<usize>,
-    /// Packages to remove: `name`, or `name=version`.
-    pub remove: Vec<String>,
-    /// Whether a package may come back in a lower version than the channel has.
-    pub allow_downgrade: bool,
-}
 
 /// The file of a package that a channel did not have.
 #[derive(Debug, Clone)]
@@ -37,7 +28,7 @@ pub(super) struct Addition {
 /// The packages of a channel after a run.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    pub records: Records,
+    pub records: PoolRecords,
     /// Paths that the channel did not have, with the files they come from.
     pub added: BTreeMap<String, Addition>,
     pub findings: Findings,
@@ -46,8 +37,8 @@ pub(super) struct Catalog {
 impl Catalog {
     /// The packages of a channel that had those of `earlier` and is given `given`.
     pub fn merge(
-        earlier: &Records,
-        given: &[&Given],
+        earlier: &PoolRecords,
+        given: &[&GivenPackage],
         component: &str,
         changes: &Changes,
     ) -> Result<Self> {
@@ -80,7 +71,7 @@ impl Catalog {
         self.records.retain(|_, record| !specs.iter().any(|spec| names(spec, record)));
     }
 
-    fn add(&mut self, given: &Given, component: &str) -> Result<()> {
+    fn add(&mut self, given: &GivenPackage, component: &str) -> Result<()> {
         let path = given.indexed.facts.pool_path(component);
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
@@ -92,7 +83,7 @@ impl Catalog {
             }
             return Ok(());
         }
-        let record = Record {
+        let record = PoolRecord {
             source: given.source.clone(),
             component: match given.indexed.facts {
                 Facts::Deb(_) => component.to_owned(),
@@ -112,7 +103,7 @@ impl Catalog {
     }
 
     /// What is removed and given in one run has to be the file that the pool has.
-    fn refuse_changed(&self, earlier: &Records) -> Result<()> {
+    fn refuse_changed(&self, earlier: &PoolRecords) -> Result<()> {
         let mut faults = Faults::default();
         for (path, addition) in &self.added {
             let held = earlier.get(path).map(|record| &record.indexed.sha256);
@@ -126,11 +117,11 @@ impl Catalog {
 
     /// A package of one name, version and architecture is one file, in whatever component.
     fn refuse_twins(&self) -> Result<()> {
-        let mut first: BTreeMap<(&str, String, &str), (&String, &Record)> = BTreeMap::new();
+        let mut first: BTreeMap<(&str, String, &str), (&String, &PoolRecord)> = BTreeMap::new();
         let mut faults = Faults::default();
         let added = self.added.keys().filter_map(|path| self.records.get(path));
         let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
-        let of_added = |record: &Record| names.contains(record.indexed.facts.name());
+        let of_added = |record: &PoolRecord| names.contains(record.indexed.facts.name());
         for (path, record) in self.records.iter().filter(|(_, record)| of_added(record)) {
             let facts = &record.indexed.facts;
             let key = (facts.name(), facts.version(), facts.arch());
@@ -147,8 +138,8 @@ impl Catalog {
 
     /// A package whose highest given version is lower than what the channel has would never be
     /// installed, or break those who depend on the higher one.
-    fn refuse_downgrades(&self, given: &[&Given]) -> Result<()> {
-        let mut highest: BTreeMap<(&str, &str), &Given> = BTreeMap::new();
+    fn refuse_downgrades(&self, given: &[&GivenPackage]) -> Result<()> {
+        let mut highest: BTreeMap<(&str, &str), &GivenPackage> = BTreeMap::new();
         for given in given {
             let facts = &given.indexed.facts;
             let best = highest.entry((facts.name(), facts.arch())).or_insert(given);
@@ -206,7 +197,7 @@ impl Catalog {
 }
 
 /// Whether a specification of `--remove` names the package.
-fn names(spec: &str, record: &Record) -> bool {
+fn names(spec: &str, record: &PoolRecord) -> bool {
     let facts = &record.indexed.facts;
     match spec.split_once('=') {
         Some((name, version)) => name == facts.name() && version == facts.version(),
@@ -215,7 +206,7 @@ fn names(spec: &str, record: &Record) -> bool {
 }
 
 /// Refuses a specification of `--remove` that names no package of any of the channels.
-pub(super) fn check_removals(specs: &[String], states: &[&Records]) -> Result<()> {
+pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Result<()> {
     let mut faults = Faults::default();
     for spec in specs {
         let mut records = states.iter().flat_map(|state| state.values());
@@ -231,7 +222,7 @@ pub(super) fn check_removals(specs: &[String], states: &[&Records]) -> Result<()
 const TWINS_HINT: &str =
     "clients that have the one refuse the other: raise the release of what was built again";
 
-fn two_contents(path: &str, given: &Given, there: &Record) -> Error {
+fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     let facts = &given.indexed.facts;
     let message = format!(
         "is another package {} {} for {} than {} (SHA-256 {} and {})",

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::state::State;
+use super::state::ChannelState;
 use crate::package::indexed::Facts;
 use crate::repo::keyring;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
-pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
+pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, String)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?;
     let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
@@ -32,7 +32,7 @@ pub(super) fn sources(suite: &str, state: &State) -> Option<(String, String)> {
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
 /// packages if all have one.
-pub(super) fn repo(state: &State) -> Option<(String, String)> {
+pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name();

@@ -5,77 +5,55 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::apt::{self, Suite};
+use super::apt::Suite;
 use super::body::{Body, Known};
 use super::catalog::{Addition, Catalog, refuse_other_content};
+use super::channel::Channel;
+use super::channels::{Announced, Channels};
 use super::clients;
 use super::foreign::other_file;
-use super::input::Given;
-use super::listed::{Listed, unchanged};
+use super::index_paths::{self, REPOMD};
+use super::input::GivenPackage;
+use super::listed::ListedIndexes;
+use super::options::RepoOptions;
+use super::published::ChannelReport;
 use super::recovery::{Shown, shown};
-use super::rpm::{Metadata, REPOMD};
-use super::state::{Channels, Record, Records, Retired, SCHEMA, State};
-use super::store::{Modified, Store};
-use super::{ChannelReport, RepoOptions};
+use super::rpm::Metadata;
+use super::stat::Modified;
+use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
+use super::store::Store;
+use super::unchanged::unchanged;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::package::Format;
 use crate::repo::keyring;
 use crate::report::{Finding, Findings};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
 
-/// Which channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Channel {
-    /// An apt suite.
-    Apt(String),
-    /// The rpm repository.
-    Rpm,
-}
-
-impl Channel {
-    /// Its name in states and reports.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Apt(suite) => format!("apt-{suite}"),
-            Self::Rpm => "rpm".to_owned(),
-        }
-    }
-
-    /// The format of its packages.
-    pub fn format(&self) -> Format {
-        match self {
-            Self::Apt(_) => Format::Deb,
-            Self::Rpm => Format::Rpm,
-        }
-    }
-}
-
 /// A channel that is to be published.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub name: String,
-    pub next: State,
+    pub next: ChannelState,
     /// Packages for the pool.
     pub packages: Vec<(String, Body)>,
     /// Indexes under names that nobody knows yet.
     pub hidden: Vec<(String, Body)>,
-    /// Files under names that clients read, the one that counts last.
+    /// ChannelFiles under names that clients read, the one that counts last.
     pub visible: Vec<(String, Body)>,
     /// The same, as an interrupted run leaves it to the next.
     pub shown: Vec<Shown>,
-    /// Files that went out of use long enough ago.
+    /// ChannelFiles that went out of use long enough ago.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
     pub findings: Findings,
 }
 
 /// The files of a channel, without its packages.
-struct Files {
+struct ChannelFiles {
     hidden: Vec<(String, Arc<[u8]>)>,
     visible: Vec<(String, Arc<[u8]>)>,
-    listed: Listed,
+    listed: ListedIndexes,
 }
 
 impl Draft {
@@ -84,13 +62,13 @@ impl Draft {
         store: &dyn Store,
         channel: &Channel,
         channels: &Channels,
-        given: &[Given],
+        given: &[GivenPackage],
         options: &RepoOptions<'_>,
     ) -> Result<Self> {
         let name = channel.name();
-        let nothing = State::default();
+        let nothing = ChannelState::default();
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
-        let own: Vec<&Given> =
+        let own: Vec<&GivenPackage> =
             given.iter().filter(|g| g.indexed.facts.format() == channel.format()).collect();
         let mut catalog =
             Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
@@ -103,9 +81,9 @@ impl Draft {
         let listed = if options.check {
             None
         } else {
-            unchanged(store, channel, (earlier, &next), options.list_method)?
+            unchanged(store, channel, earlier, &next, options.list_method)?
         };
-        let files = files(channel, (&next, listed), options, &mut findings)?;
+        let files = files(channel, &next, listed, options, &mut findings)?;
         next.indexes = files.listed.paths(channel);
         next.listed.clone_from(&files.listed);
         retire(earlier, &mut next);
@@ -129,6 +107,11 @@ impl Draft {
         })
     }
 
+    /// What is noted of it before anything of it is written.
+    pub fn announced(&self) -> Announced<'_> {
+        Announced { channel: &self.name, state: &self.next, shown: &self.shown }
+    }
+
     /// Paths of all files that are put in place or removed.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);
@@ -140,7 +123,7 @@ impl Draft {
 /// that the next run need not read them.
 fn check_pool(
     store: &dyn Store,
-    earlier: &State,
+    earlier: &ChannelState,
     catalog: &mut Catalog,
     check: bool,
 ) -> Result<()> {
@@ -163,7 +146,7 @@ fn check_pool(
 fn check_pool_file(
     store: &dyn Store,
     path: &str,
-    record: &Record,
+    record: &PoolRecord,
     check: bool,
 ) -> Result<Modified> {
     let hint = "put the file back, or remove the package with --remove";
@@ -213,7 +196,7 @@ fn in_pool(
 }
 
 /// Refuses a publication after `earlier` that its clients would not take.
-pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Result<()> {
+pub(super) fn check_follows(earlier: &ChannelState, options: &RepoOptions<'_>) -> Result<()> {
     if options.date < earlier.date {
         let message = format!(
             "the time is {} and the repository was published at {}",
@@ -230,25 +213,30 @@ pub(super) fn check_follows(earlier: &State, options: &RepoOptions<'_>) -> Resul
     Ok(())
 }
 
-fn next_state(earlier: &State, records: &Records, options: &RepoOptions<'_>) -> Result<State> {
+fn next_state(
+    earlier: &ChannelState,
+    records: &PoolRecords,
+    options: &RepoOptions<'_>,
+) -> Result<ChannelState> {
     check_follows(earlier, options)?;
-    Ok(State {
+    Ok(ChannelState {
         schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
         signed: options.signer.is_some(),
         records: records.clone(),
-        ..State::default()
+        ..ChannelState::default()
     })
 }
 
 fn files(
     channel: &Channel,
-    (next, listed): (&State, Option<&Listed>),
+    next: &ChannelState,
+    listed: Option<&ListedIndexes>,
     options: &RepoOptions<'_>,
     findings: &mut Findings,
-) -> Result<Files> {
+) -> Result<ChannelFiles> {
     if !next.signed {
         findings.add(Finding::RepositoryUnsigned { channel: channel.name() });
     }
@@ -263,18 +251,18 @@ fn files(
 
 fn apt_files(
     suite: &str,
-    next: &State,
-    listed: Option<&Listed>,
+    next: &ChannelState,
+    listed: Option<&ListedIndexes>,
     options: &RepoOptions<'_>,
-) -> Result<Files> {
+) -> Result<ChannelFiles> {
     let made = match listed {
         Some(listed) => Suite::of_lists(suite, next, listed.release.clone())?,
         None => Suite::of_state(suite, next)?,
     };
-    let listed = Listed { release: made.listed, ..Listed::default() };
+    let listed = ListedIndexes { release: made.listed, ..ListedIndexes::default() };
     let mut visible = client_files(clients::sources(suite, next), next, options)?;
     visible.extend(made.named);
-    let folder = apt::folder(suite);
+    let folder = index_paths::suite_folder(suite);
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(made.release.as_bytes())?;
         visible.push((format!("{folder}/Release.gpg"), signed.into_bytes().into()));
@@ -284,28 +272,32 @@ fn apt_files(
         let signed = signer.sign_clear(&made.release)?;
         visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
     }
-    Ok(Files { hidden: made.by_hash, visible, listed })
+    Ok(ChannelFiles { hidden: made.by_hash, visible, listed })
 }
 
-fn rpm_files(next: &State, listed: Option<&Listed>, options: &RepoOptions<'_>) -> Result<Files> {
+fn rpm_files(
+    next: &ChannelState,
+    listed: Option<&ListedIndexes>,
+    options: &RepoOptions<'_>,
+) -> Result<ChannelFiles> {
     let made = match listed {
         Some(listed) => Metadata::of_lists(next, listed.repomd.clone())?,
         None => Metadata::of_state(next, options.list_method)?,
     };
-    let listed = Listed { repomd: made.data, ..Listed::default() };
+    let listed = ListedIndexes { repomd: made.data, ..ListedIndexes::default() };
     let mut visible = client_files(clients::repo(next), next, options)?;
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
         visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
     }
     visible.push((REPOMD.to_owned(), made.repomd.into()));
-    Ok(Files { hidden: made.lists, visible, listed })
+    Ok(ChannelFiles { hidden: made.lists, visible, listed })
 }
 
 /// The key, and the file that makes the repository known.
 fn client_files(
     file: Option<(String, String)>,
-    next: &State,
+    next: &ChannelState,
     options: &RepoOptions<'_>,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
     let mut files = Vec::new();
@@ -318,7 +310,7 @@ fn client_files(
 }
 
 /// Notes in `next` what `earlier` had and it has not.
-fn retire(earlier: &State, next: &mut State) {
+fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let (generation, date) = (next.generation, next.date);
     let stays = |path: &String| next.records.contains_key(path) || next.indexes.contains(path);
     let mut retired = earlier.retired.clone();
@@ -334,7 +326,7 @@ fn retire(earlier: &State, next: &mut State) {
 }
 
 /// Lists what `next` says went out of use long enough ago.
-fn outdated(next: &State, generations: u64) -> Vec<String> {
+fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
     let (generation, date) = (next.generation, next.date);
     let old = |retired: &Retired| {
         generation.saturating_sub(retired.generation) >= generations
@@ -347,7 +339,7 @@ fn outdated(next: &State, generations: u64) -> Vec<String> {
 /// Indexes that are not there yet: their names say their content. A run that checks writes all.
 fn missing(
     store: &dyn Store,
-    earlier: &State,
+    earlier: &ChannelState,
     mut hidden: Vec<(String, Arc<[u8]>)>,
     check: bool,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
@@ -380,9 +372,9 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
 
 fn report(
     channel: &Channel,
-    earlier: &State,
-    next: &State,
-    given: &[&Given],
+    earlier: &ChannelState,
+    next: &ChannelState,
+    given: &[&GivenPackage],
     catalog: &Catalog,
 ) -> ChannelReport {
     let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));

@@ -3,11 +3,10 @@
 //! Indexes that no state knows are another tool's, or rockpack's own where `.rockpack` was lost; with
 //! it was lost which packages they name, when they were published and whether they were signed.
 
-use super::apt;
 use super::catalog::Addition;
-use super::draft::Channel;
-use super::rpm::REPOMD;
-use super::state::Channels;
+use super::channel::Channel;
+use super::channels::Channels;
+use super::index_paths::{REPOMD, suite_folder};
 use super::store::Store;
 use crate::error::{Error, Kind, Result};
 
@@ -37,7 +36,7 @@ fn files(channel: &Channel) -> Vec<(String, bool)> {
     match channel {
         Channel::Apt(suite) => {
             let names = [("InRelease", true), ("Release.gpg", true), ("Release", false)];
-            let folder = apt::folder(suite);
+            let folder = suite_folder(suite);
             names.map(|(name, signs)| (format!("{folder}/{name}"), signs)).into()
         }
         Channel::Rpm => vec![(format!("{REPOMD}.asc"), true), (REPOMD.to_owned(), false)],
@@ -47,7 +46,7 @@ fn files(channel: &Channel) -> Vec<(String, bool)> {
 fn unknown_index(path: &str, channel: &Channel) -> Error {
     let message = format!("{path} is there already, and rockpack remembers nothing of it");
     let folder = match channel {
-        Channel::Apt(suite) => apt::folder(suite),
+        Channel::Apt(suite) => suite_folder(suite),
         Channel::Rpm => "repodata".to_owned(),
     };
     Error::new(Kind::Conflict, message).hint(format!(

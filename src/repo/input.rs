@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::RepoOptions;
-use super::state::{Channels, Record, Source};
-use super::store::{Modified, Stat, stat_of};
+use super::channels::Channels;
+use super::options::RepoOptions;
+use super::stat::{Modified, Stat, stat_of};
+use super::state::{PoolRecord, SourceFile};
 use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
@@ -19,11 +20,11 @@ use crate::report::{Progress, Stage};
 
 /// A package file that was given.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct GivenPackage {
     pub file: PathBuf,
     /// As it was when it was read, if it was: another content later is an error.
     pub content: Option<Content>,
-    pub source: Source,
+    pub source: SourceFile,
     pub indexed: Arc<Indexed>,
     /// Whether it was read, because nothing was known of it.
     pub read: bool,
@@ -31,7 +32,7 @@ pub(super) struct Given {
     pub link: bool,
 }
 
-impl Given {
+impl GivenPackage {
     /// The content of a file that is known by name, size and time, as it is now.
     pub fn open(&self) -> Result<Content> {
         let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
@@ -62,7 +63,8 @@ pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish()
 }
 
-struct Found {
+/// A file that was given, before it is read.
+struct FoundPackage {
     file: PathBuf,
     name: String,
     size: u64,
@@ -75,7 +77,7 @@ pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,
     progress: &dyn Progress,
-) -> Result<Vec<Given>> {
+) -> Result<Vec<GivenPackage>> {
     let mut files = Vec::new();
     let mut faults = Faults::default();
     for path in &options.packages {
@@ -84,22 +86,23 @@ pub(super) fn given(
     faults.finish()?;
     files.sort();
     files.dedup();
-    let found: Vec<Result<Found>> = files.into_par_iter().map(look).collect();
-    let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
+    let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
+    let found: Vec<FoundPackage> = found.into_iter().collect::<Result<_>>()?;
     progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
     progress.begin(Stage::Index);
     let known = known(channels);
-    let read = |found: Found| {
+    let read = |found: FoundPackage| {
         let key = (found.name.as_str(), found.size, found.modified);
         let record = if options.check { None } else { known.get(&key) };
         let given = given_of(&found, record.copied(), options);
         progress.advance(Stage::Index, found.size);
         given
     };
-    let given: Vec<Result<Given>> = found.into_par_iter().map(read).collect();
+    let given: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
     progress.end(Stage::Index);
     let mut faults = Faults::default();
-    let given: Vec<Given> = given.into_iter().filter_map(|given| faults.keep(given)).collect();
+    let given: Vec<GivenPackage> =
+        given.into_iter().filter_map(|given| faults.keep(given)).collect();
     faults.finish().map(|()| given)
 }
 
@@ -107,8 +110,8 @@ type Key<'a> = (&'a str, u64, Modified);
 
 /// The packages that are known by name, size and time. Of two such with different contents nobody can
 /// say which one is given: neither is known.
-fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<Record>> {
-    let mut known: BTreeMap<Key<'_>, Option<&Arc<Record>>> = BTreeMap::new();
+fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<PoolRecord>> {
+    let mut known: BTreeMap<Key<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
     for record in channels.0.values().flat_map(|state| state.records.values()) {
         let source = &record.source;
         let key = (source.name.as_str(), source.size, source.modified);
@@ -118,21 +121,21 @@ fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<Record>> {
     known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
 }
 
-fn is_same(one: &Record, other: &Record) -> bool {
+fn is_same(one: &PoolRecord, other: &PoolRecord) -> bool {
     let digests = [&one.source.sha256, &one.indexed.sha256];
     digests == [&other.source.sha256, &other.indexed.sha256]
 }
 
 fn given_of(
-    found: &Found,
-    record: Option<&Arc<Record>>,
+    found: &FoundPackage,
+    record: Option<&Arc<PoolRecord>>,
     options: &RepoOptions<'_>,
-) -> Result<Given> {
+) -> Result<GivenPackage> {
     let file = found.file.clone();
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
-        return Ok(Given { file, content: None, source, indexed, read: false, link: false });
+        return Ok(GivenPackage { file, content: None, source, indexed, read: false, link: false });
     }
     let content = Content::open(&file)?;
     let built = options.built.get(&file);
@@ -140,7 +143,7 @@ fn given_of(
         Some(built) => built.clone(),
         None => Indexed::read(&content).file(&file).context(reading)?,
     };
-    let source = Source {
+    let source = SourceFile {
         name: found.name.clone(),
         size: found.size,
         modified: found.modified,
@@ -148,27 +151,31 @@ fn given_of(
     };
     let (read, link) = (built.is_none(), built.is_some());
     let (content, indexed) = (Some(content), Arc::new(indexed));
-    signed(Given { file, content, source, indexed, read, link }, options)
+    signed(GivenPackage { file, content, source, indexed, read, link }, options)
 }
 
 /// A package that was just written.
-pub(super) fn written(file: PathBuf, indexed: Indexed, options: &RepoOptions<'_>) -> Result<Given> {
+pub(super) fn written(
+    file: PathBuf,
+    indexed: Indexed,
+    options: &RepoOptions<'_>,
+) -> Result<GivenPackage> {
     let content = Content::open(&file)?;
-    let Found { file, name, size, modified } = look(file)?;
-    let source = Source { name, size, modified, sha256: indexed.sha256.clone() };
+    let FoundPackage { file, name, size, modified } = look(file)?;
+    let source = SourceFile { name, size, modified, sha256: indexed.sha256.clone() };
     let (content, indexed) = (Some(content), Arc::new(indexed));
-    signed(Given { file, content, source, indexed, read: false, link: true }, options)
+    signed(GivenPackage { file, content, source, indexed, read: false, link: true }, options)
 }
 
 /// The package as it is published: with a signature, if packages are to be signed. What was just
 /// written may have one by who asks for it now.
-fn signed(given: Given, options: &RepoOptions<'_>) -> Result<Given> {
+fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage> {
     match (&options.package_signer, &given.indexed.facts, &given.content) {
         (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
             let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
             let indexed = Indexed::read(&content).file(&given.file).context(reading)?;
             let (content, indexed) = (Some(content), Arc::new(indexed));
-            Ok(Given { content, indexed, read: true, link: false, ..given })
+            Ok(GivenPackage { content, indexed, read: true, link: false, ..given })
         }
         _ => Ok(given),
     }
@@ -178,11 +185,11 @@ fn reading() -> String {
     "indexing packages".to_owned()
 }
 
-fn look(file: PathBuf) -> Result<Found> {
+fn look(file: PathBuf) -> Result<FoundPackage> {
     let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
     let stat = stat_of(&metadata);
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Found { file, name, size: stat.size, modified: stat.modified })
+    Ok(FoundPackage { file, name, size: stat.size, modified: stat.modified })
 }
 
 /// Adds `path`, or what is named like a package in it and its folders, to `files`.

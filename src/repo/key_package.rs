@@ -1,33 +1,15 @@
 //! The package with the keys of a repository, made while it is published: what it is called and
 //! where its file lies follows from the settings of the channel that it goes to.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
-use super::RepoOptions;
-use super::draft::Channel;
-use super::input::{self, Given};
-use super::state::Channels;
+use super::channel::Channel;
+use super::channels::Channels;
+use super::input::{self, GivenPackage};
+use super::options::RepoOptions;
 use super::store::{PRIVATE, Store};
-use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::package::Package;
-use crate::package::indexed::Indexed;
 use crate::repo::keyring;
-
-/// Writes a package into a folder and says what the index has of its files.
-type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;
-
-/// A package with the keys that clients are to trust.
-#[derive(Clone, Copy)]
-pub struct KeyPackage<'a> {
-    /// Its version.
-    pub version: &'a str,
-    /// Who maintains it.
-    pub maintainer: &'a str,
-    /// What writes it, signed as packages of the repository are.
-    pub write: &'a Write<'a>,
-}
 
 /// Where key packages are made, inside of the repository.
 const FOLDER: &str = "keyring";
@@ -36,9 +18,10 @@ const FOLDER: &str = "keyring";
 /// package of `packages`; each gets the one of its name.
 pub(super) fn given(
     store: &dyn Store,
-    (options, channels): (&RepoOptions<'_>, &Channels),
-    packages: &[Given],
-) -> Result<Vec<Given>> {
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    packages: &[GivenPackage],
+) -> Result<Vec<GivenPackage>> {
     let Some(wanted) = options.key_package else {
         return Ok(Vec::new());
     };
@@ -49,7 +32,7 @@ pub(super) fn given(
     let keys = signer.public_keys()?;
     let names: Vec<(Channel, String)> = [Channel::Apt(options.suite.clone()), Channel::Rpm]
         .into_iter()
-        .filter(|channel| is_for(channel, (options, channels), packages))
+        .filter(|channel| is_for(channel, options, channels, packages))
         .map(|channel| {
             let earlier = channels.0.get(&channel.name()).map(|state| &state.settings);
             let settings = earlier.map_or(options.settings.clone(), |e| options.settings.or(e));
@@ -75,8 +58,9 @@ pub(super) fn given(
 /// Whether the channel gets the package: it alone makes no channel.
 fn is_for(
     channel: &Channel,
-    (options, channels): (&RepoOptions<'_>, &Channels),
-    packages: &[Given],
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    packages: &[GivenPackage],
 ) -> bool {
     let format = channel.format();
     let is_asked = options.formats.is_empty() || options.formats.contains(&format);

@@ -5,19 +5,16 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::apt;
+use super::channel::Channel;
 use super::compress::ending;
-use super::draft::Channel;
-use super::state::State;
-use super::store::Store;
-use crate::error::Result;
+use super::index_paths::apt_index_paths;
 use crate::formats::apt_index::IndexFile;
 use crate::formats::compression::Method;
 use crate::formats::rpm_md::DataFile;
 
 /// The indexes of a channel; of one of the two kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListedIndexes {
     /// As `Release` lists them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<IndexFile>,
@@ -26,13 +23,14 @@ pub(super) struct Listed {
     pub repomd: Vec<DataFile>,
 }
 
-impl Listed {
+impl ListedIndexes {
     /// Path and size of every file of `channel` that is listed, under each of its names.
-    fn files(&self, channel: &Channel) -> Vec<(String, u64)> {
+    pub fn files(&self, channel: &Channel) -> Vec<(String, u64)> {
         let mut files: Vec<(String, u64)> =
             self.repomd.iter().map(|file| (file.path.clone(), file.size)).collect();
         if let Channel::Apt(suite) = channel {
-            let names = |file| apt::names(suite, file).into_iter().map(|name| (name, file.size));
+            let names =
+                |file| apt_index_paths(suite, file).into_iter().map(|name| (name, file.size));
             files.extend(self.release.iter().flat_map(names));
         }
         files
@@ -43,28 +41,8 @@ impl Listed {
         self.files(channel).into_iter().map(|(path, _)| path).collect()
     }
 
-    fn is_compressed_by(&self, method: Method) -> bool {
+    /// Whether the lists of an rpm repository are compressed by `method`.
+    pub fn is_compressed_by(&self, method: Method) -> bool {
         self.repomd.iter().all(|file| file.path.ends_with(&format!(".xml{}", ending(method))))
     }
-}
-
-/// The indexes of `earlier`, if they are those of `next`, too, and are all in place.
-pub(super) fn unchanged<'a>(
-    store: &dyn Store,
-    channel: &Channel,
-    (earlier, next): (&'a State, &State),
-    method: Method,
-) -> Result<Option<&'a Listed>> {
-    let listed = &earlier.listed;
-    let files = listed.files(channel);
-    if files.is_empty() || !listed.is_compressed_by(method) || earlier.records != next.records {
-        return Ok(None);
-    }
-    for (path, size) in files {
-        let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
-        if !there || !earlier.indexes.contains(&path) {
-            return Ok(None);
-        }
-    }
-    Ok(Some(listed))
 }

@@ -28,118 +28,52 @@
 mod apt;
 mod body;
 mod catalog;
+mod channel;
+mod channels;
 mod clients;
 mod compress;
 mod draft;
 mod foreign;
+mod index_paths;
 mod input;
 mod key_package;
 pub mod keyring;
 mod listed;
+mod options;
 mod places;
+mod published;
 mod recovery;
 mod rpm;
 mod settings;
+mod stat;
 mod state;
 mod store;
+mod unchanged;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use rayon::prelude::*;
-use serde::Serialize;
 
 pub use body::{Body, Known};
-pub use catalog::Changes;
-pub use key_package::KeyPackage;
-pub use settings::{Settings, check_word};
-pub use store::{LocalStore, Modified, Stat, Store};
+pub use options::{Changes, KeyPackage, RepoOptions};
+pub use published::{ChannelReport, Published};
+pub use settings::{ChannelSettings, check_word};
+pub use stat::{Modified, Stat};
+pub use store::{LocalStore, Store, WhenLocked};
 
 use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::formats::compression::Method;
-use crate::formats::rpm::HeaderSigner;
-use crate::package::Format;
-use crate::package::indexed::Indexed;
-use crate::report::{Findings, Progress};
+use crate::report::Progress;
 use crate::run::threads;
-use crate::signing::IndexSigner;
-use draft::{Channel, Draft};
-use state::{Announced, Channels};
-
-/// What to publish, and how.
-#[derive(Clone)]
-pub struct RepoOptions<'a> {
-    /// Packages, and folders of packages.
-    pub packages: Vec<PathBuf>,
-    /// The folder of the repository; created if missing.
-    pub out: PathBuf,
-    /// Formats to publish; those that are given, or there, if empty.
-    pub formats: Vec<Format>,
-    /// The apt suite.
-    pub suite: String,
-    /// The component that given debs go to.
-    pub component: String,
-    /// What the run sets of a channel's settings.
-    pub settings: Settings,
-    /// What to do with the packages that are there.
-    pub changes: Changes,
-    /// Whether all packages are read again.
-    pub check: bool,
-    /// Whether to wait for another run to be done.
-    pub wait: bool,
-    /// Generations that indexes and packages stay after they went out of use, at least one.
-    pub generations: u64,
-    /// The time of the publication, in seconds since 1970.
-    pub date: i64,
-    /// How the lists of the rpm repository are compressed: gzip or zstd.
-    pub list_method: Method,
-    /// What signs the indexes.
-    pub signer: Option<&'a dyn IndexSigner>,
-    /// What signs the headers of `.rpm` packages that are added, in place of their signatures.
-    pub package_signer: Option<HeaderSigner>,
-    /// Packages of `packages` that were just written, by path: they are not read, and packages may
-    /// be hard links to them.
-    pub built: BTreeMap<PathBuf, Indexed>,
-    /// The package with the keys, if one is to be made and published.
-    pub key_package: Option<KeyPackage<'a>>,
-}
-
-/// What a run published.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Published {
-    /// The channels that were published.
-    pub channels: Vec<ChannelReport>,
-    /// What is worth knowing.
-    pub findings: Findings,
-}
-
-/// What became of a channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ChannelReport {
-    /// `apt-<suite>` or `rpm`.
-    pub channel: String,
-    /// How often it was published, this time included.
-    pub generation: u64,
-    /// Packages that it has.
-    pub packages: usize,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Paths of packages that it did not have.
-    pub added: Vec<String>,
-    /// Paths of packages that it has no longer.
-    pub removed: Vec<String>,
-    /// Packages that had to be read.
-    pub read: usize,
-    /// Whether its indexes are signed.
-    pub signed: bool,
-}
+use channel::Channel;
+use channels::{Announced, Channels};
+use draft::Draft;
 
 /// Publishes packages.
 pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Published> {
     check(options)?;
     threads::some(|| {
-        let store = LocalStore::open(&options.out, options.wait)?;
+        let store = LocalStore::open(&options.out, options.when_locked)?;
         let doing = || format!("publishing {}", options.out.display());
         publish_to(&store, options, progress).context(doing)
     })
@@ -154,9 +88,11 @@ pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
 
 fn check_there(options: &RepoOptions<'_>) -> Result<()> {
     let doing = || format!("publishing in {}", options.out.display());
-    let store = match LocalStore::open(&options.out, false) {
+    let store = match LocalStore::open(&options.out, WhenLocked::Fail) {
         // The other run may change what is there until it is this run's turn.
-        Err(error) if error.kind() == Kind::Conflict && options.wait => return Ok(()),
+        Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
+            return Ok(());
+        }
         opened => opened.context(doing)?,
     };
     let channels = Channels::load(&store).context(doing)?;
@@ -180,7 +116,7 @@ pub fn publish_to(
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
     let mut given = input::given(options, &channels, progress)?;
-    let keys = key_package::given(store, (options, &channels), &given)?;
+    let keys = key_package::given(store, options, &channels, &given)?;
     given.extend(keys);
     let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
     let active = active(options, &channels, &given)?;
@@ -203,7 +139,7 @@ pub fn publish_to(
     write(store, &mut channels, drafts)
 }
 
-fn wanted(options: &RepoOptions<'_>, given: &input::Given) -> bool {
+fn wanted(options: &RepoOptions<'_>, given: &input::GivenPackage) -> bool {
     options.formats.is_empty() || options.formats.contains(&given.indexed.facts.format())
 }
 
@@ -222,7 +158,7 @@ pub fn check(options: &RepoOptions<'_>) -> Result<()> {
 fn active(
     options: &RepoOptions<'_>,
     channels: &Channels,
-    given: &[input::Given],
+    given: &[input::GivenPackage],
 ) -> Result<Vec<Channel>> {
     let all = [Channel::Apt(options.suite.clone()), Channel::Rpm];
     let every = options.packages.is_empty() || !options.changes.remove.is_empty();
@@ -243,7 +179,7 @@ fn active(
 
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
-    let next: Vec<Announced<'_>> = drafts.iter().map(|d| (&*d.name, &d.next, &*d.shown)).collect();
+    let next: Vec<Announced<'_>> = drafts.iter().map(Draft::announced).collect();
     let bodies = Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! .rockpack/shown-<channel>.json    the files under names that clients read, as they will be
-//! .rockpack/next-<channel>.json     the state as it will be (see `state`)
+//! .rockpack/next-<channel>.json     the state as it will be (see `channels`)
 //! ```
 //!
 //! Both are written before anything else of a publication. Packages and indexes under names that
@@ -16,17 +16,17 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::state::State;
+use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Path and content of a file under a name that clients read.
-pub(super) type Shown = (String, Source);
+pub(super) type Shown = (String, ShownContent);
 
-/// Where its content is.
+/// Where the content of a shown file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Source {
+pub(super) enum ShownContent {
     /// Here: releases, signatures, keys, files for clients.
     Text(String),
     /// In the file at this path, whose name says its content.
@@ -41,14 +41,14 @@ pub(super) fn shown<B: AsRef<[u8]>>(
     // Of several with one content, the first.
     let hidden: HashMap<&[u8], &String> =
         hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
-    let source = |bytes: &[u8]| match hidden.get(bytes) {
-        Some(path) => Ok(Source::Same((*path).clone())),
-        None => String::from_utf8(bytes.to_vec()).map(Source::Text),
+    let content = |bytes: &[u8]| match hidden.get(bytes) {
+        Some(path) => Ok(ShownContent::Same((*path).clone())),
+        None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
     };
     let shown = visible.iter().map(|(path, bytes)| {
-        let source = source(bytes.as_ref())
+        let content = content(bytes.as_ref())
             .map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
-        Ok((path.clone(), source))
+        Ok((path.clone(), content))
     });
     shown.collect()
 }
@@ -73,20 +73,23 @@ pub(super) fn remembered(channel: &str, shown: &[Shown]) -> Result<(String, Body
 pub(super) fn rest(
     store: &dyn Store,
     channel: &str,
-    (now, next): (&State, &State),
+    now: &ChannelState,
+    next: &ChannelState,
 ) -> Result<Option<Vec<(String, Body)>>> {
     let file = path(channel);
     let Some(bytes) = store.read(&file)? else {
         return Ok(None);
     };
-    let hint = "restore the file from a backup, or publish all packages to a new folder";
     let shown: Vec<Shown> = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::malformed("does not say what is published").file(&file).cause(error).hint(hint)
+        Error::malformed("does not say what is published")
+            .file(&file)
+            .cause(error)
+            .hint(RESTORE_HINT)
     })?;
     let odd = |path: &str| path.starts_with(PRIVATE) || next.records.contains_key(path);
     if let Some((path, _)) = shown.iter().find(|(path, _)| odd(path)) {
         let message = format!("says that `{}` is published last", path.escape_debug());
-        return Err(Error::malformed(message).file(&file).hint(hint));
+        return Err(Error::malformed(message).file(&file).hint(RESTORE_HINT));
     }
     // What clients read may lie there in part, or not yet.
     let late: BTreeSet<&String> = shown.iter().map(|(path, _)| path).collect();
@@ -96,17 +99,23 @@ pub(super) fn rest(
             return Ok(None);
         }
     }
-    let bodies = shown.into_iter().filter_map(|shown| body(store, now, shown).transpose());
+    let bodies =
+        shown.into_iter().filter_map(|(path, content)| body(store, now, path, content).transpose());
     let bodies: Result<Vec<_>> = bodies.collect();
     bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
 }
 
 /// What a file under a name that clients read will hold; nothing where that is what it held and
 /// can no longer be had: the next publication makes it anew.
-fn body(store: &dyn Store, now: &State, (path, source): Shown) -> Result<Option<(String, Body)>> {
-    let bytes = match source {
-        Source::Text(text) => text.into_bytes(),
-        Source::Same(other) => match store.read(&other)? {
+fn body(
+    store: &dyn Store,
+    now: &ChannelState,
+    path: String,
+    content: ShownContent,
+) -> Result<Option<(String, Body)>> {
+    let bytes = match content {
+        ShownContent::Text(text) => text.into_bytes(),
+        ShownContent::Same(other) => match store.read(&other)? {
             Some(bytes) => bytes,
             None if now.has(&other) => return Ok(None),
             None => {

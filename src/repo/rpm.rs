@@ -6,15 +6,12 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::compress::{compress, ending};
-use super::state::{Record, State};
+use super::state::{ChannelState, PoolRecord};
 use crate::content::hex;
 use crate::error::Result;
 use crate::formats::compression::Method;
 use crate::formats::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use crate::package::indexed::Facts;
-
-/// Path of the file that makes the lists valid.
-pub(super) const REPOMD: &str = "repodata/repomd.xml";
 
 /// Files of the rpm repository, ready to be put in place.
 #[derive(Debug, Default)]
@@ -31,7 +28,7 @@ type WriteList = fn(&[RepositoryRpm<'_>]) -> Result<Vec<u8>>;
 
 impl Metadata {
     /// Writes the indexes of `state`, which has packages and date.
-    pub fn of_state(state: &State, method: Method) -> Result<Self> {
+    pub fn of_state(state: &ChannelState, method: Method) -> Result<Self> {
         let places = places(state);
         let write: [(&str, WriteList); 3] =
             [("primary", primary), ("filelists", filelists), ("other", other)];
@@ -47,7 +44,7 @@ impl Metadata {
     }
 
     /// The indexes of `state`, which has the packages whose lists `data` names.
-    pub fn of_lists(state: &State, data: Vec<DataFile>) -> Result<Self> {
+    pub fn of_lists(state: &ChannelState, data: Vec<DataFile>) -> Result<Self> {
         let repomd = Repomd { revision: state.date, data };
         Ok(Self { lists: Vec::new(), repomd: repomd.render()?, data: repomd.data })
     }
@@ -68,8 +65,8 @@ fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Vec<u8>)> 
 }
 
 /// The packages by name, version and architecture.
-fn places(state: &State) -> Vec<RepositoryRpm<'_>> {
-    let mut records: Vec<(&String, &Arc<Record>)> = state.records.iter().collect();
+fn places(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
+    let mut records: Vec<(&String, &Arc<PoolRecord>)> = state.records.iter().collect();
     records.sort_by(|(a_path, a), (b_path, b)| {
         let (a, b) = (&a.indexed.facts, &b.indexed.facts);
         let versions = || a.compare_versions(b);

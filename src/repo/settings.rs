@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 /// Settings of a channel. What a run does not give stays as it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct ChannelSettings {
     /// Field `Origin` of `Release`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
@@ -31,7 +31,7 @@ pub struct Settings {
     pub url: Option<String>,
 }
 
-impl Settings {
+impl ChannelSettings {
     /// These settings, and those of `earlier` that are not set.
     pub fn or(&self, earlier: &Self) -> Self {
         let either = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());

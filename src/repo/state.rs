@@ -1,59 +1,43 @@
-//! What a repository remembers of itself: one file per *channel*, which is an apt suite or the rpm
-//! repository.
-//!
-//! ```text
-//! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
-//! ```
-//!
-//! The next state is written before the first of its files, and becomes the state when they are
-//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes
-//! it back (`recovery`) before it does anything else.
+//! A channel as it was published, and as it is remembered (`channels` says where).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::listed::Listed;
-use super::recovery::{self, Shown};
-use super::settings::Settings;
-use super::store::{Modified, PRIVATE, Store};
-use crate::error::{Error, Kind, Result, ResultExt};
+use super::listed::ListedIndexes;
+use super::settings::ChannelSettings;
+use super::stat::Modified;
+use crate::error::{Error, Kind, Result};
 use crate::package::indexed::Indexed;
 
 /// Version of the state's shape.
 pub(super) const SCHEMA: u32 = 2;
 
-/// In front, because a suite may be called anything behind `apt-`.
-const NEXT: &str = "next-";
-const CURRENT: &str = "";
-const ENDING: &str = ".json";
-
-const RESTORE_HINT: &str =
+/// For what `.rockpack` has and nobody can use.
+pub(super) const RESTORE_HINT: &str =
     "restore the file from a backup, or publish all packages to a new folder";
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct ChannelState {
     pub schema: u32,
     /// How often the channel was published.
     pub generation: u64,
     /// When, in seconds since 1970.
     pub date: i64,
-    pub settings: Settings,
+    pub settings: ChannelSettings,
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The packages by their paths.
     #[serde(with = "shared_records")]
-    pub records: Records,
+    pub records: PoolRecords,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
     /// What `Release` or `repomd.xml` says of them.
     #[serde(default)]
-    pub listed: Listed,
+    pub listed: ListedIndexes,
     /// Packages and indexes of earlier generations that are still there, by path.
     #[serde(deserialize_with = "crate::once::map")]
     pub retired: BTreeMap<String, Retired>,
@@ -64,13 +48,13 @@ pub(super) struct State {
 }
 
 /// Packages by their paths; shared between a channel as it is and as it will be.
-pub(super) type Records = BTreeMap<String, Arc<Record>>;
+pub(super) type PoolRecords = BTreeMap<String, Arc<PoolRecord>>;
 
 /// A package of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct PoolRecord {
     /// The file it came from.
-    pub source: Source,
+    pub source: SourceFile,
     /// For debs, the component.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub component: String,
@@ -83,7 +67,7 @@ pub(super) struct Record {
 
 /// A file that was published; one of the same name, size and time is not read again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Source {
+pub(super) struct SourceFile {
     /// File name without folders.
     pub name: String,
     pub size: u64,
@@ -119,10 +103,10 @@ mod shared_records {
 
     use serde::{Deserializer, Serializer};
 
-    use super::{Record, Records};
+    use super::{PoolRecord, PoolRecords};
 
     pub(super) fn serialize<S: Serializer>(
-        records: &Records,
+        records: &PoolRecords,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_map(records.iter().map(|(path, record)| (path, &**record)))
@@ -130,8 +114,8 @@ mod shared_records {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<Records, D::Error> {
-        let records: BTreeMap<String, Record> = crate::once::map(deserializer)?;
+    ) -> Result<PoolRecords, D::Error> {
+        let records: BTreeMap<String, PoolRecord> = crate::once::map(deserializer)?;
         Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
     }
 }
@@ -148,7 +132,7 @@ pub(super) struct Retired {
     pub sha256: Option<String>,
 }
 
-impl State {
+impl ChannelState {
     /// Every file that belongs to the channel.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         self.records.keys().chain(&self.indexes).chain(self.retired.keys())
@@ -169,7 +153,8 @@ impl State {
         self.records.get(file).is_some_and(|record| record.modified == modified)
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self> {
+    /// Reads the file that remembers it.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
         let state: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no state of a repository").cause(error).hint(RESTORE_HINT)
         })?;
@@ -189,122 +174,4 @@ impl State {
             .map_err(|error| Error::bug("the state cannot be written").cause(error))?;
         Ok(Body::Bytes(bytes.into()))
     }
-}
-
-/// The channels of a repository by name (`apt-<suite>`, `rpm`).
-#[derive(Debug, Default)]
-pub(super) struct Channels(pub BTreeMap<String, State>);
-
-fn path(which: &str, channel: &str) -> String {
-    format!("{PRIVATE}/{which}{channel}{ENDING}")
-}
-
-/// The files of a publication that is not finished, the one that says so first.
-fn begun(channel: &str) -> [String; 2] {
-    [path(NEXT, channel), recovery::path(channel)]
-}
-
-impl Channels {
-    /// Reads all states, and finishes or takes back what an interrupted run had begun.
-    pub fn load(store: &dyn Store) -> Result<Self> {
-        let names = store.list(PRIVATE)?;
-        let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
-        let mut channels = Self::default();
-        let (mut begun, mut shown) = (Vec::new(), Vec::new());
-        for state in states {
-            match state? {
-                (channel, Remembered::Current(state)) => {
-                    channels.0.insert(channel, state);
-                }
-                (channel, Remembered::Next(state)) => begun.push((channel, state)),
-                (channel, Remembered::Shown) => shown.push(channel),
-            }
-        }
-        // Of runs that ended right before they said that they began, or right after.
-        shown.retain(|channel| !begun.iter().any(|(other, _)| other == channel));
-        let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
-        store.remove(&over)?;
-        for (channel, state) in begun {
-            channels.settle(store, &channel, state)?;
-        }
-        Ok(channels)
-    }
-
-    /// Decides about the publication `next` of a run that was interrupted.
-    fn settle(&mut self, store: &dyn Store, channel: &str, next: State) -> Result<()> {
-        let nothing = State::default();
-        let now = self.0.get(channel).unwrap_or(&nothing);
-        if let Some(rest) = recovery::rest(store, channel, (now, &next))? {
-            store.put(rest)?;
-            let body = next.to_body()?;
-            return self.put(store, vec![(channel.to_owned(), next)], vec![body]);
-        }
-        let written = next.files().filter(|file| !next.found.contains(*file));
-        let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
-        store.remove(&left)?;
-        store.remove(&begun(channel))
-    }
-
-    /// Whether a channel has the file.
-    pub fn uses(&self, file: &str) -> bool {
-        self.0.values().any(|state| state.uses(file))
-    }
-
-    /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, next: &[Announced<'_>]) -> Result<Vec<Body>> {
-        let bodies: Vec<_> = next.par_iter().map(|(_, state, _)| state.to_body()).collect();
-        let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
-        let mut files = Vec::new();
-        for ((channel, _, shown), body) in next.iter().zip(&bodies) {
-            files.push(recovery::remembered(channel, shown)?);
-            files.push((path(NEXT, channel), body.clone()));
-        }
-        store.put(files)?;
-        Ok(bodies)
-    }
-
-    /// Notes what was published: channels with their states, and these as they are written.
-    pub fn put(
-        &mut self,
-        store: &dyn Store,
-        published: Vec<(String, State)>,
-        bodies: Vec<Body>,
-    ) -> Result<()> {
-        let names = published.iter().map(|(channel, _)| path(CURRENT, channel));
-        store.put(names.zip(bodies).collect())?;
-        let begun: Vec<String> = published.iter().flat_map(|(channel, _)| begun(channel)).collect();
-        store.remove(&begun)?;
-        self.0.extend(published);
-        Ok(())
-    }
-}
-
-/// A channel's name, the state that it will have, and the files that clients will read.
-pub(super) type Announced<'a> = (&'a str, &'a State, &'a [Shown]);
-
-/// A file that remembers something of a channel.
-enum Remembered {
-    Current(State),
-    Next(State),
-    /// For an interrupted run; read when it is needed.
-    Shown,
-}
-
-/// What is in the file `name`, and of which channel, if it is such a file.
-fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
-    let stem = name.strip_suffix(ENDING)?;
-    if let Some(channel) = stem.strip_prefix(recovery::PREFIX) {
-        return Some(Ok((channel.to_owned(), Remembered::Shown)));
-    }
-    let file = format!("{PRIVATE}/{name}");
-    let parse = |bytes: Option<Vec<u8>>| State::parse(&bytes.unwrap_or_default()).file(&file);
-    let no_file = |error: Error| match error.kind() {
-        Kind::Unsupported => error.hint(RESTORE_HINT),
-        _ => error,
-    };
-    let state = store.read(&file).map_err(no_file).and_then(parse);
-    Some(state.map(|state| match stem.strip_prefix(NEXT) {
-        Some(channel) => (channel.to_owned(), Remembered::Next(state)),
-        None => (stem.to_owned(), Remembered::Current(state)),
-    }))
 }

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use super::body::Body;
 use super::places::{self, check_path};
+use super::stat::{Stat, stat_of};
 use crate::content::{Content, read_file};
 use crate::error::{Error, Kind, Result};
 use crate::files::{
@@ -24,18 +24,6 @@ pub const PRIVATE: &str = ".rockpack";
 const UNFINISHED: &str = ".rockpack/unfinished";
 
 const LOCK: &str = ".rockpack/lock";
-
-/// A time of modification: nanoseconds since 1970.
-pub type Modified = i64;
-
-/// Size and time of a stored file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
-    /// Bytes.
-    pub size: u64,
-    /// When it was modified.
-    pub modified: Modified,
-}
 
 /// A place for repositories. Paths are relative, with `/` between their parts.
 pub trait Store: Sync {
@@ -60,6 +48,15 @@ pub trait Store: Sync {
     fn remove(&self, paths: &[String]) -> Result<()>;
 }
 
+/// What to do where another run has the repository open for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenLocked {
+    /// Wait until that run is done.
+    Wait,
+    /// Fail.
+    Fail,
+}
+
 /// A folder.
 #[derive(Debug)]
 pub struct LocalStore {
@@ -69,9 +66,8 @@ pub struct LocalStore {
 }
 
 impl LocalStore {
-    /// Opens the folder `root` for writing, and makes it where it is missing. Where another run
-    /// has it open, waits if `wait` says so, and fails otherwise.
-    pub fn open(root: &Path, wait: bool) -> Result<Self> {
+    /// Opens the folder `root` for writing, and makes it where it is missing.
+    pub fn open(root: &Path, when_locked: WhenLocked) -> Result<Self> {
         places::check(root, &[LOCK])?;
         let private = root.join(PRIVATE);
         make_folders(&private).map_err(|error| {
@@ -79,7 +75,7 @@ impl LocalStore {
         })?;
         let path = root.join(LOCK);
         let lock = File::create(&path).map_err(|e| Error::io(&path, "create", e))?;
-        take(&lock, &path, wait)?;
+        take(&lock, &path, when_locked)?;
         // What lies there is of runs that live no more: the lock is theirs no longer. Nobody touches
         // the folder without the lock.
         let unfinished = root.join(UNFINISHED);
@@ -101,8 +97,8 @@ impl LocalStore {
     }
 }
 
-fn take(file: &File, path: &Path, wait: bool) -> Result<()> {
-    if wait {
+fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
+    if when_locked == WhenLocked::Wait {
         return lock::wait(file, path);
     }
     if lock::take(file, path)? {
@@ -191,12 +187,6 @@ impl Store for LocalStore {
     }
 }
 
-/// Size and time of a file.
-pub fn stat_of(metadata: &fs::Metadata) -> Stat {
-    let seconds = metadata.mtime().saturating_mul(1_000_000_000);
-    Stat { size: metadata.len(), modified: seconds.saturating_add(metadata.mtime_nsec()) }
-}
-
 /// Folders above `path` that hold nothing more are removed, too.
 fn remove_empty(root: &Path, path: &Path) {
     let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
@@ -228,7 +218,7 @@ mod tests {
     #[test]
     fn files_appear_whole_and_only_inside() {
         let folder = tempfile::tempdir().unwrap();
-        let store = LocalStore::open(folder.path(), false).unwrap();
+        let store = LocalStore::open(folder.path(), WhenLocked::Fail).unwrap();
         let body = || Body::Bytes(b"x"[..].into());
         store.put(vec![("a/b/c".into(), body()), ("d".into(), body())]).unwrap();
         assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
@@ -238,10 +228,10 @@ mod tests {
         for path in ["../x", "/x", "a//b", "a/../b", ""] {
             assert!(store.put(vec![(path.into(), body())]).is_err(), "{path}");
         }
-        let error = LocalStore::open(folder.path(), false).unwrap_err();
+        let error = LocalStore::open(folder.path(), WhenLocked::Fail).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         drop(store);
-        LocalStore::open(folder.path(), false).unwrap();
+        LocalStore::open(folder.path(), WhenLocked::Fail).unwrap();
     }
 
     #[test]
@@ -251,7 +241,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let store = LocalStore::open(folder.path(), true).unwrap();
+                        let store = LocalStore::open(folder.path(), WhenLocked::Wait).unwrap();
                         store.put(vec![("a".into(), Body::Bytes([][..].into()))]).unwrap();
                     }
                 });

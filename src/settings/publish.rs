@@ -10,7 +10,7 @@ use super::environment::Environment;
 use crate::error::{Error, Faults, Result};
 use crate::formats::compression::Method;
 use crate::package::Format;
-use crate::repo::{self, Changes, RepoOptions};
+use crate::repo::{self, Changes, RepoOptions, WhenLocked};
 use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer};
 
 /// The options of a publication.
@@ -155,7 +155,7 @@ impl PublicationArguments {
             formats: Vec::new(),
             suite: self.suite.unwrap_or_else(|| "stable".to_owned()),
             component: self.component.unwrap_or_else(|| "main".to_owned()),
-            settings: repo::Settings {
+            settings: repo::ChannelSettings {
                 origin: self.origin,
                 label: self.label,
                 codename: self.codename,
@@ -166,7 +166,7 @@ impl PublicationArguments {
             },
             changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
             check: false,
-            wait: self.wait,
+            when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
             date: environment.now()?,
             list_method: match self.rpm_md_compression {

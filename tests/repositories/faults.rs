@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rockpack::content::Content;
 use rockpack::error::{Error, Kind, Result};
 use rockpack::formats::compression::Method;
-use rockpack::repo::{Body, Changes, LocalStore, RepoOptions, Settings, Stat, Store, publish_to};
+use rockpack::repo::{
+    Body, Changes, ChannelSettings, LocalStore, RepoOptions, Stat, Store, WhenLocked, publish_to,
+};
 use rockpack::report::Silent;
 use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
 use support::keys::{Key, key};
@@ -30,7 +32,7 @@ pub struct Failing {
 impl Failing {
     /// Waits, as [`Room::run`] does.
     pub fn open(out: &Path, left: usize) -> Self {
-        let inner = LocalStore::open(out, true).unwrap();
+        let inner = LocalStore::open(out, WhenLocked::Wait).unwrap();
         Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
     }
 
@@ -149,10 +151,10 @@ impl Room {
             formats: Vec::new(),
             suite: suite.into(),
             component: "main".into(),
-            settings: Settings::default(),
+            settings: ChannelSettings::default(),
             changes: Changes { keep: Some(1), ..Changes::default() },
             check: false,
-            wait: false,
+            when_locked: WhenLocked::Fail,
             generations: 1,
             date: EPOCH + after,
             list_method: Method::Gzip,

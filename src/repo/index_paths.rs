@@ -1,0 +1,23 @@
+//! Where the indexes of a repository lie.
+
+use crate::formats::apt_index::IndexFile;
+
+/// Path of the file that makes the lists valid.
+pub(super) const REPOMD: &str = "repodata/repomd.xml";
+
+/// The folder of a suite.
+pub(super) fn suite_folder(suite: &str) -> String {
+    format!("dists/{suite}")
+}
+
+/// The paths of an index: those that say its content, and the one that `Release` lists.
+pub(super) fn apt_index_paths(suite: &str, file: &IndexFile) -> Vec<String> {
+    let path = format!("{}/{}", suite_folder(suite), file.path);
+    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+    let mut names: Vec<String> =
+        digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
+    names.push(path);
+    names
+}

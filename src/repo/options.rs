@@ -1,0 +1,77 @@
+//! What a run is asked to publish.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::settings::ChannelSettings;
+use super::store::WhenLocked;
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::compression::Method;
+use crate::formats::rpm::HeaderSigner;
+use crate::package::indexed::Indexed;
+use crate::package::{Format, Package};
+use crate::signing::IndexSigner;
+
+/// What to publish, and how.
+#[derive(Clone)]
+pub struct RepoOptions<'a> {
+    /// Packages, and folders of packages.
+    pub packages: Vec<PathBuf>,
+    /// The folder of the repository; created if missing.
+    pub out: PathBuf,
+    /// Formats to publish; those that are given, or there, if empty.
+    pub formats: Vec<Format>,
+    /// The apt suite.
+    pub suite: String,
+    /// The component that given debs go to.
+    pub component: String,
+    /// What the run sets of a channel's settings.
+    pub settings: ChannelSettings,
+    /// What to do with the packages that are there.
+    pub changes: Changes,
+    /// Whether all packages are read again.
+    pub check: bool,
+    /// What to do where another run is writing to the repository.
+    pub when_locked: WhenLocked,
+    /// Generations that indexes and packages stay after they went out of use, at least one.
+    pub generations: u64,
+    /// The time of the publication, in seconds since 1970.
+    pub date: i64,
+    /// How the lists of the rpm repository are compressed: gzip or zstd.
+    pub list_method: Method,
+    /// What signs the indexes.
+    pub signer: Option<&'a dyn IndexSigner>,
+    /// What signs the headers of `.rpm` packages that are added, in place of their signatures.
+    pub package_signer: Option<HeaderSigner>,
+    /// Packages of `packages` that were just written, by path: they are not read, and packages may
+    /// be hard links to them.
+    pub built: BTreeMap<PathBuf, Indexed>,
+    /// The package with the keys, if one is to be made and published.
+    pub key_package: Option<KeyPackage<'a>>,
+}
+
+/// What to do with the packages of a channel.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Versions of a package to keep; all if unset.
+    pub keep: Option<usize>,
+    /// Packages to remove: `name`, or `name=version`.
+    pub remove: Vec<String>,
+    /// Whether a package may come back in a lower version than the channel has.
+    pub allow_downgrade: bool,
+}
+
+/// Writes a package into a folder and says what the index has of its files.
+type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;
+
+/// A package with the keys that clients are to trust.
+#[derive(Clone, Copy)]
+pub struct KeyPackage<'a> {
+    /// Its version.
+    pub version: &'a str,
+    /// Who maintains it.
+    pub maintainer: &'a str,
+    /// What writes it, signed as packages of the repository are.
+    pub write: &'a Write<'a>,
+}

@@ -1,0 +1,30 @@
+//! Whether indexes have to be made again: not those of the same packages.
+
+use super::channel::Channel;
+use super::listed::ListedIndexes;
+use super::state::ChannelState;
+use super::store::Store;
+use crate::error::Result;
+use crate::formats::compression::Method;
+
+/// The indexes of `earlier`, if they are those of `next`, too, and are all in place.
+pub(super) fn unchanged<'a>(
+    store: &dyn Store,
+    channel: &Channel,
+    earlier: &'a ChannelState,
+    next: &ChannelState,
+    method: Method,
+) -> Result<Option<&'a ListedIndexes>> {
+    let listed = &earlier.listed;
+    let files = listed.files(channel);
+    if files.is_empty() || !listed.is_compressed_by(method) || earlier.records != next.records {
+        return Ok(None);
+    }
+    for (path, size) in files {
+        let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
+        if !there || !earlier.indexes.contains(&path) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(listed))
+}

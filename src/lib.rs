@@ -46,7 +46,7 @@ use pack::partition;
 use pack::planned::{self, Digests, Planned};
 use package::indexed::Indexed;
 use plan::{Import, Plan};
-use receipt::{Part, PartRecord, Receipt, listing};
+use receipt::{PartRecord, Receipt, SetPart, listing};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};
@@ -197,7 +197,7 @@ struct Decided {
 
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
-    fn keep_part(&mut self, part: Part, settings: &Settings) -> Result<PartRecord> {
+    fn keep_part(&mut self, part: SetPart, settings: &Settings) -> Result<PartRecord> {
         let settings = settings.bytes_key();
         let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
         partition::keep(&self.recombined, &mut self.plan, part, digest)

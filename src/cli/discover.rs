@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct DiscoverOutput {
     #[serde(flatten)]
     discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         written.context(|| "writing the proposed configuration".to_owned())?;
     }
     if arguments.json {
-        terminal::print_json(&Found { discovery, proposal })?;
+        terminal::print_json(&DiscoverOutput { discovery, proposal })?;
         return Ok(Outcome::Done);
     }
     match (&proposal, file) {

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Named {
+struct InspectedFile {
     file: String,
     #[serde(flatten)]
     inspected: Inspected,
@@ -51,7 +51,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
                 content.and_then(|content| inspect(&content).file(path))
             }
         });
-        let named = |inspected| Named { file: path.display().to_string(), inspected };
+        let named = |inspected| InspectedFile { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(named));
     }
     // That the run was asked to end says nothing of the files.
@@ -67,8 +67,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 }
 
 /// All files, each under its name if there are several.
-fn text(all: &[Named], several: bool) -> String {
-    let one = |named: &Named| {
+fn text(all: &[InspectedFile], several: bool) -> String {
+    let one = |named: &InspectedFile| {
         let heading =
             if several { format!("{}:\n", printable(&named.file)) } else { String::new() };
         heading + &render::inspect_text(&named.inspected)

@@ -9,7 +9,7 @@ use super::{Outcome, memory, terminal};
 use crate::cli::render;
 use crate::error::Result;
 use crate::pack::planned::Digests;
-use crate::receipt::Part;
+use crate::receipt::SetPart;
 use crate::receipt::{difference, listing};
 use crate::settings::{Environment, SetArguments};
 
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// Print how the set is cut into at most N parts of about one size, as JSON in one line, for the
     /// matrix of a CI system: `include` has one object for each, whose `partition` is for `build`
     #[arg(long, value_name = "N", conflicts_with_all = ["details", "dot", "diff", "digests"],
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(Part::MOST)))]
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(SetPart::MOST)))]
     matrix: Option<u32>,
     /// Read every file for its digest, so that contents can be compared and not only sizes
     #[arg(long)]

@@ -25,7 +25,7 @@ use super::earlier;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Durability, Outlet, READABLE, Swap, kind_of, set_mode, write_file};
-use crate::receipt::{self, Part};
+use crate::receipt::{self, SetPart};
 
 static PACKAGES: Outlet = Outlet {
     prefix: ".rockpack-staging-",
@@ -54,7 +54,7 @@ impl Staging {
 
     /// The same for a part of a set, which has a receipt of its own, so that all parts can be
     /// written into one folder.
-    pub fn begin_part(out: &Path, part: Option<Part>) -> Result<Self> {
+    pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
         let receipt = receipt::file_name(part);
         let swap = Swap::begin(&PACKAGES, out, || {
             earlier::refuse_mixed(out, &receipt)?;

@@ -7,7 +7,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Result};
 use crate::package::{Format, Package, PackageEntry};
 use crate::plan::Source;
-use crate::receipt::{CodeObjectRecord, Place};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::split::{LooseCode, loose_code};
 use crate::tree::Node;
 
@@ -30,7 +30,7 @@ impl PackedCode {
         let known = || files.get(file.as_str()).map(|digest| hex(*digest));
         let unknown = || Error::bug(format!("{file} of {package} was written without a digest"));
         let sha256 = sha256.or_else(known).ok_or_else(unknown)?;
-        let place = Place::File { file, entry };
+        let place = CodeObjectPlace::File { file, entry };
         Ok(CodeObjectRecord { sha256, size, target, shard, package, place })
     }
 }

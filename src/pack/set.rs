@@ -8,7 +8,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::package::{Package, PackageEntry, Role};
 use crate::plan::{Plan, Source};
-use crate::receipt::{CodeObjectRecord, Place};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
 use crate::tree::{Node, TreePath};
@@ -193,7 +193,7 @@ fn records(
             target,
             shard,
             package: package.id.clone(),
-            place: Place::Archive {
+            place: CodeObjectPlace::Archive {
                 binary: binary.to_owned(),
                 archive: format!("/{path}"),
                 key: row.key.clone(),

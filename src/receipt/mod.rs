@@ -17,8 +17,10 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 pub use finding::{FindingRecord, UnreadFinding};
-pub use part::{Fault, Part, PartRecord, file_name, join, part_of_file, part_of_sbom, sbom_name};
-pub use place::Place;
+pub use part::{
+    Fault, PartRecord, SetPart, file_name, join, part_of_file, part_of_sbom, sbom_name,
+};
+pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;
 
 use crate::error::{Error, Kind, Result};
@@ -135,7 +137,7 @@ pub struct CodeObjectRecord {
     pub package: String,
     /// Where it lies in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: CodeObjectPlace,
 }
 
 impl Receipt {

@@ -14,20 +14,20 @@ use super::{FILE_NAME, Receipt};
 
 /// One of several parts of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Part {
+pub struct SetPart {
     /// Which part, from 1 on.
     pub index: u32,
     /// How many parts there are.
     pub of: u32,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for SetPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.of)
     }
 }
 
-impl FromStr for Part {
+impl FromStr for SetPart {
     type Err = String;
 
     /// From `2/3`.
@@ -39,7 +39,7 @@ impl FromStr for Part {
     }
 }
 
-impl Part {
+impl SetPart {
     /// A set is cut into so many parts at the most: more than any CI system has jobs for.
     pub const MOST: u32 = 1000;
 
@@ -52,10 +52,10 @@ impl Part {
 }
 
 /// The file name of the receipt of a whole set, or of one part.
-pub fn file_name(part: Option<Part>) -> String {
+pub fn file_name(part: Option<SetPart>) -> String {
     match part {
         None => FILE_NAME.to_owned(),
-        Some(Part { index, of }) => format!("packages-{index}-of-{of}.json"),
+        Some(SetPart { index, of }) => format!("packages-{index}-of-{of}.json"),
     }
 }
 
@@ -65,14 +65,14 @@ pub fn sbom_name(receipt: &str) -> String {
 }
 
 /// The part whose receipt has this file name.
-pub fn part_of_file(name: &str) -> Option<Part> {
+pub fn part_of_file(name: &str) -> Option<SetPart> {
     let numbers = name.strip_prefix("packages-")?.strip_suffix(".json")?;
     let (index, of) = numbers.split_once("-of-")?;
-    Part::new(index, of)
+    SetPart::new(index, of)
 }
 
 /// Whose SPDX document has this file name: that of a part, or, without one, of a whole set.
-pub fn part_of_sbom(name: &str) -> Option<Option<Part>> {
+pub fn part_of_sbom(name: &str) -> Option<Option<SetPart>> {
     let receipt = format!("{}.json", name.strip_suffix(".spdx.json")?);
     if receipt == FILE_NAME { Some(None) } else { part_of_file(&receipt).map(Some) }
 }
@@ -82,7 +82,7 @@ pub fn part_of_sbom(name: &str) -> Option<Option<Part>> {
 pub struct PartRecord {
     /// Which part it is.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: SetPart,
     /// SHA-256 of the plan, in hex: every package with all that it says of itself, every path with
     /// the size of what is known, every code object with its size, how everything is compressed,
     /// stamped and signed, and the version of rockpack.
@@ -96,7 +96,7 @@ pub struct PartRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// This part is not there.
-    Missing(Part),
+    Missing(SetPart),
     /// These parts belong to different sets, or are there twice.
     Different(String),
     /// This package is in the wrong part, in none, or in two.
@@ -112,7 +112,7 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
     };
     let mut faults = Vec::new();
     for (other, theirs) in parts.iter().zip(&records).skip(1) {
-        if let Some(what) = difference((first, record), (other, theirs)) {
+        if let Some(what) = difference(first, record, other, theirs) {
             faults.push(Fault::Different(format!("part {} {what}", theirs.part)));
         }
     }
@@ -125,27 +125,31 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
     }
     let of = record.part.of;
     let absent = (1..=of).filter(|index| !present.contains(index));
-    faults.extend(absent.map(|index| Fault::Missing(Part { index, of })));
+    faults.extend(absent.map(|index| Fault::Missing(SetPart { index, of })));
     faults.extend(misplaced(parts, record, &present));
     (Some(joined(first, parts)), faults)
 }
 
 /// In what two parts that are of one set cannot differ.
-fn difference(one: (&Receipt, &PartRecord), other: (&Receipt, &PartRecord)) -> Option<String> {
-    let (a, b) = (one.0, other.0);
-    let first = one.1.part;
-    if first.of != other.1.part.of {
+fn difference(
+    one: &Receipt,
+    record: &PartRecord,
+    other: &Receipt,
+    theirs: &PartRecord,
+) -> Option<String> {
+    let first = record.part;
+    if first.of != theirs.part.of {
         return Some(format!("is beside part {first}, of another division"));
     }
-    if one.1.plan != other.1.plan {
+    if record.plan != theirs.plan {
         return Some(format!(
             "was built by another plan than part {first}: other artifacts, options, or another version of rockpack"
         ));
     }
-    let same = (&a.generator, &a.version, &a.release, &a.prefix, a.content_date)
-        == (&b.generator, &b.version, &b.release, &b.prefix, b.content_date)
-        && (&a.left_out, &a.findings, &one.1.packages)
-            == (&b.left_out, &b.findings, &other.1.packages);
+    let same = (&one.generator, &one.version, &one.release, &one.prefix, one.content_date)
+        == (&other.generator, &other.version, &other.release, &other.prefix, other.content_date)
+        && (&one.left_out, &one.findings, &record.packages)
+            == (&other.left_out, &other.findings, &theirs.packages);
     (!same).then(|| format!("says other things of the whole set than part {first}"))
 }
 
@@ -192,11 +196,11 @@ mod tests {
 
     #[test]
     fn parts_are_written_in_one_way() {
-        let part = Part { index: 2, of: 3 };
+        let part = SetPart { index: 2, of: 3 };
         assert_eq!("2/3".parse(), Ok(part));
         assert_eq!(part.to_string(), "2/3");
         for bad in ["0/3", "4/3", "2", "/", "a/b", "02/3", "+2/3", "2/3/4", "1/0", "1/1001"] {
-            assert!(bad.parse::<Part>().is_err(), "{bad}");
+            assert!(bad.parse::<SetPart>().is_err(), "{bad}");
         }
         assert_eq!(file_name(Some(part)), "packages-2-of-3.json");
         assert_eq!(part_of_file("packages-2-of-3.json"), Some(part));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Where a package holds a code object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged, try_from = "Stated")]
-pub enum Place {
+pub enum CodeObjectPlace {
     /// A row of a kernel archive.
     Archive {
         /// Install-relative path of the binary that held it.
@@ -26,7 +26,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl CodeObjectPlace {
     /// The absolute install path of the archive or file.
     pub fn path(&self) -> &str {
         match self {
@@ -46,7 +46,7 @@ struct Stated {
     entry: Option<String>,
 }
 
-impl TryFrom<Stated> for Place {
+impl TryFrom<Stated> for CodeObjectPlace {
     type Error = &'static str;
 
     fn try_from(stated: Stated) -> Result<Self, Self::Error> {

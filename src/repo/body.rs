@@ -19,15 +19,15 @@ pub enum Body {
     /// These bytes.
     Bytes(Arc<[u8]>),
     /// A copy of this content.
-    Copy(Content, Known),
+    Copy(Content, KnownFile),
     /// This file itself, by a hard link where that is possible, which nobody will write to.
-    Link(PathBuf, Known),
+    Link(PathBuf, KnownFile),
 }
 
 /// What is known of a file that is published as it is. Where it is no longer so when the file is
 /// put in place, that is an error of [`Kind::Changed`].
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownFile {
     /// SHA-256 of what it holds, in hex.
     pub sha256: String,
     /// The time of modification that a copy gets.
@@ -57,14 +57,14 @@ impl Body {
 }
 
 /// A file that was just written is not read again: its time tells whether it is still the one.
-fn check_link(source: &Path, known: &Known, path: &Path) -> Result<()> {
+fn check_link(source: &Path, known: &KnownFile, path: &Path) -> Result<()> {
     let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
     if stat_of(&metadata).modified == known.modified { Ok(()) } else { Err(changed(Some(source))) }
 }
 
 /// Indexes say what was read before. What is written is held against that, because the content may
 /// have changed since, and even between two reads of one opened file.
-fn copy(content: &Content, known: &Known, file: &mut File, path: &Path) -> Result<()> {
+fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> Result<()> {
     let fault = |e| Error::io(path, "write", e);
     let (mut digest, mut written) = (Sha256::new(), Ok(()));
     content.each_window(|bytes| {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::body::Body;
-use super::recovery::{self, Shown};
+use super::recovery::{self, ShownFile};
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -85,7 +85,7 @@ impl Channels {
     }
 
     /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, next: &[Announced<'_>]) -> Result<Vec<Body>> {
+    pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<Vec<Body>> {
         let bodies: Vec<_> = next.par_iter().map(|next| next.state.to_body()).collect();
         let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
         let mut files = Vec::new();
@@ -114,13 +114,13 @@ impl Channels {
 }
 
 /// What is about to be published of a channel.
-pub(super) struct Announced<'a> {
+pub(super) struct Announcement<'a> {
     /// The channel's name.
     pub channel: &'a str,
     /// The state that it will have.
     pub state: &'a ChannelState,
     /// The files that clients will read.
-    pub shown: &'a [Shown],
+    pub shown: &'a [ShownFile],
 }
 
 /// A file that remembers something of a channel.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::apt::Suite;
-use super::body::{Body, Known};
+use super::body::{Body, KnownFile};
 use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::channel::Channel;
-use super::channels::{Announced, Channels};
+use super::channels::{Announcement, Channels};
 use super::clients;
 use super::foreign::other_file;
 use super::index_paths::{self, REPOMD};
@@ -17,8 +17,8 @@ use super::input::GivenPackage;
 use super::listed::ListedIndexes;
 use super::options::RepoOptions;
 use super::published::ChannelReport;
-use super::recovery::{Shown, shown};
-use super::rpm::Metadata;
+use super::recovery::{ShownFile, shown};
+use super::rpm::RpmIndexes;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
@@ -32,7 +32,7 @@ const GRACE: i64 = 3600;
 
 /// A channel that is to be published.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct ChannelDraft {
     pub name: String,
     pub next: ChannelState,
     /// Packages for the pool.
@@ -42,7 +42,7 @@ pub(super) struct Draft {
     /// ChannelFiles under names that clients read, the one that counts last.
     pub visible: Vec<(String, Body)>,
     /// The same, as an interrupted run leaves it to the next.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ShownFile>,
     /// ChannelFiles that went out of use long enough ago.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
@@ -56,7 +56,7 @@ struct ChannelFiles {
     listed: ListedIndexes,
 }
 
-impl Draft {
+impl ChannelDraft {
     /// Computes `channel` as it will be with the packages `given`.
     pub fn new(
         store: &dyn Store,
@@ -108,8 +108,8 @@ impl Draft {
     }
 
     /// What is noted of it before anything of it is written.
-    pub fn announced(&self) -> Announced<'_> {
-        Announced { channel: &self.name, state: &self.next, shown: &self.shown }
+    pub fn announced(&self) -> Announcement<'_> {
+        Announcement { channel: &self.name, state: &self.next, shown: &self.shown }
     }
 
     /// Paths of all files that are put in place or removed.
@@ -281,8 +281,8 @@ fn rpm_files(
     options: &RepoOptions<'_>,
 ) -> Result<ChannelFiles> {
     let made = match listed {
-        Some(listed) => Metadata::of_lists(next, listed.repomd.clone())?,
-        None => Metadata::of_state(next, options.list_method)?,
+        Some(listed) => RpmIndexes::of_lists(next, listed.repomd.clone())?,
+        None => RpmIndexes::of_state(next, options.list_method)?,
     };
     let listed = ListedIndexes { repomd: made.data, ..ListedIndexes::default() };
     let mut visible = client_files(clients::repo(next), next, options)?;
@@ -359,7 +359,7 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
     let body = |(path, addition): (&String, &Addition)| {
         let record = catalog.records.get(path)?;
-        let known = Known { sha256: record.indexed.sha256.clone(), modified: record.modified };
+        let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
         let body = if addition.link {
             Body::Link(addition.file.clone(), known)
         } else {

@@ -54,7 +54,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-pub use body::{Body, Known};
+pub use body::{Body, KnownFile};
 pub use options::{Changes, KeyPackage, RepoOptions};
 pub use published::{ChannelReport, Published};
 pub use settings::{ChannelSettings, check_word};
@@ -66,8 +66,8 @@ use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::report::Progress;
 use crate::run::threads;
 use channel::Channel;
-use channels::{Announced, Channels};
-use draft::Draft;
+use channels::{Announcement, Channels};
+use draft::ChannelDraft;
 
 /// Publishes packages.
 pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Published> {
@@ -129,13 +129,14 @@ pub fn publish_to(
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;
     let mut faults = Faults::default();
-    let drafts: Vec<Result<Draft>> = active
+    let drafts: Vec<Result<ChannelDraft>> = active
         .par_iter()
-        .map(|channel| Draft::new(store, channel, &channels, &given, options))
+        .map(|channel| ChannelDraft::new(store, channel, &channels, &given, options))
         .collect();
-    let drafts: Vec<Draft> = drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
+    let drafts: Vec<ChannelDraft> =
+        drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
     faults.finish()?;
-    store.check(&drafts.iter().flat_map(Draft::paths).collect::<Vec<_>>())?;
+    store.check(&drafts.iter().flat_map(ChannelDraft::paths).collect::<Vec<_>>())?;
     write(store, &mut channels, drafts)
 }
 
@@ -178,8 +179,12 @@ fn active(
 }
 
 /// Puts everything in place; see the module for the order.
-fn write(store: &dyn Store, channels: &mut Channels, drafts: Vec<Draft>) -> Result<Published> {
-    let next: Vec<Announced<'_>> = drafts.iter().map(Draft::announced).collect();
+fn write(
+    store: &dyn Store,
+    channels: &mut Channels,
+    drafts: Vec<ChannelDraft>,
+) -> Result<Published> {
+    let next: Vec<Announcement<'_>> = drafts.iter().map(ChannelDraft::announced).collect();
     let bodies = Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());

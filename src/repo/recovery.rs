@@ -21,7 +21,7 @@ use super::store::{PRIVATE, Store};
 use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Path and content of a file under a name that clients read.
-pub(super) type Shown = (String, ShownContent);
+pub(super) type ShownFile = (String, ShownContent);
 
 /// Where the content of a shown file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) enum ShownContent {
 pub(super) fn shown<B: AsRef<[u8]>>(
     visible: &[(String, B)],
     hidden: &[(String, B)],
-) -> Result<Vec<Shown>> {
+) -> Result<Vec<ShownFile>> {
     // Of several with one content, the first.
     let hidden: HashMap<&[u8], &String> =
         hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
@@ -62,7 +62,7 @@ pub(super) fn path(channel: &str) -> String {
 pub(super) const PREFIX: &str = "shown-";
 
 /// The file that remembers it.
-pub(super) fn remembered(channel: &str, shown: &[Shown]) -> Result<(String, Body)> {
+pub(super) fn remembered(channel: &str, shown: &[ShownFile]) -> Result<(String, Body)> {
     let bytes = serde_json::to_vec(shown)
         .map_err(|error| Error::bug("what is shown cannot be written").cause(error))?;
     Ok((path(channel), Body::Bytes(bytes.into())))
@@ -80,7 +80,7 @@ pub(super) fn rest(
     let Some(bytes) = store.read(&file)? else {
         return Ok(None);
     };
-    let shown: Vec<Shown> = serde_json::from_slice(&bytes).map_err(|error| {
+    let shown: Vec<ShownFile> = serde_json::from_slice(&bytes).map_err(|error| {
         Error::malformed("does not say what is published")
             .file(&file)
             .cause(error)

@@ -15,7 +15,7 @@ use crate::package::indexed::Facts;
 
 /// Files of the rpm repository, ready to be put in place.
 #[derive(Debug, Default)]
-pub(super) struct Metadata {
+pub(super) struct RpmIndexes {
     /// The lists that are not in place yet, under names that say their content.
     pub lists: Vec<(String, Arc<[u8]>)>,
     /// All lists.
@@ -26,7 +26,7 @@ pub(super) struct Metadata {
 
 type WriteList = fn(&[RepositoryRpm<'_>]) -> Result<Vec<u8>>;
 
-impl Metadata {
+impl RpmIndexes {
     /// Writes the indexes of `state`, which has packages and date.
     pub fn of_state(state: &ChannelState, method: Method) -> Result<Self> {
         let places = places(state);

@@ -15,7 +15,7 @@ use super::signing::{SigningArguments, Signs};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::input::artifact;
 use crate::package::Format;
-use crate::receipt::Part;
+use crate::receipt::SetPart;
 use crate::run::shares;
 use crate::signing::Signer;
 
@@ -48,7 +48,7 @@ struct OutputArguments {
     /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
     /// into one folder; `verify` joins them
     #[arg(long, value_name = "I/N")]
-    partition: Option<Part>,
+    partition: Option<SetPart>,
     /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
     /// with another version below the same prefix, other dependencies, scripts or descriptions
     /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
@@ -88,7 +88,7 @@ pub struct OutputSettings {
     /// Where the packages go; created if missing.
     pub folder: PathBuf,
     /// The part of the set to write; all of it if unset.
-    pub part: Option<Part>,
+    pub part: Option<SetPart>,
     /// Where compression of earlier builds is looked for, and kept for later ones.
     pub cache: Option<CacheSettings>,
     /// Whether an SPDX document lists what the set holds, beside the receipt.

@@ -35,14 +35,14 @@ const RSA_BITS_MIN: u16 = 2048;
 const STRUCTURE: &str = "OpenPGP key";
 
 /// The part of a key that signs.
-enum Part {
+enum SigningPart {
     Primary(SecretKey),
     Sub(SecretSubkey),
 }
 
 /// A key that signs.
 pub struct OpenPgpKey {
-    part: Part,
+    part: SigningPart,
     algorithm: Algorithm,
     /// The last second in which it may sign, since 1970.
     expires: Option<u64>,
@@ -127,8 +127,8 @@ impl OpenPgpKey {
         }
         let open = Password::empty();
         let signature = match &self.part {
-            Part::Primary(key) => config.sign(key, &open, data),
-            Part::Sub(key) => config.sign(key, &open, data),
+            SigningPart::Primary(key) => config.sign(key, &open, data),
+            SigningPart::Sub(key) => config.sign(key, &open, data),
         };
         let mut bytes = Vec::new();
         signature.and_then(|made| made.to_writer_with_header(&mut bytes)).map_err(failed)?;
@@ -186,7 +186,7 @@ fn drop_foreign(key: &mut SignedSecretKey) {
 
 /// The newest subkey that may sign, or the primary key, and when it may no longer: no subkey
 /// outlives the primary key.
-fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<u64>)> {
+fn signing_part(key: SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     let said = said_of(&key).ok_or_else(|| {
         unusable("has no valid user id: none is signed by the key, or all revoked")
     })?;
@@ -199,7 +199,7 @@ fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<u64>)> {
     });
     if let Some((sub, binding)) = usable.max_by_key(|(sub, _)| sub.created_at().as_secs()) {
         let expires = [whole, end(sub.created_at(), &binding)].into_iter().flatten().min();
-        return Ok((Part::Sub(sub), expires));
+        return Ok((SigningPart::Sub(sub), expires));
     }
     if !said.key_flags().sign() {
         return Err(unusable("no part of the key that is in the file may sign"));
@@ -207,7 +207,7 @@ fn signing_part(key: SignedSecretKey) -> Result<(Part, Option<u64>)> {
     if !is_there(key.primary_key.secret_params()) {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
-    Ok((Part::Primary(key.primary_key), whole))
+    Ok((SigningPart::Primary(key.primary_key), whole))
 }
 
 /// The newest that the primary key says of itself, of user ids that it has not revoked.
@@ -254,7 +254,7 @@ fn modulus_bits(details: &dyn KeyDetails) -> Result<u16> {
     Ok(numbers.first_chunk().map_or(0, |bits| u16::from_be_bytes(*bits)))
 }
 
-impl Part {
+impl SigningPart {
     fn details(&self) -> &dyn KeyDetails {
         match self {
             Self::Primary(key) => key,

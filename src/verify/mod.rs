@@ -33,7 +33,7 @@ use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
 use crate::run::{Budget, threads};
 use crate::tree::TreePath;
-use against::Comparison;
+use against::SetComparison;
 use against::inputs::{self, Inputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
@@ -43,8 +43,8 @@ use own::installed::Installed;
 use own::package;
 use problem::Problems;
 use subject::Subject;
+use subject::argument::{self, PackageArgument};
 use subject::joined;
-use subject::source::{self, Source};
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that those artifacts
@@ -58,23 +58,23 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     let mut problems = Problems::default();
     let mut repositories = Report::default();
     let mut others = others::Others::within(budget);
-    let mut sources = Vec::new();
+    let mut arguments = Vec::new();
     for path in paths {
         match Subject::of(path, *folders)? {
-            Subject::Packages(source) => sources.push(*source),
+            Subject::Packages(argument) => arguments.push(*argument),
             Subject::Repository(path) => {
                 repository::check(&path, trust, &mut repositories, &mut problems)?;
             }
             subject => others.check(subject, progress, &mut problems)?,
         }
     }
-    source::each_once(&mut sources)?;
-    if against.is_some() && sources.is_empty() {
+    argument::each_once(&mut arguments)?;
+    if against.is_some() && arguments.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
-    let joined = joined::join(&mut sources, &mut problems)?;
-    let mut report = verify_packages(&sources, options, progress, &mut problems)?;
+    let joined = joined::join(&mut arguments, &mut problems)?;
+    let mut report = verify_packages(&arguments, options, progress, &mut problems)?;
     others.count(&mut report);
     let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
     let problems = problems.finish();
@@ -97,27 +97,27 @@ pub struct Options<'a> {
 
 /// Checks packages as one set.
 fn verify_packages(
-    sources: &[Source],
+    arguments: &[PackageArgument],
     options: &Options<'_>,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Result<Report> {
-    if sources.is_empty() {
+    if arguments.is_empty() {
         return Ok(Report::default());
     }
-    let mut packages = read_all(sources, &options.budget, progress, problems);
-    for (position, source) in sources.iter().enumerate() {
-        if let Some(receipt) = &source.receipt {
-            let own = packages.iter_mut().filter(|package| package.source == position);
+    let mut packages = read_all(arguments, &options.budget, progress, problems);
+    for (position, argument) in arguments.iter().enumerate() {
+        if let Some(receipt) = &argument.receipt {
+            let own = packages.iter_mut().filter(|package| package.argument == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
-            check_claims(receipt, (position, source), &packages, problems);
+            check_claims(receipt, position, argument, &packages, problems);
         }
-        if !source.documents.is_empty() {
-            let own = packages.iter().filter(|package| package.source == position);
-            documents::check(source, &own.collect::<Vec<_>>(), problems)?;
+        if !argument.documents.is_empty() {
+            let own = packages.iter().filter(|package| package.argument == position);
+            documents::check(argument, &own.collect::<Vec<_>>(), problems)?;
         }
     }
-    let receipts: Vec<&Receipt> = sources.iter().filter_map(|s| s.receipt.as_ref()).collect();
+    let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
     let sets = Format::ALL.map(|format| of_format(&packages, format));
     for set in &sets {
@@ -131,7 +131,7 @@ fn verify_packages(
         let inputs = Inputs::read(scan, progress)?;
         for packages in sets.iter().filter(|set| !set.is_empty()) {
             let comparison =
-                Comparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
+                SetComparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
             comparison.check(problems);
         }
         let count = inputs.in_binaries().count() + inputs.in_files().count();
@@ -157,14 +157,14 @@ fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
 
 /// Reads every package; one that cannot be read is a problem.
 fn read_all(
-    sources: &[Source],
+    arguments: &[PackageArgument],
     budget: &Budget,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Vec<Installed> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let files = sources.iter().enumerate().flat_map(|(position, source)| {
-        source.packages.iter().map(move |path| (position, path.as_path()))
+    let files = arguments.iter().enumerate().flat_map(|(position, argument)| {
+        argument.packages.iter().map(move |path| (position, path.as_path()))
     });
     let files: Vec<(usize, &Path)> = files.collect();
     progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
@@ -194,12 +194,13 @@ fn read_all(
 
 fn check_claims(
     receipt: &Receipt,
-    (position, source): (usize, &Source),
+    position: usize,
+    argument: &PackageArgument,
     packages: &[Installed],
     problems: &mut Problems,
 ) {
-    let own = packages.iter().filter(|package| package.source == position);
-    let claims = Claims { receipt, packages: own.collect(), present: source.names() };
+    let own = packages.iter().filter(|package| package.argument == position);
+    let claims = Claims { receipt, packages: own.collect(), present: argument.names() };
     claims.check(problems);
 }
 

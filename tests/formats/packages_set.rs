@@ -9,7 +9,7 @@ use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::error::Kind;
 use rockpack::formats::package_file::PackageReader;
 use rockpack::package::{Package, Treatment};
-use rockpack::receipt::{Part, file_name};
+use rockpack::receipt::{SetPart, file_name};
 use support::packages::{self, Tree, emit_set, options, package, receipt};
 use support::queries::rpm_tags;
 use support::tools::{need, succeed};
@@ -132,7 +132,7 @@ fn a_package_that_changes_its_part_stays_once() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
     let build = |index: u32, packages: &[&str]| {
-        let staging = Staging::begin_part(out, Some(Part { index, of: 2 })).unwrap();
+        let staging = Staging::begin_part(out, Some(SetPart { index, of: 2 })).unwrap();
         let options = options(1, Compression::default());
         let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
         let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
@@ -169,7 +169,7 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         ("S/b.deb", "b.deb"),
         ("S/c.deb", "c.deb"),
     ];
-    let parts = [(None, true), (Some(Part { index: 1, of: 2 }), true), (None, false)];
+    let parts = [(None, true), (Some(SetPart { index: 1, of: 2 }), true), (None, false)];
     let moments = (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part)));
     for (killed_after, (part, is_recorded)) in moments {
         let out = tempfile::tempdir().unwrap();

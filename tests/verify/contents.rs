@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rockpack::content::Content;
-use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place};
+use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord};
 use rockpack::report::{Finding, InputArtifact};
 use rockpack::split::loose_code;
 use rockpack::tree::TreePath;
@@ -87,7 +87,10 @@ fn v020_an_offload_bundle_in_the_host_package() {
                 target: code.target,
                 shard: None,
                 package: "rocm-blas".to_owned(),
-                place: Place::File { file: format!("/{DATABASE}/shared.co"), entry: code.entry },
+                place: CodeObjectPlace::File {
+                    file: format!("/{DATABASE}/shared.co"),
+                    entry: code.entry,
+                },
             }));
         });
         set.fires(&[], &[]);
@@ -170,7 +173,7 @@ fn v023_two_archives_change_places() {
         });
         set.edit_receipt(|receipt| {
             for record in &mut receipt.code_objects {
-                let Place::Archive { archive, .. } = &mut record.place else { continue };
+                let CodeObjectPlace::Archive { archive, .. } = &mut record.place else { continue };
                 *archive = match record.target.as_str() {
                     "gfx1100" => format!("/{}", archives[1]),
                     "gfx1101" => format!("/{}", archives[0]),

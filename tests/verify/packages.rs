@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use rockpack::package::MemberKind;
-use rockpack::receipt::{PackageRecord, Place};
+use rockpack::receipt::{CodeObjectPlace, PackageRecord};
 use support::tampered::{self, Archive, Set, patch};
 use support::tools;
 
@@ -240,7 +240,8 @@ fn v010_the_receipt_names_another_package() {
         set.fires(&[], &["V010"]);
         set.fresh_receipt();
         set.edit_receipt(|receipt| {
-            let Place::Archive { archive, .. } = &mut receipt.code_objects[0].place else {
+            let CodeObjectPlace::Archive { archive, .. } = &mut receipt.code_objects[0].place
+            else {
                 panic!("no archive comes first")
             };
             archive.push('x');
@@ -292,7 +293,7 @@ fn v012_two_wrappers_exchange_their_code() {
             });
             set.edit_receipt(|receipt| {
                 for record in receipt.code_objects.iter_mut().filter(|r| r.target == arch) {
-                    let Place::Archive { key, .. } = &mut record.place else { continue };
+                    let CodeObjectPlace::Archive { key, .. } = &mut record.place else { continue };
                     if let Some(at) = keys.iter().position(|known| known == key) {
                         *key = keys[1 - at].to_owned();
                     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rockpack::package::MemberKind;
-use rockpack::receipt::{CodeObjectRecord, FindingRecord, Place, Receipt, UnreadFinding};
+use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding};
 use rockpack::report::{Finding, InputArtifact};
 use rockpack::tree::TreePath;
 use support::program::{repository, rockpack};
@@ -22,7 +22,7 @@ pub const SHARDS: &[&str] = &["--against", "examples/shards"];
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 
 fn in_files(receipt: &Receipt) -> Vec<&CodeObjectRecord> {
-    let in_file = |record: &&CodeObjectRecord| matches!(record.place, Place::File { .. });
+    let in_file = |record: &&CodeObjectRecord| matches!(record.place, CodeObjectPlace::File { .. });
     receipt.code_objects.iter().filter(in_file).collect()
 }
 
@@ -101,7 +101,7 @@ fn every_code_object_of_the_databases_has_its_record() {
     assert_eq!(recorded, expected);
     for record in in_files(&receipt) {
         assert!(record.place.path().contains(&record.target), "{record:?}");
-        assert!(matches!(&record.place, Place::File { entry: None, .. }));
+        assert!(matches!(&record.place, CodeObjectPlace::File { entry: None, .. }));
     }
 }
 
@@ -124,7 +124,7 @@ fn a_shared_bundle_has_a_record_for_every_entry() {
     let entries: BTreeSet<&str> = records
         .iter()
         .map(|record| match &record.place {
-            Place::File { entry: Some(entry), .. } => entry.as_str(),
+            CodeObjectPlace::File { entry: Some(entry), .. } => entry.as_str(),
             place => panic!("{place:?}"),
         })
         .collect();
@@ -146,12 +146,12 @@ fn v010_a_record_of_a_file_that_lies() {
         |record| record.package = "rocm-blas".to_owned(),
         |record| {
             let file = record.place.path().replace("gfx1100", "gfx1101");
-            record.place = Place::File { file, entry: None };
+            record.place = CodeObjectPlace::File { file, entry: None };
         },
         |record| {
             let file = record.place.path().to_owned();
             let entry = Some("hipv4-amdgcn-amd-amdhsa--gfx1100".to_owned());
-            record.place = Place::File { file, entry };
+            record.place = CodeObjectPlace::File { file, entry };
         },
     ];
     for set in [Set::of_debs(), Set::of_rpms()] {

@@ -1,7 +1,7 @@
 //! The difference between two sets, for people.
 
 use super::units::size;
-use crate::receipt::difference::{Change, Changed, ChangedPackage, Difference, Named};
+use crate::receipt::difference::{Change, Changed, ChangedPackage, Difference, UnpairedPackage};
 use crate::receipt::listing::Size;
 
 /// One line for each thing that differs, `+` for what is new and `-` for what is gone, and a last
@@ -24,8 +24,8 @@ pub fn difference_text(difference: &Difference) -> String {
     text + &limits(difference)
 }
 
-fn named(sign: &str, package: &Named) -> String {
-    let Named { format, name, version, architecture, download, installed } = package;
+fn named(sign: &str, package: &UnpairedPackage) -> String {
+    let UnpairedPackage { format, name, version, architecture, download, installed } = package;
     let (download, installed) = (size(*download), size(*installed));
     text_line!(
         "{sign} {format} {name} {version} {architecture} ({download}, installed {installed})"

@@ -25,7 +25,7 @@ use crate::formats::spdx::{self, Checksum, Document, File, NO_ASSERTION, Verific
 use crate::input::artifact::{Artifact, Scan};
 use crate::package::Package;
 use crate::plan::Plan;
-use crate::receipt::Part;
+use crate::receipt::SetPart;
 use crate::recombine::Recombined;
 use origins::Origins;
 
@@ -43,7 +43,7 @@ pub fn document(
     plan: &Plan,
     written: &[Written],
     stamp: i64,
-    part: Option<Part>,
+    part: Option<SetPart>,
 ) -> Result<Document> {
     let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
     let part = part.map(|part| format!(", part {part}")).unwrap_or_default();

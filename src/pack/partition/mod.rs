@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::pack::Sources;
 use crate::package::{Package, RelationKind, Role};
 use crate::plan::{Plan, Source};
-use crate::receipt::{Part, PartRecord};
+use crate::receipt::{PartRecord, SetPart};
 use crate::recombine::Recombined;
 use crate::report::Findings;
 use crate::tree::Node;
@@ -83,7 +83,7 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
 pub fn keep(
     recombined: &Recombined,
     plan: &mut Plan,
-    part: Part,
+    part: SetPart,
     digest: String,
 ) -> Result<PartRecord> {
     let shares = divide(recombined, plan, part.of)?;
@@ -94,7 +94,7 @@ pub fn keep(
     Ok(record)
 }
 
-fn record(plan: &Plan, shares: &[Share], part: Part, digest: String) -> PartRecord {
+fn record(plan: &Plan, shares: &[Share], part: SetPart, digest: String) -> PartRecord {
     let mut packages = BTreeMap::new();
     for (number, share) in (1..).zip(shares) {
         let own = plan.packages.iter().filter(|package| share.packages.contains(&package.id));

@@ -35,9 +35,9 @@ pub struct Difference {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Changed<String>>,
     /// Packages that the earlier set does not have.
-    pub added: Vec<Named>,
+    pub added: Vec<UnpairedPackage>,
     /// Packages that the later set does not have.
-    pub removed: Vec<Named>,
+    pub removed: Vec<UnpairedPackage>,
     /// Paths that are in another package than before.
     pub moved: Vec<Moved>,
     /// Packages that are in both and not the same.
@@ -59,7 +59,7 @@ pub struct Changed<T> {
 
 /// A package of one set only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Named {
+pub struct UnpairedPackage {
     /// Its format.
     pub format: Format,
     /// Its name.
@@ -132,7 +132,10 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let mut counts = members::Counts::default();
     let moved = members::moved(&owners(&earlier_packages), &owners(&later.packages));
     let told = Told::of(&moved);
-    let changed = pairs.both.into_iter().filter_map(|pair| compare(pair, &told, &mut counts));
+    let changed = pairs
+        .both
+        .into_iter()
+        .filter_map(|(before, after)| compare(before, after, &told, &mut counts));
     let changed = changed.collect();
     Difference {
         earlier: earlier.name.clone(),
@@ -167,8 +170,8 @@ fn different(from: &Option<String>, to: &Option<String>) -> Option<Changed<Strin
     }
 }
 
-fn named(package: &ListedPackage) -> Named {
-    Named {
+fn named(package: &ListedPackage) -> UnpairedPackage {
+    UnpairedPackage {
         format: package.format,
         name: package.name.clone(),
         version: package.version.clone(),
@@ -183,12 +186,12 @@ fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
 }
 
 /// Format, path and name of a package.
-type Place<'a> = (Format, &'a str, &'a str);
+type PathInPackage<'a> = (Format, &'a str, &'a str);
 
 /// What is told as moved, and is no loss of one package and nothing new in another.
 struct Told<'a> {
-    from: BTreeSet<Place<'a>>,
-    to: BTreeSet<Place<'a>>,
+    from: BTreeSet<PathInPackage<'a>>,
+    to: BTreeSet<PathInPackage<'a>>,
 }
 
 impl<'a> Told<'a> {
@@ -201,7 +204,8 @@ impl<'a> Told<'a> {
 
 /// What is different between two versions of a package, if anything is.
 fn compare(
-    (before, after): (&ListedPackage, &ListedPackage),
+    before: &ListedPackage,
+    after: &ListedPackage,
     told: &Told<'_>,
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {

@@ -15,7 +15,7 @@ pub(super) struct Pairs<'a> {
 }
 
 /// The packages of one format and name by architecture.
-type Named<'a> = BTreeMap<&'a str, &'a ListedPackage>;
+type ByArchitecture<'a> = BTreeMap<&'a str, &'a ListedPackage>;
 
 /// Architectures of packages for every machine.
 const FOR_ALL: [&str; 2] = ["all", "noarch"];
@@ -43,14 +43,14 @@ pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pair
 
 /// The packages that are compared.
 pub(super) fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
-    by_name(packages).into_values().flat_map(Named::into_values)
+    by_name(packages).into_values().flat_map(ByArchitecture::into_values)
 }
 
 /// The packages by format and name; of several versions, which are in their order, the last. One
 /// for every machine and one for some are versions of each other, too, unless they are of one
 /// version.
-fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), Named<'_>> {
-    let mut found: BTreeMap<(Format, &str), Named<'_>> = BTreeMap::new();
+fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitecture<'_>> {
+    let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
     for package in packages {
         let named = found.entry(package.key()).or_default();
         let stays = |earlier: &ListedPackage| earlier.is_of_version_of(package);

@@ -10,14 +10,14 @@ pub(super) fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage>
     if let (Some(from), Some(to)) = (&earlier.prefix, &later.prefix)
         && from != to
     {
-        packages.iter_mut().for_each(|package| move_members(&mut package.members, (from, to)));
+        packages.iter_mut().for_each(|package| move_members(&mut package.members, from, to));
     }
     packages
 }
 
 /// A path that would be that of another member stays what it is, and so is seen to be gone. Shorter
 /// ones go first: where one prefix lies in the other, what they leave is the place of longer ones.
-fn move_members(members: &mut [ListedMember], (from, to): (&str, &str)) {
+fn move_members(members: &mut [ListedMember], from: &str, to: &str) {
     let is_moved = |member: &&mut ListedMember| below(&member.path, from).is_some();
     let (mut moving, staying): (Vec<_>, Vec<_>) = members.iter_mut().partition(is_moved);
     let mut taken: BTreeSet<String> = staying.iter().map(|member| member.path.clone()).collect();
@@ -44,10 +44,10 @@ mod tests {
     use crate::package::{Format, MemberKind};
     use crate::receipt::listing::tests::listed;
 
-    fn moved(paths: &[&str], (from, to): (&str, &str)) -> Vec<String> {
+    fn moved(paths: &[&str], from: &str, to: &str) -> Vec<String> {
         let paths: Vec<_> = paths.iter().map(|path| (*path, MemberKind::File)).collect();
         let mut members = listed(Format::Deb, "x", "1", &paths).members;
-        move_members(&mut members, (from, to));
+        move_members(&mut members, from, to);
         members.into_iter().map(|member| member.path).collect()
     }
 
@@ -55,12 +55,12 @@ mod tests {
     fn two_paths_never_become_one() {
         let paths = ["/opt/a", "/opt/a/x", "/opt/ab/x", "/opt/b/x"];
         let expected = ["/opt/a/x", "/opt/ab/x", "/opt/b", "/opt/b/x"];
-        assert_eq!(moved(&paths, ("/opt/a", "/opt/b")), expected);
+        assert_eq!(moved(&paths, "/opt/a", "/opt/b"), expected);
         // One prefix in the other: `/opt/a/x` cannot go to `/opt/x`, nor another to its place.
         let paths = ["/opt/a/a/x", "/opt/a/x", "/opt/a/y", "/opt/x"];
         let expected = ["/opt/a/a/x", "/opt/a/x", "/opt/x", "/opt/y"];
-        assert_eq!(moved(&paths, ("/opt/a", "/opt")), expected);
+        assert_eq!(moved(&paths, "/opt/a", "/opt"), expected);
         let paths = ["/opt/a/x", "/opt/x", "/usr/x"];
-        assert_eq!(moved(&paths, ("/opt", "/opt/a")), ["/opt/a/a/x", "/opt/a/x", "/usr/x"]);
+        assert_eq!(moved(&paths, "/opt", "/opt/a"), ["/opt/a/a/x", "/opt/a/x", "/usr/x"]);
     }
 }

@@ -25,7 +25,7 @@ fn compared(earlier: Vec<ListedPackage>, later: Vec<ListedPackage>) -> Differenc
     between(&earlier, &later)
 }
 
-fn architectures(packages: &[Named]) -> Vec<&str> {
+fn architectures(packages: &[UnpairedPackage]) -> Vec<&str> {
     packages.iter().map(|package| &*package.architecture).collect()
 }
 

@@ -10,7 +10,7 @@ use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, pa
 use crate::content::{Content, is_file, is_folder};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::package::Format;
-use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Place, Receipt};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
 use crate::run::threads;
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
@@ -149,7 +149,7 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
 fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
     let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
     for record in records {
-        if let Place::Archive { archive, key, .. } = &record.place {
+        if let CodeObjectPlace::Archive { archive, key, .. } = &record.place {
             let row = (key.clone(), record.target.clone(), record.sha256.clone());
             rows.entry(archive).or_default().insert(row);
         }

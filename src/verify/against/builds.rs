@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::keys::{Keys, Numbers, by_bundle};
-use super::split_inputs::Build;
+use super::keys::{Numbers, WrapperKeys, by_bundle};
+use super::split_inputs::BinaryBuild;
 use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;
@@ -17,7 +17,7 @@ use crate::verify::problem::{Check, Problems};
 /// A binary and where its code objects stand.
 pub(in crate::verify) struct Wrappers<'a> {
     pub(in crate::verify) path: &'a TreePath,
-    pub(in crate::verify) keys: &'a Keys<'a>,
+    pub(in crate::verify) keys: &'a WrapperKeys<'a>,
     /// Machine code of the host binary that is installed.
     pub(in crate::verify) installed: Option<Sha>,
 }
@@ -25,7 +25,7 @@ pub(in crate::verify) struct Wrappers<'a> {
 /// Checks all builds of one binary.
 pub(in crate::verify) fn check_builds(
     binary: &Wrappers<'_>,
-    builds: &[Build],
+    builds: &[BinaryBuild],
     problems: &mut Problems,
 ) {
     let mut numbered = Vec::new();
@@ -39,7 +39,7 @@ pub(in crate::verify) fn check_builds(
         }
         numbered.push((build, numbers));
     }
-    let of_installed = |build: &Build| binary.installed.is_none_or(|code| build.code == code);
+    let of_installed = |build: &BinaryBuild| binary.installed.is_none_or(|code| build.code == code);
     let own = numbered.iter().find(|(build, numbers)| of_installed(build) && is_own(numbers));
     let Some((primary, _)) = own else {
         let message = "no build's code objects stand under the numbers of its own wrappers";
@@ -57,7 +57,7 @@ pub(in crate::verify) fn check_builds(
     }
 }
 
-fn subject(binary: &Wrappers<'_>, build: &Build, index: usize) -> String {
+fn subject(binary: &Wrappers<'_>, build: &BinaryBuild, index: usize) -> String {
     format!("{} of {}, wrapper {index}", binary.path, build.shard)
 }
 
@@ -68,7 +68,11 @@ fn is_own(numbers: &[Option<Numbers>]) -> bool {
 }
 
 /// The wrappers of `build` that stand under no wrapper of `primary` with the same kernels.
-fn strangers(build: &Build, numbers: &[Option<Numbers>], primary: &Build) -> Vec<usize> {
+fn strangers(
+    build: &BinaryBuild,
+    numbers: &[Option<Numbers>],
+    primary: &BinaryBuild,
+) -> Vec<usize> {
     let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
     let stranger = |index: usize, entries: &[DeviceEntry]| {
         let Some(found) = numbers.get(index).and_then(Option::as_ref) else { return false };

@@ -5,7 +5,7 @@
 //! folder may have held nothing else.
 
 use super::inputs::Plain;
-use super::{Comparison, same};
+use super::{SetComparison, same};
 use crate::tree::TreePath;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
@@ -16,7 +16,7 @@ const DEBUG_FOLDER: &str = "/usr/lib/debug/";
 /// folder where debuggers look.
 const BUILD_ID_FOLDER: &str = ".build-id/";
 
-impl Comparison<'_> {
+impl SetComparison<'_> {
     /// Whether what the artifacts have at `path` is among the installed debug files.
     pub(in crate::verify) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
         match plain {

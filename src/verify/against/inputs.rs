@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::split_inputs::{self, Build, Rows, SplitInputs, Transformed, Unclaimed};
+use super::split_inputs::{
+    self, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
+};
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpm;
@@ -21,9 +23,9 @@ pub(in crate::verify) struct Inputs {
     /// What is packaged as it is: all that the shards have at a path.
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
-    pub(in crate::verify) fat: BTreeMap<TreePath, Vec<Build>>,
+    pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
     /// Code objects of kernel archives that belong to no binary.
-    unclaimed: Vec<Unclaimed>,
+    unclaimed: Vec<UnclaimedCode>,
 }
 
 /// What one shard has at a path.
@@ -43,11 +45,11 @@ pub(in crate::verify) enum Plain {
 }
 
 /// A file and what was found in it.
-pub(in crate::verify) enum Found {
+pub(in crate::verify) enum ExaminedInput {
     Plain(Plain),
-    Fat(Build),
-    Transformed(Transformed),
-    Archive(Rows),
+    Fat(BinaryBuild),
+    Transformed(TransformedInput),
+    Archive(ArchiveRows),
     /// A manifest of archives, which is made again for every package.
     Manifest,
 }
@@ -73,7 +75,7 @@ impl Inputs {
         }
         progress.expect(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
         progress.begin(Stage::Verify);
-        let found: Result<Vec<Found>> = files
+        let found: Result<Vec<ExaminedInput>> = files
             .par_iter()
             .map(|(path, shard, content)| {
                 let found = examine(path, shard, content);
@@ -85,11 +87,13 @@ impl Inputs {
         let mut split = SplitInputs::default();
         for ((path, shard, _), found) in files.iter().zip(found?) {
             match found {
-                Found::Transformed(binary) => split.binary(path, binary),
-                Found::Archive(rows) => split.archive(shard, path, rows),
-                Found::Manifest => {}
-                Found::Plain(plain) => inputs.add(path, plain),
-                Found::Fat(build) => inputs.fat.entry((*path).clone()).or_default().push(build),
+                ExaminedInput::Transformed(binary) => split.binary(path, binary),
+                ExaminedInput::Archive(rows) => split.archive(shard, path, rows),
+                ExaminedInput::Manifest => {}
+                ExaminedInput::Plain(plain) => inputs.add(path, plain),
+                ExaminedInput::Fat(build) => {
+                    inputs.fat.entry((*path).clone()).or_default().push(build)
+                }
             }
         }
         let (builds, unclaimed) = split.builds();
@@ -127,26 +131,30 @@ impl Inputs {
     }
 }
 
-pub(in crate::verify) fn examine(path: &TreePath, shard: &str, content: &Content) -> Result<Found> {
+pub(in crate::verify) fn examine(
+    path: &TreePath,
+    shard: &str,
+    content: &Content,
+) -> Result<ExaminedInput> {
     let shard = shard.to_owned();
     let _open = content.pin()?;
     let mut code = None;
     if let Some(elf) = host_elf::read(content)? {
         if let Some(device) = originals::read(content, &elf)? {
             let content = content.clone();
-            return Ok(Found::Fat(Build { shard, device, code: elf.code, content }));
+            return Ok(ExaminedInput::Fat(BinaryBuild { shard, device, code: elf.code, content }));
         }
         if let Some(binary) = split_inputs::transformed(&shard, content, &elf)? {
-            return Ok(Found::Transformed(binary));
+            return Ok(ExaminedInput::Transformed(binary));
         }
         code = Some(elf.code);
     }
     if let Some(rows) = split_inputs::rows(content)? {
-        return Ok(Found::Archive(rows));
+        return Ok(ExaminedInput::Archive(rows));
     }
     if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
-        return Ok(Found::Manifest);
+        return Ok(ExaminedInput::Manifest);
     }
     let (sha256, device) = (content.sha256()?, originals::loose(content)?);
-    Ok(Found::Plain(Plain::File { shard, sha256, code, device }))
+    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, code, device }))
 }

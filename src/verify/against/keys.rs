@@ -12,17 +12,18 @@ use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;
 
 /// Key → target → code object, over all archives.
-pub(in crate::verify) type Rows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
+pub(in crate::verify) type InstalledRows<'a> =
+    BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
 
 /// Numbers of wrappers.
 pub(in crate::verify) type Numbers = Arc<BTreeSet<usize>>;
 
 /// The numbers of a binary's wrappers, by the target and digest of what stands under them.
-pub(in crate::verify) struct Keys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
+pub(in crate::verify) struct WrapperKeys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
 
-impl<'a> Keys<'a> {
+impl<'a> WrapperKeys<'a> {
     /// Those of the binary at `path`.
-    pub(in crate::verify) fn of(path: &TreePath, rows: &Rows<'a>) -> Self {
+    pub(in crate::verify) fn of(path: &TreePath, rows: &InstalledRows<'a>) -> Self {
         let prefix = format!("{path}#");
         let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
         let mut keys: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
@@ -116,7 +117,7 @@ mod tests {
             sha256: [byte; 32],
             nature: Nature::Neutral,
         });
-        let mut rows = Rows::new();
+        let mut rows = InstalledRows::new();
         for (key, facts) in [
             ("lib/a#0", &facts[0]),
             ("lib/a#2", &facts[0]),
@@ -126,7 +127,7 @@ mod tests {
         ] {
             rows.entry(key).or_default().insert("gfx90a", facts);
         }
-        let keys = Keys::of(&TreePath::new("lib/a").unwrap(), &rows);
+        let keys = WrapperKeys::of(&TreePath::new("lib/a").unwrap(), &rows);
         assert_eq!(**keys.get(&entry(0)).unwrap(), BTreeSet::from([0, 2]));
         assert_eq!(keys.get(&entry(1)), None);
         assert_eq!(keys.get(&DeviceEntry { target: "gfx1100".to_owned(), ..entry(0) }), None);

@@ -22,11 +22,11 @@ use crate::content::hex;
 use crate::tree::TreePath;
 use builds::{Wrappers, check_builds};
 use inputs::{Inputs, Plain};
-use keys::{Keys, Rows};
-use split_inputs::Build;
+use keys::{InstalledRows, WrapperKeys};
+use split_inputs::BinaryBuild;
 
 /// The packages of one format beside the artifacts.
-pub(super) struct Comparison<'a> {
+pub(super) struct SetComparison<'a> {
     pub(super) packages: &'a [&'a Installed],
     /// Install prefix, absolute.
     pub(super) prefix: &'a str,
@@ -34,7 +34,7 @@ pub(super) struct Comparison<'a> {
     pub(super) inputs: &'a Inputs,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> SetComparison<'a> {
     /// Adds all that is lost, foreign or misplaced.
     pub(super) fn check(&self, problems: &mut Problems) {
         for (path, variants) in &self.inputs.plain {
@@ -45,7 +45,7 @@ impl<'a> Comparison<'a> {
         }
         let rows = self.rows(problems);
         for (path, builds) in &self.inputs.fat {
-            let keys = Keys::of(path, &rows);
+            let keys = WrapperKeys::of(path, &rows);
             self.check_lost(path, builds, &keys, problems);
             if self.is_left_out(path) {
                 continue;
@@ -129,10 +129,10 @@ impl<'a> Comparison<'a> {
     }
 
     /// A transformed binary has the machine code and the wrappers of one of the builds.
-    fn check_host(&self, path: &TreePath, builds: &[Build], problems: &mut Problems) {
+    fn check_host(&self, path: &TreePath, builds: &[BinaryBuild], problems: &mut Problems) {
         let absolute = format!("{}/{path}", self.prefix);
         let installed = self.installed_code(path);
-        let wrappers = |build: &Build| build.device.by_wrapper.len();
+        let wrappers = |build: &BinaryBuild| build.device.by_wrapper.len();
         let message = match installed {
             None => "a binary with device code is in no package as a host binary",
             Some((code, count))
@@ -159,8 +159,8 @@ impl<'a> Comparison<'a> {
     /// The rows of all archives, of several versions of a package those of the newest. What stands
     /// under a key is compared once: archives that have other code there are a problem, since any of
     /// them may be the one that is loaded.
-    fn rows(&self, problems: &mut Problems) -> Rows<'a> {
-        let mut rows = Rows::new();
+    fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
+        let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(String, String), usize> = BTreeMap::new();
         let packages = twice::newest(self.packages);
@@ -188,8 +188,8 @@ impl<'a> Comparison<'a> {
     fn check_lost(
         &self,
         path: &TreePath,
-        builds: &[Build],
-        keys: &Keys<'_>,
+        builds: &[BinaryBuild],
+        keys: &WrapperKeys<'_>,
         problems: &mut Problems,
     ) {
         for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
@@ -241,7 +241,7 @@ impl<'a> Comparison<'a> {
 
     /// Whether a finding keeps device code in the binary at `path`, or takes the whole for one
     /// arch's, and it is there: the installed file is the build itself.
-    fn is_kept_fat(&self, path: &TreePath, build: &Build) -> bool {
+    fn is_kept_fat(&self, path: &TreePath, build: &BinaryBuild) -> bool {
         let mut entries = build.device.entries();
         let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
             || self.excuses.is_whole(&format!("{}/{path}", self.prefix));

@@ -18,7 +18,7 @@ use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::originals::{self, Device, DeviceEntry};
 
 /// One shard's build of a binary.
-pub(in crate::verify) struct Build {
+pub(in crate::verify) struct BinaryBuild {
     pub(in crate::verify) shard: String,
     pub(in crate::verify) device: Device,
     /// SHA-256 of its machine code.
@@ -27,7 +27,7 @@ pub(in crate::verify) struct Build {
 }
 
 /// A transformed binary of a shard.
-pub(in crate::verify) struct Transformed {
+pub(in crate::verify) struct TransformedInput {
     pub(in crate::verify) shard: String,
     pub(in crate::verify) kernel_name: String,
     pub(in crate::verify) wrappers: usize,
@@ -37,10 +37,10 @@ pub(in crate::verify) struct Transformed {
 }
 
 /// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
-pub(in crate::verify) type Rows = BTreeMap<String, Vec<DeviceEntry>>;
+pub(in crate::verify) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
 /// A code object of an archive that no binary of its shard claims.
-pub(in crate::verify) struct Unclaimed {
+pub(in crate::verify) struct UnclaimedCode {
     pub(in crate::verify) shard: String,
     /// Install-relative path of the archive.
     pub(in crate::verify) path: TreePath,
@@ -50,9 +50,9 @@ pub(in crate::verify) struct Unclaimed {
 /// The archives and transformed binaries of all shards.
 #[derive(Default)]
 pub(in crate::verify) struct SplitInputs {
-    binaries: Vec<(TreePath, Transformed)>,
+    binaries: Vec<(TreePath, TransformedInput)>,
     /// Shard → archives.
-    archives: BTreeMap<String, Vec<(TreePath, Rows)>>,
+    archives: BTreeMap<String, Vec<(TreePath, ArchiveRows)>>,
 }
 
 /// The host ELF `content` as a transformed binary, if it is one.
@@ -60,10 +60,10 @@ pub(in crate::verify) fn transformed(
     shard: &str,
     content: &Content,
     elf: &HostElf,
-) -> Result<Option<Transformed>> {
+) -> Result<Option<TransformedInput>> {
     let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
     let marker = crate::verify::own::facts::marker(content, elf)?;
-    Ok(marker.map(|marker| Transformed {
+    Ok(marker.map(|marker| TransformedInput {
         shard: shard.to_owned(),
         kernel_name: marker.kernel_name,
         wrappers,
@@ -73,12 +73,12 @@ pub(in crate::verify) fn transformed(
 }
 
 /// The rows of the archive that fills `content`; `None` if it is no archive.
-pub(in crate::verify) fn rows(content: &Content) -> Result<Option<Rows>> {
+pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
     if content.len() < 4 || content.read_array(0)? != *b"KPAK" {
         return Ok(None);
     }
     let reader = kpack::KpackReader::open(content.clone())?;
-    let mut rows = Rows::new();
+    let mut rows = ArchiveRows::new();
     let mut read: BTreeMap<u32, DeviceEntry> = BTreeMap::new();
     for (key, targets) in &reader.toc().rows {
         let row = rows.entry(key.clone()).or_default();
@@ -111,32 +111,38 @@ fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
 
 impl SplitInputs {
     /// Adds a binary at an install-relative path.
-    pub(in crate::verify) fn binary(&mut self, path: &TreePath, binary: Transformed) {
+    pub(in crate::verify) fn binary(&mut self, path: &TreePath, binary: TransformedInput) {
         self.binaries.push((path.clone(), binary));
     }
 
     /// Adds an archive of a shard.
-    pub(in crate::verify) fn archive(&mut self, shard: &str, path: &TreePath, rows: Rows) {
+    pub(in crate::verify) fn archive(&mut self, shard: &str, path: &TreePath, rows: ArchiveRows) {
         self.archives.entry(shard.to_owned()).or_default().push((path.clone(), rows));
     }
 
     /// The builds that the binaries were made from, and the code objects that are left.
-    pub(in crate::verify) fn builds(mut self) -> (Vec<(TreePath, Build)>, Vec<Unclaimed>) {
+    pub(in crate::verify) fn builds(
+        mut self,
+    ) -> (Vec<(TreePath, BinaryBuild)>, Vec<UnclaimedCode>) {
         let mut builds = Vec::new();
         for (path, binary) in std::mem::take(&mut self.binaries) {
             let by_wrapper = (0..binary.wrappers)
                 .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
                 .map(Arc::new);
             let device = Device { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
-            let Transformed { shard, code, content, .. } = binary;
-            builds.push((path, Build { shard, device, code, content }));
+            let TransformedInput { shard, code, content, .. } = binary;
+            builds.push((path, BinaryBuild { shard, device, code, content }));
         }
         let archives = self.archives.into_iter().flat_map(|(shard, archives)| {
             archives.into_iter().map(move |archive| (shard.clone(), archive))
         });
         let left = archives.flat_map(|(shard, (path, rows))| {
             let entries = rows.into_values().flatten();
-            entries.map(move |entry| Unclaimed { shard: shard.clone(), path: path.clone(), entry })
+            entries.map(move |entry| UnclaimedCode {
+                shard: shard.clone(),
+                path: path.clone(),
+                entry,
+            })
         });
         (builds, left.collect())
     }

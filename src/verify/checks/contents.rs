@@ -22,7 +22,7 @@ pub(in crate::verify) fn check(
     // All files are looked at for it.
     let side = package.side();
     for (path, facts) in package.files() {
-        let mut file = File { package, set, path, problems };
+        let mut file = CheckedFile { package, set, path, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
@@ -35,14 +35,14 @@ pub(in crate::verify) fn check(
 }
 
 /// A file that is looked at.
-struct File<'a> {
+struct CheckedFile<'a> {
     package: &'a Installed,
     set: &'a [&'a Installed],
     path: &'a str,
     problems: &'a mut Problems,
 }
 
-impl File<'_> {
+impl CheckedFile<'_> {
     fn add(&mut self, check: Check, message: impl Into<String>) {
         self.problems.add(check, self.package.at(self.path), message);
     }
@@ -153,13 +153,7 @@ impl File<'_> {
             }
             Class::Host(host) => self.host(host, excuses),
             Class::Broken(claimed, error) => {
-                let check = match claimed {
-                    Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device | Claimed::Archive => Check::DeviceCodeInHost,
-                    Claimed::Database => Check::BadDatabase,
-                    Claimed::Manifest => Check::BadManifest,
-                };
-                self.add(check, error.to_string());
+                self.add(check_of(*claimed, Check::DeviceCodeInHost), error.to_string());
             }
             _ => {}
         }
@@ -170,13 +164,7 @@ impl File<'_> {
         match class {
             Class::Host(host) if host.claims_to_be_transformed() => self.host(host, excuses),
             Class::Broken(claimed, error) => {
-                let check = match claimed {
-                    Claimed::Host => Check::BadHostBinary,
-                    Claimed::Device | Claimed::Archive => Check::BadArchive,
-                    Claimed::Database => Check::BadDatabase,
-                    Claimed::Manifest => Check::BadManifest,
-                };
-                self.add(check, error.to_string());
+                self.add(check_of(*claimed, Check::BadArchive), error.to_string());
             }
             _ => {}
         }
@@ -194,6 +182,16 @@ impl File<'_> {
         for fault in wrapper_faults(&host.elf) {
             self.add(Check::BadHostBinary, fault);
         }
+    }
+}
+
+/// What a file fails that cannot be read as what it claims to be; `device` if that is device code.
+fn check_of(claimed: Claimed, device: Check) -> Check {
+    match claimed {
+        Claimed::Host => Check::BadHostBinary,
+        Claimed::Device | Claimed::Archive => device,
+        Claimed::Database => Check::BadDatabase,
+        Claimed::Manifest => Check::BadManifest,
     }
 }
 

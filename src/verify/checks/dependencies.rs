@@ -39,7 +39,7 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
     let (archives, listings) = (archives(packages), listings(packages));
     let mut found: Vec<(&Installed, String)> = Vec::new();
     for binary in transformed(packages) {
-        let paths = binary.finds((&archives, &listings));
+        let paths = binary.finds(&archives, &listings);
         found.extend(paths.into_iter().map(|(path, _)| (binary.package, path.to_owned())));
     }
     for listing in &listings {

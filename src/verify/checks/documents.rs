@@ -10,15 +10,15 @@ use crate::error::{Error, Result};
 use crate::formats::spdx::{self, Checksum, Document};
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{Check, Problems};
-use crate::verify::subject::source::{Source, part_described};
+use crate::verify::subject::argument::{PackageArgument, part_described};
 
 /// Path in a package, as SPDX writes it, and SHA-256 in hex.
-type Files<'a> = BTreeSet<(&'a str, &'a str)>;
+type FileDigests<'a> = BTreeSet<(&'a str, &'a str)>;
 
-/// Adds everything that the documents of a source say and that is not so; `packages` are those of
-/// the source that can be read.
+/// Adds everything that is not as the documents of an argument say; `packages` are those of its
+/// packages that can be read.
 pub(in crate::verify) fn check(
-    source: &Source,
+    argument: &PackageArgument,
     packages: &[&Installed],
     problems: &mut Problems,
 ) -> Result<()> {
@@ -26,7 +26,7 @@ pub(in crate::verify) fn check(
         packages.iter().map(|package| (package.file.as_str(), *package)).collect();
     let mut described = BTreeSet::new();
     let (mut parts, mut unread) = (BTreeSet::new(), false);
-    for path in &source.documents {
+    for path in &argument.documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut add = |message: String| problems.add(Check::DocumentMismatch, &*name, message);
         let document = match read(path)? {
@@ -53,7 +53,7 @@ pub(in crate::verify) fn check(
             }
         }
     }
-    check_names(&source.names(), &described, !unread && is_whole(&parts), problems);
+    check_names(&argument.names(), &described, !unread && is_whole(&parts), problems);
     Ok(())
 }
 
@@ -79,7 +79,10 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
 }
 
 /// The files of the packages of a document, by the id of the package.
-fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&'a str, Files<'a>> {
+fn files<'a>(
+    document: &'a Document,
+    add: &mut impl FnMut(String),
+) -> BTreeMap<&'a str, FileDigests<'a>> {
     let files = document.files.iter();
     let files: BTreeMap<&str, (&str, &str)> = files
         .map(|file| {
@@ -87,7 +90,7 @@ fn files<'a>(document: &'a Document, add: &mut impl FnMut(String)) -> BTreeMap<&
             (file.id.as_str(), (file.file_name.as_str(), sha256))
         })
         .collect();
-    let mut contained: BTreeMap<&str, Files<'_>> = BTreeMap::new();
+    let mut contained: BTreeMap<&str, FileDigests<'_>> = BTreeMap::new();
     for relationship in &document.relationships {
         if relationship.relationship_type != "CONTAINS" {
             continue;
@@ -121,7 +124,7 @@ fn ids_twice(document: &Document) -> BTreeSet<&str> {
 /// Why a package is not the one that is described.
 fn differs(
     element: &spdx::Package,
-    files: &BTreeMap<&str, Files<'_>>,
+    files: &BTreeMap<&str, FileDigests<'_>>,
     package: &Installed,
 ) -> Option<String> {
     let own = hex(&package.sha256);
@@ -132,7 +135,7 @@ fn differs(
     }
     let own: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
-    let own: Files<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
+    let own: FileDigests<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
     let described = files.get(element.id.as_str());
     let nothing = BTreeSet::new();
     let described = described.unwrap_or(&nothing);

@@ -16,7 +16,7 @@ const PREFIX_ITSELF: &str = ".";
 /// Whether every archive that a manifest lists is there.
 pub(in crate::verify) fn are_complete(packages: &[&Installed]) -> bool {
     let archives = archives(packages);
-    let has = |listing: &Listing<'_>| {
+    let has = |listing: &ManifestListing<'_>| {
         let mut files = listing.manifest.archives.values();
         files.all(|stated| archives.contains_key(listing.beside(&stated.file).as_str()))
     };
@@ -24,23 +24,23 @@ pub(in crate::verify) fn are_complete(packages: &[&Installed]) -> bool {
 }
 
 /// A manifest of a package.
-pub(in crate::verify) struct Listing<'a> {
+pub(in crate::verify) struct ManifestListing<'a> {
     pub(in crate::verify) package: &'a Installed,
     pub(in crate::verify) path: &'a str,
     pub(in crate::verify) manifest: &'a Manifest,
 }
 
 /// All manifests of `packages`.
-pub(in crate::verify) fn listings<'a>(packages: &[&'a Installed]) -> Vec<Listing<'a>> {
+pub(in crate::verify) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a>> {
     let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
     let listings = files.filter_map(|(package, (path, facts))| match &facts.class {
-        Class::Manifest(manifest) => Some(Listing { package, path, manifest }),
+        Class::Manifest(manifest) => Some(ManifestListing { package, path, manifest }),
         _ => None,
     });
     listings.collect()
 }
 
-impl Listing<'_> {
+impl ManifestListing<'_> {
     /// The install path of a file beside the manifest.
     pub(in crate::verify) fn beside(&self, file: &str) -> String {
         let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);

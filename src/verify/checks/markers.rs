@@ -2,7 +2,7 @@
 
 use super::excuses::Excuses;
 use super::loader::Loader;
-use super::manifests::{self, Listing};
+use super::manifests::{self, ManifestListing};
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
 use crate::formats::marker::{ARCH_PLACEHOLDER, Marker};
@@ -14,7 +14,7 @@ use crate::verify::own::installed::Installed;
 use crate::verify::problem::{Check, Problems};
 
 /// A transformed binary of a package.
-pub(in crate::verify) struct Transformed<'a> {
+pub(in crate::verify) struct TransformedBinary<'a> {
     pub(in crate::verify) package: &'a Installed,
     pub(in crate::verify) path: &'a str,
     pub(in crate::verify) host: &'a HostFacts,
@@ -22,37 +22,46 @@ pub(in crate::verify) struct Transformed<'a> {
 }
 
 /// All transformed binaries of `packages`.
-pub(in crate::verify) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<Transformed<'a>> {
+pub(in crate::verify) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
     let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
     let binaries = files.filter_map(|(package, (path, facts))| match &facts.class {
         Class::Host(host) => {
-            Some(Transformed { package, path, host, marker: host.marker.as_ref()? })
+            Some(TransformedBinary { package, path, host, marker: host.marker.as_ref()? })
         }
         _ => None,
     });
     binaries.collect()
 }
 
-impl Transformed<'_> {
+impl TransformedBinary<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
     pub(in crate::verify) fn finds<'b>(
         &self,
-        (archives, listings): (&Archives<'b>, &[Listing<'_>]),
+        archives: &Archives<'b>,
+        listings: &[ManifestListing<'_>],
     ) -> Vec<(&'b str, Option<BaseArch>)> {
         let found = archives.keys().map(|archive| (*archive, self.finds_one(archive, listings)));
         found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
     }
 
-    fn finds_one(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
+    fn finds_one(
+        &self,
+        archive: &str,
+        listings: &[ManifestListing<'_>],
+    ) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
         let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
         direct.or_else(|| self.finds_listed(archive, listings))
     }
 
     /// Loaders of a short period looked for a manifest, and in it for the archive.
-    fn finds_listed(&self, archive: &str, listings: &[Listing<'_>]) -> Option<Option<BaseArch>> {
+    fn finds_listed(
+        &self,
+        archive: &str,
+        listings: &[ManifestListing<'_>],
+    ) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
-        let named = |listing: &&Listing<'_>| {
+        let named = |listing: &&ManifestListing<'_>| {
             patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
         };
         listings.iter().filter(named).find_map(|listing| {
@@ -70,7 +79,8 @@ impl Transformed<'_> {
 /// Checks every transformed binary.
 pub(in crate::verify) fn check(
     packages: &[&Installed],
-    (excuses, scope): (&Excuses, Scope),
+    excuses: &Excuses,
+    scope: Scope,
     problems: &mut Problems,
 ) {
     let archives = archives(packages);
@@ -80,7 +90,7 @@ pub(in crate::verify) fn check(
     let damaged = damaged(packages);
     let complete = complete && damaged.is_empty() && !excuses.any_absence();
     for binary in transformed(packages) {
-        let found = binary.finds((&archives, &listings));
+        let found = binary.finds(&archives, &listings);
         if found.is_empty() {
             if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some()) {
                 continue;
@@ -93,7 +103,7 @@ pub(in crate::verify) fn check(
         for (path, arch) in &found {
             if let Some((package, archive)) = archives.get(path) {
                 let at = package.at(path);
-                check_archive(&binary, (&at, archive), arch.as_ref(), problems);
+                check_archive(&binary, &at, archive, arch.as_ref(), problems);
             }
         }
         if complete {
@@ -105,8 +115,9 @@ pub(in crate::verify) fn check(
 
 /// Every device that loads this archive finds what it has for each wrapper.
 fn check_archive(
-    binary: &Transformed<'_>,
-    (at, archive): (&str, &ArchiveFacts),
+    binary: &TransformedBinary<'_>,
+    at: &str,
+    archive: &ArchiveFacts,
     named: Option<&BaseArch>,
     problems: &mut Problems,
 ) {
@@ -132,7 +143,7 @@ fn check_archive(
 }
 
 /// Every wrapper has code in some archive.
-fn check_served(binary: &Transformed<'_>, found: &[&ArchiveFacts], problems: &mut Problems) {
+fn check_served(binary: &TransformedBinary<'_>, found: &[&ArchiveFacts], problems: &mut Problems) {
     for wrapper in 0..binary.host.elf.wrappers.len() {
         let key = binary.key(wrapper);
         if !found.iter().any(|archive| archive.rows.contains_key(&key)) {

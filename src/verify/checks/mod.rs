@@ -35,7 +35,7 @@ pub(super) fn check_set(
     }
     twice::check(packages, problems);
     ownership::check(packages, problems);
-    markers::check(packages, (excuses, Scope::Set), problems);
+    markers::check(packages, excuses, Scope::Set, problems);
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);

@@ -30,7 +30,7 @@ use crate::verify::own::linked::Linked;
 use crate::verify::problem::{Check, Problems};
 
 /// Library → the packages that have it, in all distributions with a table.
-type Tables = BTreeMap<String, BTreeSet<String>>;
+type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 
 /// The longest path that Linux opens.
 const PATH_MAX: usize = 4096;
@@ -45,11 +45,11 @@ pub(in crate::verify) fn check(
     problems: &mut Problems,
 ) -> Result<()> {
     let is_deb = packages.iter().any(|package| package.format == Some(Format::Deb));
-    let tables = if is_deb { tables()? } else { Tables::new() };
-    let set = Set::new(packages, &tables);
+    let tables = if is_deb { tables()? } else { LibraryTables::new() };
+    let set = InstalledSet::new(packages, &tables);
     for package in packages {
         let users = linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path));
-        let users: Vec<User<'_>> = users.map(User::new).collect();
+        let users: Vec<User<'_>> = users.map(|(path, linked)| User::new(path, linked)).collect();
         let mut needs: BTreeMap<&str, Vec<&User<'_>>> = BTreeMap::new();
         for user in &users {
             for name in &user.linked.needed {
@@ -74,8 +74,8 @@ pub(in crate::verify) fn check(
     Ok(())
 }
 
-fn tables() -> Result<Tables> {
-    let mut tables = Tables::new();
+fn tables() -> Result<LibraryTables> {
+    let mut tables = LibraryTables::new();
     for name in Distribution::names() {
         for (soname, packages) in Distribution::named(name)?.packages() {
             tables.entry(soname.to_owned()).or_default().extend(packages);
@@ -106,7 +106,7 @@ struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    fn new((path, linked): (&'a str, &'a Linked)) -> Self {
+    fn new(path: &'a str, linked: &'a Linked) -> Self {
         Self { path, linked, searched: OnceCell::new() }
     }
 
@@ -124,9 +124,9 @@ impl<'a> User<'a> {
 }
 
 /// All packages, and who has what.
-struct Set<'a> {
+struct InstalledSet<'a> {
     packages: &'a [&'a Installed],
-    tables: &'a Tables,
+    tables: &'a LibraryTables,
     /// Every package that some table names.
     known: BTreeSet<&'a str>,
     /// Package or capability → the packages that are it or provide it.
@@ -139,8 +139,8 @@ struct Set<'a> {
     versions: BTreeSet<&'a str>,
 }
 
-impl<'a> Set<'a> {
-    fn new(packages: &'a [&'a Installed], tables: &'a Tables) -> Self {
+impl<'a> InstalledSet<'a> {
+    fn new(packages: &'a [&'a Installed], tables: &'a LibraryTables) -> Self {
         let known = tables.values().flatten().map(String::as_str).collect();
         let (mut offering, mut holders) = (BTreeMap::new(), BTreeMap::new());
         let mut loader: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
@@ -173,7 +173,7 @@ impl<'a> Set<'a> {
 
 /// What comes with a package.
 struct Brought<'a> {
-    set: &'a Set<'a>,
+    set: &'a InstalledSet<'a>,
     package: &'a Installed,
     /// Files of the packages.
     files: BTreeSet<&'a str>,
@@ -185,7 +185,7 @@ struct Brought<'a> {
 }
 
 impl<'a> Brought<'a> {
-    fn of(set: &'a Set<'a>, package: &'a Installed) -> Self {
+    fn of(set: &'a InstalledSet<'a>, package: &'a Installed) -> Self {
         let mut brought = Self {
             set,
             package,

@@ -9,8 +9,8 @@ use crate::verify::problem::{Check, Problems};
 /// Where rpm's packages of debug files own what they have in common.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
 
-/// Where a path stands first.
-struct Owner<'a> {
+/// A package that owns a path, and what the path is in it.
+struct PathOwner<'a> {
     package: &'a Installed,
     node: &'a InstalledNode,
 }
@@ -19,15 +19,16 @@ struct Owner<'a> {
 /// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
 /// Directories agree in their mode, and nothing lies below what is none.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
-    let mut owners: BTreeMap<&str, Owner<'_>> = BTreeMap::new();
+    let mut owners: BTreeMap<&str, PathOwner<'_>> = BTreeMap::new();
     for package in packages {
         for (path, node) in &package.paths {
+            let owner = PathOwner { package, node };
             match owners.get(path.as_str()) {
-                None => drop(owners.insert(path, Owner { package, node })),
+                None => drop(owners.insert(path, owner)),
                 // Two versions of one package replace each other.
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
-                    if let Some(fault) = fault(path, first, (package, node)) {
+                    if let Some(fault) = fault(path, first, &owner) {
                         let message =
                             format!("{fault}: {} and {}", first.package.file, package.file);
                         problems.add(Check::PathOwnedTwice, path, message);
@@ -39,20 +40,16 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     check_above(&owners, problems);
 }
 
-fn fault(
-    path: &str,
-    first: &Owner<'_>,
-    (package, again): (&Installed, &InstalledNode),
-) -> Option<&'static str> {
+fn fault(path: &str, first: &PathOwner<'_>, again: &PathOwner<'_>) -> Option<&'static str> {
     use InstalledNode::Directory;
     let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
-    let of_archs = of_arch(first.package) && of_arch(package);
+    let of_archs = of_arch(first.package) && of_arch(again.package);
     let is_rpm = |one: &Installed| one.format == Some(Format::Rpm);
-    let shared = is_rpm(first.package) && is_rpm(package) && path.starts_with(SHARED);
-    match (first.node, again) {
-        _ if (of_archs || shared) && first.node.is_same(again) => None,
+    let shared = is_rpm(first.package) && is_rpm(again.package) && path.starts_with(SHARED);
+    match (first.node, again.node) {
+        _ if (of_archs || shared) && first.node.is_same(again.node) => None,
         _ if shared && !is_directory(first.node) => Some("differs in two packages"),
-        _ if of_archs && !is_directory(first.node) && !is_directory(again) => {
+        _ if of_archs && !is_directory(first.node) && !is_directory(again.node) => {
             Some("differs in the artifacts of two archs")
         }
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
@@ -65,7 +62,7 @@ fn is_directory(node: &InstalledNode) -> bool {
     matches!(node, InstalledNode::Directory { .. })
 }
 
-fn check_above(owners: &BTreeMap<&str, Owner<'_>>, problems: &mut Problems) {
+fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) {
     for (path, owner) in owners {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         let above = above.filter_map(|above| Some((above, owners.get(above)?)));

@@ -15,7 +15,7 @@ use crate::input::database::DatabaseRole;
 use crate::tree::TreePath;
 use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
-use crate::verify::own::index::{self, Kind};
+use crate::verify::own::index::{self, DatabaseFileKind};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::problem::{Check, Problems};
 
@@ -23,7 +23,7 @@ use crate::verify::problem::{Check, Problems};
 struct Single<'a> {
     package: &'a Installed,
     path: &'a str,
-    kind: Kind,
+    kind: DatabaseFileKind,
     folder: &'a str,
     name: &'a str,
     /// Name without ending.
@@ -34,7 +34,7 @@ struct Single<'a> {
 }
 
 /// By kind, folder and what partners share of their names.
-type Partners<'a> = BTreeMap<(Kind, &'a str, &'a str), Vec<&'a Single<'a>>>;
+type Partners<'a> = BTreeMap<(DatabaseFileKind, &'a str, &'a str), Vec<&'a Single<'a>>>;
 
 /// By folder and name.
 type Beside<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Single<'a>>>;
@@ -48,7 +48,7 @@ pub(in crate::verify) fn check(
     let mut singles = Vec::new();
     for package in packages {
         for (path, facts) in package.files() {
-            singles.extend(single(package, (path, facts))?);
+            singles.extend(single(package, path, facts)?);
         }
     }
     let (mut partners, mut beside) = (Partners::new(), Beside::new());
@@ -74,7 +74,8 @@ pub(in crate::verify) fn check(
 /// What the file at `path` is, if it is code or an index.
 fn single<'a>(
     package: &'a Installed,
-    (path, facts): (&'a str, &'a FileFacts),
+    path: &'a str,
+    facts: &'a FileFacts,
 ) -> Result<Option<Single<'a>>> {
     let (Some((kind, role)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
     else {
@@ -128,8 +129,8 @@ impl Single<'_> {
 
     fn partner_fault(&self, partners: &Partners<'_>) -> Option<String> {
         let (wanted, what) = match self.kind {
-            Kind::Code => (Kind::Index, "index"),
-            Kind::Index => (Kind::Code, "code object"),
+            DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
+            DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
         };
         let all = partners.get(&(wanted, self.folder, common(self.stem)));
         let own = |other: &&&Single<'_>| other.stem == self.stem || self.serves_with(other);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::hex;
-use crate::receipt::{CodeObjectRecord, PackageRecord, Place, Receipt};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -25,8 +25,10 @@ impl Recorded<'_> {
         for record in &self.receipt.code_objects {
             if let Some(fault) = self.fault(record) {
                 let subject = match &record.place {
-                    Place::Archive { binary, .. } => format!("{binary} {}", record.target),
-                    Place::File { file, .. } => format!("{file} {}", record.target),
+                    CodeObjectPlace::Archive { binary, .. } => {
+                        format!("{binary} {}", record.target)
+                    }
+                    CodeObjectPlace::File { file, .. } => format!("{file} {}", record.target),
                 };
                 problems.add(Check::CodeObjectLost, subject, fault);
             }
@@ -41,8 +43,8 @@ impl Recorded<'_> {
             return Some(format!("{sha256} is said to be in {path}, which no package installs"));
         };
         let fault = match &record.place {
-            Place::Archive { key, .. } => archive_fault(record, key, facts),
-            Place::File { entry, .. } => file_fault(record, entry.as_deref(), facts),
+            CodeObjectPlace::Archive { key, .. } => archive_fault(record, key, facts),
+            CodeObjectPlace::File { entry, .. } => file_fault(record, entry.as_deref(), facts),
         };
         if let Some(fault) = fault {
             return Some(format!("{sha256} {fault} in {path}"));

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use super::folders::{self, Files};
+use super::folders::{self, FilesByPath};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::gfx::Target;
@@ -55,7 +55,8 @@ enum There {
 
 /// Reads and checks all artifacts of a scan, and returns what they hold.
 pub(in crate::verify) fn check(
-    (scan, extent): (&Scan, Extent),
+    scan: &Scan,
+    extent: Extent,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Result<Vec<Installed>> {
@@ -64,8 +65,8 @@ pub(in crate::verify) fn check(
         let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
-            let files = flattened((artifact, &name), problems);
-            let read = folders::examine((name, Side::Both), files, progress, problems);
+            let files = flattened(artifact, &name, problems);
+            let read = folders::examine(name, Side::Both, files, progress, problems);
             let component = format!("{}_{}", artifact.name.name, artifact.name.component);
             components.entry(component).or_default().push((artifact, read));
         }
@@ -96,7 +97,7 @@ pub(in crate::verify) fn refused(error: &Error, problems: &mut Problems) {
 }
 
 /// The files of all stage prefixes; of two at one path, the first, and a problem if they differ.
-fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Files {
+fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesByPath {
     let mut from: BTreeMap<&TreePath, (&str, &Node<Content>)> = BTreeMap::new();
     for prefix in &artifact.prefixes {
         for (path, node) in &prefix.tree {
@@ -105,7 +106,7 @@ fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Fi
                 continue;
             }
             let subject = || format!("{name}:/{path}");
-            match difference((first, own), (&prefix.path, node)) {
+            match difference(first, own, &prefix.path, node) {
                 Ok(None) => {}
                 Ok(Some(fault)) => problems.add(Check::PathOwnedTwice, subject(), fault),
                 Err(error) => problems.add(Check::Unreadable, subject(), error.to_string()),
@@ -118,8 +119,10 @@ fn flattened((artifact, name): (&Artifact, &str), problems: &mut Problems) -> Fi
 /// In what the nodes that two stage prefixes have at one path differ: installed is one of them. It is
 /// not what `split` compares by, which would not see its own mistakes.
 fn difference(
-    (first, own): (&str, &Node<Content>),
-    (second, other): (&str, &Node<Content>),
+    first: &str,
+    own: &Node<Content>,
+    second: &str,
+    other: &Node<Content>,
 ) -> Result<Option<String>> {
     let same = match (own, other) {
         (Node::Directory { .. }, Node::Directory { .. }) => true,
@@ -171,7 +174,7 @@ fn check_component(artifacts: &[&Installed], there: There, problems: &mut Proble
         There::FatComponent => {}
         There::SplitComponent => {
             ownership::check(artifacts, problems);
-            markers::check(artifacts, (&excuses, Scope::Artifacts), problems);
+            markers::check(artifacts, &excuses, Scope::Artifacts, problems);
             manifests::check(artifacts, Scope::Artifacts, problems);
         }
     }

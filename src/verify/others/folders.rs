@@ -15,12 +15,13 @@ use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{Check, Problems};
 
 /// Files before they are looked into, by absolute install path.
-pub(in crate::verify) type Files = BTreeMap<String, Node<Content>>;
+pub(in crate::verify) type FilesByPath = BTreeMap<String, Node<Content>>;
 
 /// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
 pub(in crate::verify) fn examine(
-    (name, side): (String, Side),
-    files: Files,
+    name: String,
+    side: Side,
+    files: FilesByPath,
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Installed {
@@ -63,11 +64,15 @@ fn examined(path: &str, node: Node<Content>) -> Result<InstalledNode> {
 }
 
 /// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
-pub(in crate::verify) fn below(root: &Path, budget: &Budget, problems: &mut Problems) -> Files {
-    let mut files = Files::new();
+pub(in crate::verify) fn below(
+    root: &Path,
+    budget: &Budget,
+    problems: &mut Problems,
+) -> FilesByPath {
+    let mut files = FilesByPath::new();
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
-        if let Err(error) = list((&folder, &at), (&mut files, &mut waiting), budget, problems) {
+        if let Err(error) = list(&folder, &at, &mut files, &mut waiting, budget, problems) {
             problems.add(Check::Unreadable, folder.display().to_string(), error.to_string());
         }
     }
@@ -75,8 +80,10 @@ pub(in crate::verify) fn below(root: &Path, budget: &Budget, problems: &mut Prob
 }
 
 fn list(
-    (folder, at): (&Path, &str),
-    (files, waiting): (&mut Files, &mut Vec<(PathBuf, String)>),
+    folder: &Path,
+    at: &str,
+    files: &mut FilesByPath,
+    waiting: &mut Vec<(PathBuf, String)>,
     budget: &Budget,
     problems: &mut Problems,
 ) -> Result<()> {

@@ -45,13 +45,14 @@ impl Others {
     ) -> Result<()> {
         match subject {
             Subject::Artifact(path) => {
-                let scan =
+                let (scan, error) =
                     artifact::scan_artifact_readable(&path, &ScanOptions::within(&self.budget))?;
-                self.artifacts((scan, Extent::One), progress, problems)
+                self.artifacts(scan, error, Extent::One, progress, problems)
             }
             Subject::Shards(path) => {
-                let scan = artifact::scan_readable(&[path], &ScanOptions::within(&self.budget));
-                self.artifacts((scan, Extent::Shards), progress, problems)
+                let (scan, error) =
+                    artifact::scan_readable(&[path], &ScanOptions::within(&self.budget));
+                self.artifacts(scan, error, Extent::Shards, progress, problems)
             }
             Subject::Prefix(path) => self.prefix(&path, progress, problems),
             Subject::File(path) => self.file(&path, problems),
@@ -62,20 +63,22 @@ impl Others {
 
     fn artifacts(
         &mut self,
-        ((scan, error), mut extent): ((Scan, Option<Error>), Extent),
+        scan: Scan,
+        error: Option<Error>,
+        extent: Extent,
         progress: &dyn Progress,
         problems: &mut Problems,
     ) -> Result<()> {
+        // What cannot be read may be what the others need.
+        let extent = if error.is_some() { Extent::One } else { extent };
         if let Some(error) = error {
             // What is no folder of artifacts at all is a wrong argument.
             if error.kind() == Kind::Usage {
                 return Err(or_prefix(&error));
             }
             artifacts::refused(&error, problems);
-            // What cannot be read may be what the others need.
-            extent = Extent::One;
         }
-        let read = artifacts::check((&scan, extent), progress, problems)?;
+        let read = artifacts::check(&scan, extent, progress, problems)?;
         scan.inputs.recheck()?;
         self.artifacts += read.len();
         self.read.extend(read);
@@ -90,10 +93,10 @@ impl Others {
     ) -> Result<()> {
         let files = folders::below(path, &self.budget, problems);
         let name = path.display().to_string();
-        let read = folders::examine((name, Side::Both), files, progress, problems);
+        let read = folders::examine(name, Side::Both, files, progress, problems);
         let excuses = Excuses::default();
         contents::check(&read, &[&read], &excuses, problems);
-        markers::check(&[&read], (&excuses, Scope::Prefix), problems);
+        markers::check(&[&read], &excuses, Scope::Prefix, problems);
         manifests::check(&[&read], Scope::Prefix, problems);
         pairs::check(&[&read], &excuses, problems)?;
         self.prefixes += 1;

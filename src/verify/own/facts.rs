@@ -6,7 +6,7 @@ use super::archive::{self, ArchiveFacts, Nature};
 use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
 use super::host_elf::{self, HostElf};
-use super::index::{self, IndexFacts, Kind, archs_named};
+use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::originals::{self, DeviceEntry};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -190,8 +190,10 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
         return archive::read(content).map(Class::Archive);
     }
     match index::kind(path)? {
-        Some((Kind::Index, _)) => return index::read(path, content).map(Class::Index),
-        Some((Kind::Code, _)) if !is_bundle(head) => return database_code(content, head),
+        Some((DatabaseFileKind::Index, _)) => return index::read(path, content).map(Class::Index),
+        Some((DatabaseFileKind::Code, _)) if !is_bundle(head) => {
+            return database_code(content, head);
+        }
         _ => {}
     }
     if is_bundle(head) {

@@ -15,7 +15,7 @@ use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::verify) enum Kind {
+pub(in crate::verify) enum DatabaseFileKind {
     /// A code object, or bundles of them.
     Code,
     /// An index of kernels.
@@ -44,12 +44,12 @@ pub(in crate::verify) fn rules() -> Result<&'static DatabaseRules> {
 }
 
 /// What the file at `path` has to be, with its role, if a rule claims it as code or an index.
-pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, DatabaseRole)>> {
+pub(in crate::verify) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
     let kind = match plain.rsplit_once('.') {
-        Some((_, "co" | "hsaco")) => Kind::Code,
-        Some((_, "dat")) => Kind::Index,
+        Some((_, "co" | "hsaco")) => DatabaseFileKind::Code,
+        Some((_, "dat")) => DatabaseFileKind::Index,
         _ => return Ok(None),
     };
     let role = match TreePath::new(path.trim_start_matches('/')) {
@@ -57,8 +57,8 @@ pub(in crate::verify) fn kind(path: &str) -> Result<Option<(Kind, DatabaseRole)>
         Err(_) => None,
     };
     Ok(match (kind, role) {
-        (Kind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
-        | (Kind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
+        (DatabaseFileKind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
+        | (DatabaseFileKind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
             Some((kind, role))
         }
         _ => None,

@@ -15,7 +15,7 @@ pub(in crate::verify) struct Installed {
     /// File name of the package.
     pub(in crate::verify) file: String,
     /// Which of the arguments named it.
-    pub(in crate::verify) source: usize,
+    pub(in crate::verify) argument: usize,
     /// Size of the package file in bytes.
     pub(in crate::verify) size: u64,
     pub(in crate::verify) sha256: Sha,
@@ -141,7 +141,7 @@ impl Installed {
     ) -> Self {
         Self {
             file: name.clone(),
-            source: usize::MAX,
+            argument: usize::MAX,
             size: 0,
             sha256: Sha::default(),
             format: None,

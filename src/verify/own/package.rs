@@ -22,10 +22,10 @@ use crate::verify::problem::{Check, Problems};
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The package at `path`, which argument `source` names, and what is wrong with it in itself.
+/// The package at `path`, named by the argument at the position `argument`, and what is wrong with it in itself.
 pub(in crate::verify) fn read(
     path: &Path,
-    source: usize,
+    argument: usize,
     budget: &Budget,
 ) -> Result<(Installed, Problems)> {
     let package = Content::open(path)?.within(budget);
@@ -36,7 +36,7 @@ pub(in crate::verify) fn read(
     };
     let mut installed = Installed {
         file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        source,
+        argument,
         size: package.len(),
         sha256: package.sha256()?,
         format: Some(said.format),

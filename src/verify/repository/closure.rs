@@ -51,7 +51,7 @@ pub(super) struct Wish {
 
 /// A package for its dependencies.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct PackageNode {
     pub path: String,
     /// Its own name and what it provides, each with a version or without.
     pub offers: Vec<(String, Option<String>)>,
@@ -61,7 +61,7 @@ pub(super) struct Node {
 
 /// Versions in the order of a format; and whether a capability without a version meets a bound.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct VersionRules {
     pub compare: fn(&str, &str) -> Ordering,
     pub bare_meets: bool,
 }
@@ -69,9 +69,9 @@ pub(super) struct Rules {
 /// Open dependencies of `nodes`, which can be installed together, by package; and how many are on
 /// packages elsewhere. `known` are the names that the whole repository offers.
 pub(super) fn open(
-    nodes: &[&Node],
+    nodes: &[&PackageNode],
     known: &BTreeSet<&str>,
-    rules: Rules,
+    rules: VersionRules,
 ) -> (Vec<(String, String)>, usize) {
     let mut offers: BTreeMap<&str, Offers<'_>> = BTreeMap::new();
     for (name, version) in nodes.iter().flat_map(|node| &node.offers) {
@@ -115,14 +115,14 @@ impl<'a> Offers<'a> {
         }
     }
 
-    fn sort(&mut self, rules: Rules) {
+    fn sort(&mut self, rules: VersionRules) {
         for versions in [&mut self.with_release, &mut self.without] {
             versions.sort_by(|one, other| (rules.compare)(one, other));
         }
     }
 
     /// Whether any meets a bound: if one does, the lowest or the highest does, or an equal one.
-    fn meet(&self, bound: Option<&(Sign, String)>, rules: Rules) -> bool {
+    fn meet(&self, bound: Option<&(Sign, String)>, rules: VersionRules) -> bool {
         let Some((sign, bound)) = bound else {
             return true;
         };
@@ -170,8 +170,8 @@ mod tests {
                 rpm::compare_versions(&bare(one), &bare(other))
             }
         };
-        let rpm = Rules { compare, bare_meets: true };
-        let deb = Rules { compare: deb::compare_versions, bare_meets: false };
+        let rpm = VersionRules { compare, bare_meets: true };
+        let deb = VersionRules { compare: deb::compare_versions, bare_meets: false };
         let versions = ["1", "1-1", "1-2", "1.5~rc1-1", "2", "2-1", "1:0.1", "1:1-3", "10-1", "3"];
         let signs = [Sign::Less, Sign::LessEqual, Sign::Equal, Sign::GreaterEqual, Sign::Greater];
         for rules in [rpm, deb] {

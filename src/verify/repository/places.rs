@@ -6,27 +6,27 @@ use super::context::Context;
 use crate::verify::problem::Check;
 
 /// What makes a package one and the same to those who install it: name, architecture, version.
-pub(super) type Identity<'a> = (&'a str, &'a str, &'a str);
+pub(super) type PackageIdentity<'a> = (&'a str, &'a str, &'a str);
 
 /// An epoch of zero is that of a version without one.
-pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Identity<'a> {
+pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> PackageIdentity<'a> {
     (name, arch, version.strip_prefix("0:").unwrap_or(version))
 }
 
 /// Where an index has a package.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub identity: Identity<'a>,
+pub(super) struct PackagePlace<'a> {
+    pub identity: PackageIdentity<'a>,
     pub path: &'a str,
     /// SHA-256 of the package.
     pub digest: &'a str,
 }
 
 /// A version of a package is one file: of two, some clients install the one and some the other.
-pub(super) fn check<'a>(context: &mut Context<'_>, places: impl Iterator<Item = Place<'a>>) {
+pub(super) fn check<'a>(context: &mut Context<'_>, places: impl Iterator<Item = PackagePlace<'a>>) {
     let mut first = BTreeMap::new();
     for place in places {
-        let other: Place<'_> = *first.entry(place.identity).or_insert(place);
+        let other: PackagePlace<'_> = *first.entry(place.identity).or_insert(place);
         if other.digest != place.digest {
             let (name, arch, version) = place.identity;
             let message =

@@ -9,26 +9,26 @@
 
 use sha2::{Digest, Sha256};
 
-use super::source::Source;
+use super::argument::PackageArgument;
 use crate::content::hex;
 use crate::error::Result;
 use crate::receipt::{FILE_NAME, Fault, Receipt, file_name, join as join_receipts};
 use crate::verify::problem::{Check, Joined, Problems};
 
-/// Puts one source in the place of all that are parts, if their receipts can be joined. They are
+/// Puts one argument in the place of all that are parts, if their receipts can be joined. They are
 /// the set if then no check of it fails.
 pub(in crate::verify) fn join(
-    sources: &mut Vec<Source>,
+    arguments: &mut Vec<PackageArgument>,
     problems: &mut Problems,
 ) -> Result<Option<Joined>> {
-    for part in sources.iter().filter_map(|source| source.misnamed) {
+    for part in arguments.iter().filter_map(|argument| argument.misnamed) {
         let message = format!(
             "has the name of a whole set's receipt; that of part {part} is {}",
             file_name(Some(part))
         );
         problems.add(Check::PartMisnamed, FILE_NAME, message);
     }
-    let parts: Vec<&Receipt> = sources.iter().flat_map(|source| &source.parts).collect();
+    let parts: Vec<&Receipt> = arguments.iter().flat_map(|argument| &argument.parts).collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
     for fault in faults {
@@ -43,12 +43,12 @@ pub(in crate::verify) fn join(
     let Some(receipt) = receipt else { return Ok(None) };
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
     let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
-    let mut whole = Source { receipt: Some(receipt), ..Source::default() };
-    for source in sources.iter_mut().filter(|source| !source.parts.is_empty()) {
-        whole.packages.append(&mut source.packages);
-        whole.documents.append(&mut source.documents);
-        source.parts.clear();
+    let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
+    for argument in arguments.iter_mut().filter(|argument| !argument.parts.is_empty()) {
+        whole.packages.append(&mut argument.packages);
+        whole.documents.append(&mut argument.documents);
+        argument.parts.clear();
     }
-    sources.push(whole);
+    arguments.push(whole);
     Ok(Some(joined))
 }

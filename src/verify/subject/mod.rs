@@ -11,8 +11,8 @@
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
 
+pub(super) mod argument;
 pub(super) mod joined;
-pub(super) mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,11 @@ use crate::content::{is_folder, is_there};
 use crate::error::{Error, Kind, Result};
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
-use source::Source;
+use argument::PackageArgument;
 
 /// What is verified.
 pub(super) enum Subject {
-    Packages(Box<Source>),
+    Packages(Box<PackageArgument>),
     /// One artifact, as a folder or packed.
     Artifact(PathBuf),
     /// A shard, or a folder of shards.
@@ -56,7 +56,7 @@ impl Subject {
         let path = path.to_path_buf();
         if !metadata.is_dir() {
             return match Format::of_file_name(&path) {
-                Some(_) => Ok(Self::Packages(Box::new(Source::of_package(path)))),
+                Some(_) => Ok(Self::Packages(Box::new(PackageArgument::of_package(path)))),
                 _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
@@ -67,10 +67,10 @@ impl Subject {
         if has_one(&path, &REPOSITORY_FOLDERS)? {
             return Ok(Self::Repository(path));
         }
-        let source = Source::of_folder(&path)?;
-        let has_receipt = source.receipt.is_some() || !source.parts.is_empty();
-        if has_receipt || !source.packages.is_empty() {
-            return Ok(Self::Packages(Box::new(source)));
+        let argument = PackageArgument::of_folder(&path)?;
+        let has_receipt = argument.receipt.is_some() || !argument.parts.is_empty();
+        if has_receipt || !argument.packages.is_empty() {
+            return Ok(Self::Packages(Box::new(argument)));
         }
         if is_there(&path.join(MANIFEST_NAME))? {
             return Ok(Self::Artifact(path));

@@ -10,7 +10,7 @@ use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
 use rockpack::input::artifact;
 use rockpack::input::database::{DatabaseRules, Index, read_index};
 use rockpack::receipt::listing;
-use rockpack::receipt::{Part, PartRecord, Receipt};
+use rockpack::receipt::{PartRecord, Receipt, SetPart};
 use rockpack::tree::Node;
 use rockpack::verify::Element;
 
@@ -141,7 +141,7 @@ fn part() -> Vec<u8> {
     let mut receipt = Receipt::parse(&file("fuzz/seeds/receipt/two-packages")).unwrap();
     let names = receipt.packages.iter().map(|package| package.file_name.clone());
     receipt.part = Some(PartRecord {
-        part: Part { index: 2, of: 3 },
+        part: SetPart { index: 2, of: 3 },
         plan: "5f".repeat(32),
         packages: names.zip(1..).collect(),
     });

@@ -21,16 +21,16 @@ pub(super) fn check(
     folder: &str,
     release: &Release,
 ) -> Result<BTreeMap<String, String>> {
-    let listed = Listed::new(folder, release);
+    let indexes = ReleaseIndexes::new(folder, release);
     let mut texts = BTreeMap::new();
     for file in &release.files {
-        listed.check(context, file, &mut texts)?;
+        indexes.check(context, file, &mut texts)?;
     }
     Ok(texts)
 }
 
 /// What the rows of `Release` say together.
-struct Listed<'a> {
+struct ReleaseIndexes<'a> {
     /// The folder of `Release`.
     folder: &'a str,
     /// Whether indexes are there under their digests, too.
@@ -40,7 +40,7 @@ struct Listed<'a> {
     readable: BTreeSet<&'a str>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ReleaseIndexes<'a> {
     fn new(folder: &'a str, release: &'a Release) -> Self {
         let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
         let parts = paths.iter().map(|path| split(path));
@@ -86,7 +86,7 @@ impl<'a> Listed<'a> {
         // Forms that only some clients read, like bz2, are left to their digests.
         let has_other = || self.readable.contains(split(&file.path).0);
         if is_list(name) && (method(name).is_some() || !has_other()) {
-            keep_text(context, (&path, above), &bytes, texts);
+            keep_text(context, &path, above, &bytes, texts);
         }
         Ok(())
     }
@@ -147,7 +147,8 @@ fn is_list(name: &str) -> bool {
 /// Keeps the text of a list of packages.
 fn keep_text(
     context: &mut Context<'_>,
-    (path, above): (&str, &str),
+    path: &str,
+    above: &str,
     bytes: &[u8],
     texts: &mut BTreeMap<String, String>,
 ) {

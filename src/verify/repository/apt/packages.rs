@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::formats::apt_index;
 use crate::formats::deb::{ControlFields, FieldName, compare_versions, parse_fields, read_control};
 use crate::verify::problem::Check;
-use crate::verify::repository::closure::{self, Node, Rules, Sign, Wish};
+use crate::verify::repository::closure::{self, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::{Context, named_file};
-use crate::verify::repository::places::{self, Place, identity};
+use crate::verify::repository::places::{self, PackagePlace, identity};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
@@ -21,29 +21,29 @@ const OF_THE_INDEX: [&str; 7] =
 pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
     let packages = packages(context, indexes);
     check_packages(context, &packages);
-    places::check(context, packages.iter().map(Listed::place));
+    places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
 }
 
 /// A package of the suite.
-struct Listed {
+struct SuitePackage {
     path: String,
     fields: ControlFields,
     /// Architectures whose index has it.
     archs: BTreeSet<String>,
 }
 
-impl Listed {
-    fn place(&self) -> Place<'_> {
+impl SuitePackage {
+    fn place(&self) -> PackagePlace<'_> {
         let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
         let identity = identity(field("Package"), field("Architecture"), field("Version"));
-        Place { identity, path: &self.path, digest: field("SHA256") }
+        PackagePlace { identity, path: &self.path, digest: field("SHA256") }
     }
 }
 
 /// The packages of all indexes by path.
-fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Vec<Listed> {
-    let mut all: BTreeMap<String, Listed> = BTreeMap::new();
+fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Vec<SuitePackage> {
+    let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
         let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
         let arch = arch.unwrap_or_default().to_owned();
@@ -64,8 +64,11 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
                 let message = format!("has {path}, which is for {own}");
                 context.add(Check::IndexInconsistent, index, message);
             }
-            let new =
-                || Listed { path: path.clone(), fields: fields.clone(), archs: BTreeSet::new() };
+            let new = || SuitePackage {
+                path: path.clone(),
+                fields: fields.clone(),
+                archs: BTreeSet::new(),
+            };
             let listed = all.entry(path.clone()).or_insert_with(new);
             if listed.fields != fields {
                 let message = format!("describes {path}, which was described otherwise before");
@@ -87,9 +90,9 @@ fn for_arch(arch: &str) -> String {
     if arch.is_empty() { String::new() } else { format!(" for {arch}") }
 }
 
-fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
+fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let root = context.root;
-    let faults = |listed: &Listed| package_faults(root, listed);
+    let faults = |listed: &SuitePackage| package_faults(root, listed);
     let found: Vec<_> = packages.par_iter().map(faults).collect();
     for (listed, faults) in packages.iter().zip(found) {
         for (check, message) in faults {
@@ -99,7 +102,7 @@ fn check_packages(context: &mut Context<'_>, packages: &[Listed]) {
 }
 
 /// What is wrong with a package beside what its index says.
-fn package_faults(root: &std::path::Path, listed: &Listed) -> Vec<(Check, String)> {
+fn package_faults(root: &std::path::Path, listed: &SuitePackage) -> Vec<(Check, String)> {
     let compared = match named_file(root, &listed.path) {
         Ok(Some(file)) => compare(&file, &listed.fields),
         Ok(None) => {
@@ -147,18 +150,18 @@ fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<String>
     Ok(faults)
 }
 
-fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
-    let nodes: Vec<Node> = packages.iter().map(node).collect();
+fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
+    let nodes: Vec<PackageNode> = packages.iter().map(node).collect();
     let known: BTreeSet<&str> =
         nodes.iter().flat_map(|node| &node.offers).map(|(name, _)| name.as_str()).collect();
-    let mut archs: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+    let mut archs: BTreeMap<&str, Vec<&PackageNode>> = BTreeMap::new();
     for (listed, node) in packages.iter().zip(&nodes) {
         for arch in &listed.archs {
             archs.entry(arch).or_default().push(node);
         }
     }
     let several = archs.len() > 1;
-    let rules = Rules { compare: compare_versions, bare_meets: false };
+    let rules = VersionRules { compare: compare_versions, bare_meets: false };
     for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
@@ -169,7 +172,7 @@ fn check_closure(context: &mut Context<'_>, packages: &[Listed]) {
     }
 }
 
-fn node(listed: &Listed) -> Node {
+fn node(listed: &SuitePackage) -> PackageNode {
     let field = |name: &str| listed.fields.get(name).map(String::as_str).unwrap_or_default();
     let mut offers = vec![(field("Package").to_owned(), Some(field("Version").to_owned()))];
     for wish in field("Provides").split(',').filter_map(wish) {
@@ -178,7 +181,7 @@ fn node(listed: &Listed) -> Node {
     let groups = [field("Pre-Depends"), field("Depends")];
     let groups = groups.iter().flat_map(|field| field.split(','));
     let wishes = groups.map(|group| group.split('|').filter_map(wish).collect::<Vec<_>>());
-    Node {
+    PackageNode {
         path: listed.path.clone(),
         offers,
         wishes: wishes.filter(|group| !group.is_empty()).collect(),

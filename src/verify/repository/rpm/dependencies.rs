@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::names::{REPOMD, evr};
 use crate::formats::rpm;
 use crate::verify::problem::Check;
-use crate::verify::repository::closure::{self, Node, Rules, Sign, Wish};
+use crate::verify::repository::closure::{self, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::Context;
 use crate::verify::repository::xml::Element;
 
@@ -14,7 +14,7 @@ use crate::verify::repository::xml::Element;
 const MACHINES_MAX: usize = 64;
 
 pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
-    let nodes: Vec<(Node, String)> = primary.all("package").map(node).collect();
+    let nodes: Vec<(PackageNode, String)> = primary.all("package").map(node).collect();
     let known: BTreeSet<&str> =
         nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
     let archs: BTreeSet<&str> = nodes.iter().map(|(_, arch)| arch.as_str()).collect();
@@ -27,10 +27,10 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
         context.add(Check::BadIndex, REPOMD, message);
         return;
     }
-    let rules = Rules { compare: compare_versions, bare_meets: true };
+    let rules = VersionRules { compare: compare_versions, bare_meets: true };
     for machine in machines {
         let together = nodes.iter().filter(|(_, arch)| arch == machine || arch == "noarch");
-        let together: Vec<&Node> = together.map(|(node, _)| node).collect();
+        let together: Vec<&PackageNode> = together.map(|(node, _)| node).collect();
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
         for (path, wish) in open {
@@ -51,7 +51,7 @@ fn compare_versions(left: &str, right: &str) -> Ordering {
 }
 
 /// A package and its architecture. Files and rich dependencies are for the client's solver.
-fn node(package: &Element) -> (Node, String) {
+fn node(package: &Element) -> (PackageNode, String) {
     let entries = |list: &str| {
         let format = package.child("format").and_then(|format| format.child(list));
         format.map_or(&[][..], |list| list.children.as_slice())
@@ -66,6 +66,6 @@ fn node(package: &Element) -> (Node, String) {
         .filter(plain)
         .map(|entry| vec![Wish { name: entry.attribute("name").to_owned(), bound: bound(entry) }]);
     let path = package.attribute_of("location", "href").to_owned();
-    let node = Node { path, offers: offers.collect(), wishes: wishes.collect() };
+    let node = PackageNode { path, offers: offers.collect(), wishes: wishes.collect() };
     (node, package.text_of("arch").to_owned())
 }

@@ -11,20 +11,20 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::context::{Context, open, place, sha256};
-use super::places::{self, Place, identity};
+use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
 use crate::content::{is_file, is_folder, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::Check;
 use names::{REPOMD, evr};
-use package::Seen;
+use package::{Observation, Unsigned};
 
 /// What the lists of packages are called; other files that `repomd.xml` names are left to their
 /// digests.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
 /// The lists by kind.
-type Lists = BTreeMap<String, Element>;
+type RpmLists = BTreeMap<String, Element>;
 
 /// Checks `repodata` and the packages that it names.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    let mut lists = Lists::new();
+    let mut lists = RpmLists::new();
     let mut kinds = BTreeSet::new();
     for data in repomd.all("data") {
         let kind = data.attribute("type");
@@ -133,7 +133,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
 }
 
 /// All lists have the same packages, each once.
-fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &Lists) {
+fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &RpmLists) {
     let ids: Vec<&str> = primary.all("package").map(|p| p.text_of("checksum")).collect();
     let set: BTreeSet<&str> = ids.iter().copied().collect();
     if set.len() != ids.len() {
@@ -175,7 +175,7 @@ fn check_places(context: &mut Context<'_>, primary: &Element) {
         (package, version)
     });
     let versions: Vec<(&Element, String)> = versions.collect();
-    let places = versions.iter().map(|(package, version)| Place {
+    let places = versions.iter().map(|(package, version)| PackagePlace {
         identity: identity(package.text_of("name"), package.text_of("arch"), version),
         path: package.attribute_of("location", "href"),
         digest: package.text_of("checksum"),
@@ -197,20 +197,20 @@ fn check_packages(
     });
     let packages = of_files(context, primary);
     let (root, keys) = (context.root, &context.trust.keys);
-    let insist = insists_on_signatures(root)?;
+    let unsigned = unsigned_packages(root)?;
     let look = |package: &&Element| {
         let id = package.text_of("checksum");
         let paths = paths.as_ref().and_then(|paths| paths.get(id));
-        package::look(root, package, paths, (keys, insist))
+        package::look(root, package, paths, keys, unsigned)
     };
-    let seen: Vec<Vec<Seen>> = packages.par_iter().map(look).collect();
+    let seen: Vec<Vec<Observation>> = packages.par_iter().map(look).collect();
     for (package, seen) in packages.iter().zip(seen) {
         let path = package.attribute_of("location", "href");
         context.report.indexed += 1;
         for seen in seen {
             match seen {
-                Seen::Fault(check, message) => context.add(check, path, message),
-                Seen::GoodSignature => context.report.signatures += 1,
+                Observation::Fault(check, message) => context.add(check, path, message),
+                Observation::GoodSignature => context.report.signatures += 1,
             }
         }
     }
@@ -233,9 +233,9 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Elem
     packages
 }
 
-/// Whether a `.repo` file beside the indexes tells clients to refuse packages without signature.
-/// One that cannot be read may say so.
-fn insists_on_signatures(root: &Path) -> Result<bool> {
+/// What `.repo` files beside the indexes tell clients to do with packages without a signature. One
+/// that cannot be read may tell them to refuse those.
+fn unsigned_packages(root: &Path) -> Result<Unsigned> {
     let unlisted = |error| Error::io(root, "list", error);
     for entry in fs::read_dir(root).map_err(unlisted)? {
         let path = entry.map_err(unlisted)?.path();
@@ -244,8 +244,8 @@ fn insists_on_signatures(root: &Path) -> Result<bool> {
         }
         let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
         if bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"gpgcheck=1") {
-            return Ok(true);
+            return Ok(Unsigned::Refused);
         }
     }
-    Ok(false)
+    Ok(Unsigned::Accepted)
 }

@@ -17,24 +17,31 @@ use crate::verify::repository::xml::Element;
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
 const LIBC: &str = "libc.so.6";
 
+/// What clients are told to do with packages without a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsigned {
+    Accepted,
+    Refused,
+}
+
 /// A fault of a package, or that its signature is good.
-pub(super) enum Seen {
+pub(super) enum Observation {
     Fault(Check, String),
     GoodSignature,
 }
 
-/// What is seen of a package, whose files are `paths` by the index. With `insist`, it has to be
-/// signed.
+/// What is seen of a package, whose files are `paths` by the index.
 pub(super) fn look(
     root: &Path,
     package: &Element,
     paths: Option<&BTreeSet<String>>,
-    (keys, insist): (&Keys, bool),
-) -> Vec<Seen> {
+    keys: &Keys,
+    unsigned: Unsigned,
+) -> Vec<Observation> {
     let compared = match named_file(root, package.attribute_of("location", "href")) {
-        Ok(Some(file)) => compare(&file, package, paths, (keys, insist)),
+        Ok(Some(file)) => compare(&file, package, paths, keys, unsigned),
         Ok(None) => {
-            return vec![Seen::Fault(
+            return vec![Observation::Fault(
                 Check::PackageMissing,
                 "is in an index, but not there".into(),
             )];
@@ -43,7 +50,7 @@ pub(super) fn look(
     };
     match compared {
         Ok(seen) => seen,
-        Err(error) => vec![Seen::Fault(Check::PackageMismatch, error.to_string())],
+        Err(error) => vec![Observation::Fault(Check::PackageMismatch, error.to_string())],
     }
 }
 
@@ -51,8 +58,9 @@ fn compare(
     file: &Path,
     package: &Element,
     paths: Option<&BTreeSet<String>>,
-    (keys, insist): (&Keys, bool),
-) -> Result<Vec<Seen>> {
+    keys: &Keys,
+    unsigned: Unsigned,
+) -> Result<Vec<Observation>> {
     let content = Content::open(file)?;
     let mut differ = BTreeSet::new();
     let mut compare = |what: &'static str, stated: &str, own: &str| {
@@ -94,10 +102,13 @@ fn compare(
         compare("list of files", if same { "" } else { "other" }, "");
     }
     let faults = differ.into_iter().map(|what| {
-        Seen::Fault(Check::PackageMismatch, format!("its {what} is not the one of the index"))
+        Observation::Fault(
+            Check::PackageMismatch,
+            format!("its {what} is not the one of the index"),
+        )
     });
-    let mut seen: Vec<Seen> = faults.collect();
-    seen.extend(signature(&content, &front, keys, insist)?);
+    let mut seen: Vec<Observation> = faults.collect();
+    seen.extend(signature(&content, &front, keys, unsigned)?);
     Ok(seen)
 }
 
@@ -171,12 +182,18 @@ fn entry_line(entry: &Element) -> (String, String) {
 }
 
 /// The signature over the header.
-fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Result<Option<Seen>> {
+fn signature(
+    content: &Content,
+    front: &Front,
+    keys: &Keys,
+    unsigned: Unsigned,
+) -> Result<Option<Observation>> {
     let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
     let signatures = front.metadata.raw_signatures().map_err(fault)?;
     if signatures.is_empty() {
         let message = "is not signed, and the .repo file says gpgcheck=1".to_owned();
-        return Ok(insist.then_some(Seen::Fault(Check::BadSignature, message)));
+        let fault = Observation::Fault(Check::BadSignature, message);
+        return Ok((unsigned == Unsigned::Refused).then_some(fault));
     }
     if keys.is_empty() {
         return Ok(None);
@@ -184,7 +201,7 @@ fn signature(content: &Content, front: &Front, keys: &Keys, insist: bool) -> Res
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
     Ok(Some(match keys.check_packets(&signatures, &header) {
-        Ok(()) => Seen::GoodSignature,
-        Err(error) => Seen::Fault(Check::BadSignature, format!("its header {error}")),
+        Ok(()) => Observation::GoodSignature,
+        Err(error) => Observation::Fault(Check::BadSignature, format!("its header {error}")),
     }))
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::content::{is_there, read_file, real_path};
 use crate::error::{Error, Result};
 use crate::package::Format;
-use crate::receipt::{self, Part, Receipt, file_name, part_of_sbom};
+use crate::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
 
 /// One argument: a package, or a folder of packages.
 #[derive(Default)]
-pub(in crate::verify) struct Source {
+pub(in crate::verify) struct PackageArgument {
     pub(in crate::verify) packages: Vec<PathBuf>,
     pub(in crate::verify) receipt: Option<Receipt>,
     /// The receipts of parts, where there is none of a whole set.
@@ -19,10 +19,10 @@ pub(in crate::verify) struct Source {
     /// The SPDX documents beside the packages.
     pub(in crate::verify) documents: Vec<PathBuf>,
     /// The part whose receipt has the name of a whole set's.
-    pub(in crate::verify) misnamed: Option<Part>,
+    pub(in crate::verify) misnamed: Option<SetPart>,
 }
 
-impl Source {
+impl PackageArgument {
     /// The package in a file.
     pub(in crate::verify) fn of_package(path: PathBuf) -> Self {
         Self { packages: vec![path], ..Self::default() }
@@ -50,18 +50,18 @@ impl Source {
     }
 }
 
-/// Counts a package that several of `sources` name for the first of them.
-pub(in crate::verify) fn each_once(sources: &mut [Source]) -> Result<()> {
+/// Counts a package that several of `arguments` name for the first of them.
+pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<()> {
     let mut seen = BTreeSet::new();
-    for source in sources {
+    for argument in arguments {
         // A link to nothing keeps its name: that it cannot be read is told by whoever reads it.
         let real = |path: &PathBuf| Ok(real_path(path)?.unwrap_or_else(|| path.clone()));
-        let own: Vec<_> = source.packages.iter().map(real).collect::<Result<_>>()?;
+        let own: Vec<_> = argument.packages.iter().map(real).collect::<Result<_>>()?;
         // A folder keeps what an earlier argument named where something speaks of all of it.
-        let spoken_of = source.receipt.is_some() || !source.parts.is_empty();
-        if !spoken_of && source.documents.is_empty() {
+        let spoken_of = argument.receipt.is_some() || !argument.parts.is_empty();
+        if !spoken_of && argument.documents.is_empty() {
             let mut own = own.iter();
-            source.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
+            argument.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
         }
         seen.extend(own);
     }
@@ -130,6 +130,6 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Whose SPDX document a file of this name is.
-pub(in crate::verify) fn part_described(path: &Path) -> Option<Option<Part>> {
+pub(in crate::verify) fn part_described(path: &Path) -> Option<Option<SetPart>> {
     part_of_sbom(path.file_name()?.to_str()?)
 }

@@ -19,6 +19,7 @@ mod signals;
 mod split;
 mod terminal;
 mod verify;
+mod written;
 
 use std::process::ExitCode;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::memory::MemoryArguments;
 use super::progress::Terminal;
+use super::written::WrittenArguments;
 use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::Config;
@@ -33,13 +33,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     output_dir: PathBuf,
     #[command(flatten)]
-    memory: MemoryArguments,
-    /// Print every finding, not warnings only
-    #[arg(long)]
-    verbose: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    written: WrittenArguments,
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
@@ -49,15 +43,15 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     };
     let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
     let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
-    let report = arguments.memory.within(|budget| {
+    let report = arguments.written.memory.within(|budget| {
         let options = RecombineOptions { artifacts, config, out: arguments.output_dir, budget };
         directories::recombine(&options, progress)
     })?;
-    if arguments.json {
+    if arguments.written.json {
         terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);
     }
-    let shown = if arguments.verbose { report.findings } else { report.findings.warnings() };
+    let shown = arguments.written.shown(&report.findings);
     let text = render::directories_text(&report.artifacts, &report.removed, &shown);
     let count = report.artifacts.len();
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::memory::MemoryArguments;
 use super::progress::Terminal;
+use super::written::WrittenArguments;
 use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
@@ -47,13 +47,7 @@ pub(super) struct Arguments {
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
     gpu_targets: Vec<String>,
     #[command(flatten)]
-    memory: MemoryArguments,
-    /// Print every finding, not warnings only
-    #[arg(long)]
-    verbose: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    written: WrittenArguments,
     /// Accepted and not used: kernel databases are always split
     #[arg(long, num_args = 0.., value_name = "NAME")]
     split_databases: Option<Vec<String>>,
@@ -67,19 +61,19 @@ pub(super) struct Arguments {
 
 pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     note_unused(&arguments, progress);
-    let (json, verbose) = (arguments.json, arguments.verbose);
     let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
-    let memory = std::mem::take(&mut arguments.memory);
-    let report =
-        memory.within(|budget| directories::split(&options(arguments, budget)?, progress))?;
-    if json {
+    let written = std::mem::take(&mut arguments.written);
+    let report = written
+        .memory
+        .within(|budget| directories::split(&options(arguments, budget)?, progress))?;
+    if written.json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
-        let findings = if verbose { report.findings.clone() } else { report.findings.warnings() };
+        let findings = written.shown(&report.findings);
         let text = render::directories_text(&report.artifacts, &report.removed, &findings);
         terminal::print(&text)?;
     }
-    finish(report, json, progress, &out)
+    finish(report, written.json, progress, &out)
 }
 
 /// Fails with all failures, if there is one.

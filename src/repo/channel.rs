@@ -1,4 +1,4 @@
-//! The channels of a repository: what is published as one.
+//! Channels, the units that a repository publishes: apt suites and the rpm repository.
 
 use crate::package::Format;
 

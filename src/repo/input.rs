@@ -1,4 +1,4 @@
-//! The packages that a run is given: found, and read unless they are known.
+//! The packages that a run is given. It finds them, and reads those that no state knows.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What the file that makes indexes valid says of them; it is remembered, so that indexes of the
-//! same packages are not made again.
+//! What `Release` or `repomd.xml` says of the indexes of a channel. The state remembers it, so that a
+//! publication of the same packages need not make them again.
 
 use std::collections::BTreeSet;
 

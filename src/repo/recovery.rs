@@ -1,15 +1,15 @@
-//! Interrupted publications: finished, or taken back.
+//! Finishes interrupted publications, or takes them back.
 //!
 //! ```text
 //! .rockpack/shown-<channel>.json    the files under names that clients read, as they will be
 //! .rockpack/next-<channel>.json     the state as it will be (see `channels`)
 //! ```
 //!
-//! Both are written before anything else of a publication. Packages and indexes under names that
-//! say their content come next, and nothing that clients read is touched before they are all in
-//! place. So a run that finds these two files knows which it is: with everything in place, all
-//! that clients read is put in place again and the publication is done; with anything missing,
-//! nothing that clients read was touched, and what is there of the publication is removed.
+//! A publication writes both before anything else. Then it writes packages, and indexes under names
+//! that say their content. It touches nothing that clients read before all of these are in place. So a
+//! run that finds the two files knows what to do. If everything is in place, it puts all that clients
+//! read in place again, and the publication is done. If anything is missing, nothing that clients read
+//! was touched, and it removes what the publication wrote.
 
 use std::collections::{BTreeSet, HashMap};
 

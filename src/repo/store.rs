@@ -1,5 +1,5 @@
-//! Where a repository lies. Everything is read and written through [`Store`], whose promises an
-//! object store can keep, too; [`LocalStore`] keeps them on a file system.
+//! Where a repository lies. Everything is read and written through [`Store`]. [`LocalStore`] keeps its
+//! promises on a file system; an object store could keep them, too.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

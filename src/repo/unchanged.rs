@@ -1,4 +1,4 @@
-//! Whether indexes have to be made again: not those of the same packages.
+//! Whether the indexes of a channel can stay: they are made again only when its packages change.
 
 use super::channel::Channel;
 use super::listed::ListedIndexes;

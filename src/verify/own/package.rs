@@ -22,7 +22,8 @@ use crate::verify::problem::{Check, Problems};
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The package at `path`, named by the argument at the position `argument`, and what is wrong with it in itself.
+/// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
+/// argument that names it.
 pub(in crate::verify) fn read(
     path: &Path,
     argument: usize,

@@ -9,7 +9,9 @@ use std::sync::Mutex;
 use rockpack::content::Content;
 use rockpack::error::{Error, Result};
 use rockpack::formats::compression::Method;
-use rockpack::repo::{Body, Changes, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to};
+use rockpack::repo::{
+    Body, Changes, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
+};
 use rockpack::report::Silent;
 use serde_json::Value;
 

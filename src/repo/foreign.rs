@@ -1,8 +1,9 @@
-//! Files in the folder of a repository that no state knows. They are somebody else's and stay as they
-//! are.
+//! Files in the folder of a repository that no state knows. They are somebody else's and stay as
+//! they are.
 //!
-//! Indexes that no state knows were made by another tool, or by rockpack before `.rockpack` was lost.
-//! Nobody then knows which packages they name, when they were published and whether they were signed.
+//! Indexes that no state knows were made by another tool, or by rockpack before `.rockpack` was
+//! lost. Nobody then knows which packages they name, when they were published and whether they were
+//! signed.
 
 use super::catalog::Addition;
 use super::channel::Channel;

@@ -1,5 +1,5 @@
-//! The package with the keys of a repository, made while the repository is published. Its name and the
-//! path of its file follow from the settings of the channel that it goes to.
+//! The package with the keys of a repository, made while the repository is published. Its name and
+//! the path of its file follow from the settings of the channel that it goes to.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What `Release` or `repomd.xml` says of the indexes of a channel. The state remembers it, so that a
-//! publication of the same packages need not make them again.
+//! What `Release` or `repomd.xml` says of the indexes of a channel. The state remembers it, so that
+//! a publication of the same packages need not make them again.
 
 use std::collections::BTreeSet;
 

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! A publication writes both before anything else. Then it writes packages, and indexes under names
-//! that say their content. It touches nothing that clients read before all of these are in place. So a
-//! run that finds the two files knows what to do. If everything is in place, it puts all that clients
-//! read in place again, and the publication is done. If anything is missing, nothing that clients read
-//! was touched, and it removes what the publication wrote.
+//! that say their content. It touches nothing that clients read before all of these are in place.
+//! So a run that finds the two files knows what to do. If everything is in place, it puts all that
+//! clients read in place again, and the publication is done. If anything is missing, nothing that
+//! clients read was touched, and it removes what the publication wrote.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,5 +1,5 @@
-//! Where a repository lies. Everything is read and written through [`Store`]. [`LocalStore`] keeps its
-//! promises on a file system; an object store could keep them, too.
+//! Where a repository lies. Everything is read and written through [`Store`]. [`LocalStore`] keeps
+//! its promises on a file system; an object store could keep them, too.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,13 +1,13 @@
 //! What is different between two package sets.
 //!
-//! Packages are known by format and name, and by architecture where a set has several. Files are known
-//! by path. Where the two sets have different prefixes, paths of the earlier set are compared as if
-//! they were below the later prefix, unless that gives two of a package one path. Relations to a set's
-//! own version are the same whatever that version is.
+//! Packages are known by format and name, and by architecture where a set has several. Files are
+//! known by path. Where the two sets have different prefixes, paths of the earlier set are compared
+//! as if they were below the later prefix, unless that gives two of a package one path. Relations
+//! to a set's own version are the same whatever that version is.
 //!
-//! Contents are compared by digest where both sides know it, else by size where both know that. Files
-//! that cannot be compared are counted, and never taken for equal or changed. Sizes that are estimates
-//! are shown and not compared.
+//! Contents are compared by digest where both sides know it, else by size where both know that.
+//! Files that cannot be compared are counted, and never taken for equal or changed. Sizes that are
+//! estimates are shown and not compared.
 
 mod members;
 mod pairs;

@@ -1,8 +1,8 @@
 //! Debug files, which packages install where debuggers look and not where an artifact has them.
 //!
 //! A file may lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
-//! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of
-//! the installed file. A folder that held nothing else may be missing.
+//! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
+//! installed file. A folder that held nothing else may be missing.
 
 use super::inputs::Plain;
 use super::{SetComparison, same};

@@ -1,7 +1,7 @@
 //! The wrapper numbers of a binary under which its code objects stand in the archives.
 //!
-//! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked up
-//! once.
+//! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked
+//! up once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -8,15 +8,16 @@
 //! | rpm | the library as a capability, `libc.so.6()(64bit)` or one of its versions |
 //! | deb | a package that has it in the table of some distribution, or else any that is in none |
 //!
-//! A `.deb` does not say which package it wants for which library. So a library that neither a table
-//! nor the set knows passes, and so does one whose package depends on something that no table knows.
+//! A `.deb` does not say which package it wants for which library. So a library that neither a
+//! table nor the set knows passes, and so does one whose package depends on something that no table
+//! knows.
 //!
-//! Where a library of the set lies in a folder that the loader is told of, the package that tells the
-//! loader has to come with it. Whatever loads a file may have loaded its libraries before: a library in
-//! a folder of its own that no search path names passes, if it comes with the package.
+//! Where a library of the set lies in a folder that the loader is told of, the package that tells
+//! the loader has to come with it. Whatever loads a file may have loaded its libraries before: a
+//! library in a folder of its own that no search path names passes, if it comes with the package.
 //!
-//! Findings of the build are taken into account: libraries that it found nowhere (`R070`), those that
-//! its configuration names no dependency for (`R094`), files that it did not ask (`R093`).
+//! Findings of the build are taken into account: libraries that it found nowhere (`R070`), those
+//! that its configuration names no dependency for (`R094`), files that it did not ask (`R093`).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,10 +7,10 @@
 //!                               of a recombined one: the device code of a group
 //! ```
 //!
-//! The family in the name is a label, so content says what an artifact is: a component is split in a
-//! shard if one of its artifacts has kernel archives or transformed binaries. The artifacts of a
-//! component in a shard are checked together, with all their stage prefixes flattened onto one install
-//! prefix, because binaries and archives find each other there once they are installed.
+//! The family in the name is a label, so content says what an artifact is: a component is split in
+//! a shard if one of its artifacts has kernel archives or transformed binaries. The artifacts of a
+//! component in a shard are checked together, with all their stage prefixes flattened onto one
+//! install prefix, because binaries and archives find each other there once they are installed.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What files of kernel databases have to be by their names, and what an index of kernels names.
 //!
 //! Indexes are MessagePack with the archs in plain strings. The split decodes them; here they are
-//! searched as text, in windows, which is a second way to find the same. To which files an index refers
-//! is told by the one reader of indexes.
+//! searched as text, in windows, which is a second way to find the same. To which files an index
+//! refers is told by the one reader of indexes.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;

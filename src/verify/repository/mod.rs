@@ -1,8 +1,8 @@
 //! Repositories: every index against what lists it and against every package, signatures, expiry,
 //! dependencies within the repository, and files that nothing names.
 //!
-//! The repository is read as a client reads it. Of what its writer remembers, the checks believe only
-//! the list of files that wait to be removed, so that these are no orphans.
+//! The repository is read as a client reads it. Of what its writer remembers, the checks believe
+//! only the list of files that wait to be removed, so that these are no orphans.
 
 mod apt;
 mod closure;

@@ -11,11 +11,11 @@ use crate::settings::{self, BuildArguments, Environment, Given};
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ConfigCommand {
     Show(Box<ShowArguments>),
     /// Print the JSON Schema of packaging configurations, for editors and checks
     Schema,
@@ -38,8 +38,8 @@ struct ShowArguments {
 
 pub(super) fn run(arguments: Arguments, given: &Given) -> Result<Outcome> {
     match arguments.command {
-        Command::Schema => terminal::print_json(&settings::schema())?,
-        Command::Show(arguments) => {
+        ConfigCommand::Schema => terminal::print_json(&settings::schema())?,
+        ConfigCommand::Show(arguments) => {
             let shown = arguments.build.show(given, &Environment::of_process())?;
             if arguments.json {
                 terminal::print_json(&shown)?

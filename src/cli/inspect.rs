@@ -51,8 +51,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
                 content.and_then(|content| inspect(&content).file(path))
             }
         });
-        let named = |inspected| InspectedFile { file: path.display().to_string(), inspected };
-        all.extend(faults.keep(inspected).map(named));
+        let of_file = |inspected| InspectedFile { file: path.display().to_string(), inspected };
+        all.extend(faults.keep(inspected).map(of_file));
     }
     // That the run was asked to end says nothing of the files.
     interrupt::check()?;
@@ -68,10 +68,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
 
 /// All files, each under its name if there are several.
 fn text(all: &[InspectedFile], several: bool) -> String {
-    let one = |named: &InspectedFile| {
-        let heading =
-            if several { format!("{}:\n", printable(&named.file)) } else { String::new() };
-        heading + &render::inspect_text(&named.inspected)
+    let one = |file: &InspectedFile| {
+        let heading = if several { format!("{}:\n", printable(&file.file)) } else { String::new() };
+        heading + &render::inspect_text(&file.inspected)
     };
     all.iter().map(one).collect::<Vec<_>>().join("\n")
 }

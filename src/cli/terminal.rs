@@ -11,17 +11,17 @@ use crate::error::{Error, Result, printable, printable_lines};
 /// An error as miette shows it: what was being done, where, why, and what to do. Further faults are
 /// shown each by itself.
 #[derive(Debug)]
-struct Shown<'a>(&'a Error);
+struct FullError<'a>(&'a Error);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for FullError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.in_full())
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for FullError<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for FullError<'_> {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.0.hint_text().map(|hint| Box::new(printable(hint)) as Box<dyn fmt::Display>)
     }
@@ -36,7 +36,7 @@ pub(super) fn print_error(error: &Error) {
     // Unwrapped, so that a path stays one word for whoever copies it or searches a log for it.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     for fault in error.flattened() {
-        if handler.render_report(&mut text, &Shown(fault)).is_err() {
+        if handler.render_report(&mut text, &FullError(fault)).is_err() {
             text.push_str(&format!("{}\n", fault.in_full()));
         }
     }

@@ -15,7 +15,7 @@ use crate::input::artifact::ScanOptions;
 use crate::run::interrupt;
 use crate::settings::Environment;
 use crate::verify;
-use crate::verify::{Folders, Keys, Options, Report, Trust};
+use crate::verify::{FolderMeaning, Options, PublicKeys, Report, Trust};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.
@@ -60,8 +60,9 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     } else {
         Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?)
     };
-    let folders = if arguments.prefix { Folders::Prefixes } else { Folders::ByContent };
-    let trust = Trust { keys: Keys::open(&arguments.key)?, now: Environment::of_process().now()? };
+    let folders = if arguments.prefix { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
+    let trust =
+        Trust { keys: PublicKeys::open(&arguments.key)?, now: Environment::of_process().now()? };
     let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.

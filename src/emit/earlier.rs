@@ -11,7 +11,7 @@ use std::path::Path;
 use super::listed::packages_of;
 use crate::content::{is_there, open_file};
 use crate::error::{Error, Kind, Result};
-use crate::files::{self, Change, kind_of};
+use crate::files::{self, CommitChange, kind_of};
 use crate::formats::spdx;
 use crate::receipt;
 
@@ -95,7 +95,7 @@ pub(super) fn change(
     receipt: &str,
     names: BTreeSet<String>,
     with_sbom: bool,
-) -> Result<Change> {
+) -> Result<CommitChange> {
     refuse_mixed(out, receipt)?;
     let earlier = packages(out, receipt)?;
     let mut elsewhere = BTreeSet::new();
@@ -111,7 +111,7 @@ pub(super) fn change(
     }
     let document = with_sbom.then_some(sbom);
     let appears = names.into_iter().chain(document).chain([receipt.to_owned()]);
-    Ok(Change { appears: appears.collect(), goes })
+    Ok(CommitChange { appears: appears.collect(), goes })
 }
 
 /// Fails if a folder, or a file that no receipt of ours lists, is in the place of a package.

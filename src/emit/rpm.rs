@@ -9,7 +9,9 @@ use crate::formats::package_file;
 use crate::formats::rpm::{
     self, Dependency, DependencyKind, RpmSpecification, Scriptlet, ScriptletPhase, installed_size,
 };
-use crate::package::{Change, Comparison, Format, Package, Relation, RelationKind, RpmControl};
+use crate::package::{
+    ChangelogEntry, Comparison, Format, Package, Relation, RelationKind, RpmControl,
+};
 use crate::signing::header_signer;
 
 /// Decides everything that does not depend on the content of files.
@@ -112,7 +114,7 @@ fn flags(comparison: Comparison) -> DependencyFlags {
 }
 
 /// As in the changelog of a spec file, with the version behind the author.
-fn stated(change: &Change, control: &RpmControl) -> rpm::ChangelogEntry {
+fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::ChangelogEntry {
     let RpmControl { version, release, .. } = control;
     rpm::ChangelogEntry {
         time: change.time,

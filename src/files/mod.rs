@@ -31,7 +31,7 @@ pub use folder::{
     MadeFolder, folder_of, list, make_folder, make_folders, remove_folder, sync_folder,
 };
 pub use scratch::{Form, Scratch};
-pub use swap::{Change, Outlet, Swap};
+pub use swap::{CommitChange, Outlet, Swap};
 
 use crate::error::{Error, Result};
 

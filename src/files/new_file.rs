@@ -22,7 +22,7 @@ pub const PREFIX: &str = ".rockpack-new-";
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// It was written.
     Written,
     /// It was there already, with the same content.
@@ -56,25 +56,29 @@ pub fn clear_dead(folder: &Path) {
 }
 
 /// Writes one file, as [`write_if`] does, into a folder in which runs may have left something.
-pub fn write_single(path: &Path, content: &Content) -> Result<Outcome> {
+pub fn write_single(path: &Path, content: &Content) -> Result<WriteOutcome> {
     clear_dead(folder_of(path));
     write_if(path, content, || Ok(()))
 }
 
 /// Writes `content` to `path`, whose folder exists, unless `holds` fails: it is asked when all of
 /// `content` was read, and nothing is visible.
-pub fn write_if(path: &Path, content: &Content, holds: impl Fn() -> Result<()>) -> Result<Outcome> {
+pub fn write_if(
+    path: &Path,
+    content: &Content,
+    holds: impl Fn() -> Result<()>,
+) -> Result<WriteOutcome> {
     if is_there(path, content)? {
-        return holds().map(|()| Outcome::Identical);
+        return holds().map(|()| WriteOutcome::Identical);
     }
     let unfinished = unfinished(folder_of(path))?;
     fill(&unfinished, content).map_err(|e| Error::io(unfinished.path(), "write", e))?;
     holds()?;
     match fs::hard_link(unfinished.path(), path) {
-        Ok(()) => Ok(Outcome::Written),
+        Ok(()) => Ok(WriteOutcome::Written),
         // Somebody was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            is_there(path, content).map(|_| Outcome::Identical)
+            is_there(path, content).map(|_| WriteOutcome::Identical)
         }
         Err(error) => Err(Error::io(path, "create", error)),
     }
@@ -104,8 +108,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let content = Content::of_bytes(*b"abc");
-        assert_eq!(write_single(&path, &content).unwrap(), Outcome::Written);
-        assert_eq!(write_single(&path, &content).unwrap(), Outcome::Identical);
+        assert_eq!(write_single(&path, &content).unwrap(), WriteOutcome::Written);
+        assert_eq!(write_single(&path, &content).unwrap(), WriteOutcome::Identical);
         let error = write_single(&path, &Content::of_bytes(*b"abd")).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         assert_eq!(fs::read(&path).unwrap(), b"abc");
@@ -149,7 +153,7 @@ mod tests {
                     for file in 0..25 {
                         let path = folder.join(format!("{run}-{file}"));
                         let written = write_single(&path, &Content::of_bytes(text(run, file)));
-                        assert_eq!(written.unwrap(), Outcome::Written);
+                        assert_eq!(written.unwrap(), WriteOutcome::Written);
                     }
                 });
             }

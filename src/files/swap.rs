@@ -93,7 +93,7 @@ impl Outlet {
 
 /// What a commit changes.
 #[derive(Debug)]
-pub struct Change {
+pub struct CommitChange {
     /// Names in the scratch folder that appear, also in the place of what is there.
     pub appears: Vec<String>,
     /// Further names that go, if they are there.
@@ -140,13 +140,16 @@ impl Swap {
     /// Commits what `decide` says, which looks at the folder under its lock. On an error the folder
     /// is as it was, unless that could not be had either, as the error then says. Returns the names
     /// that went without another in their place.
-    pub fn commit(&self, decide: impl FnOnce() -> Result<Change>) -> Result<BTreeSet<String>> {
+    pub fn commit(
+        &self,
+        decide: impl FnOnce() -> Result<CommitChange>,
+    ) -> Result<BTreeSet<String>> {
         let _guard = lock::folder(&self.out)?;
         self.outlet.clear_dead(&self.out)?;
         // An earlier commit of this run that could not be taken back then.
         self.outlet.recover(&self.out, self.folder())?;
         self.scratch.keep(false);
-        let Change { appears, goes } = decide()?;
+        let CommitChange { appears, goes } = decide()?;
         let commit = Commit::new(self.outlet, &self.out, self.folder(), appears)?;
         let aside = commit.in_the_way(&goes)?;
         if let Err(error) = commit.run(&aside) {

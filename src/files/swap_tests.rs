@@ -149,12 +149,12 @@ fn commits_of_one_run_follow_one_another() {
     let put = |name: &str, goes: &[&str]| {
         fs::write(swap.folder().join(name), "new").unwrap();
         let goes = goes.iter().map(|name| (*name).to_owned()).collect();
-        swap.commit(|| Ok(Change { appears: vec![name.to_owned()], goes })).unwrap()
+        swap.commit(|| Ok(CommitChange { appears: vec![name.to_owned()], goes })).unwrap()
     };
     assert!(put("a", &["absent"]).is_empty());
     assert!(put("b", &[]).is_empty());
     assert_eq!(put("c", &["a", "b", "c"]), ["a".to_owned(), "b".to_owned()].into());
-    let nothing = Change { appears: Vec::new(), goes: ["c".to_owned()].into() };
+    let nothing = CommitChange { appears: Vec::new(), goes: ["c".to_owned()].into() };
     assert_eq!(swap.commit(|| Ok(nothing)).unwrap().len(), 1);
     drop(swap);
     assert_eq!(list(room.path()).unwrap().count(), 0);

@@ -6,7 +6,7 @@ use super::Relation;
 
 /// An entry of a changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ChangelogEntry {
     /// Seconds since 1970.
     pub time: u32,
     /// `Name <address>`.
@@ -78,7 +78,7 @@ pub struct RpmControl {
     /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
     pub scripts: Vec<(String, (String, String))>,
     /// The changelog, the newest entry first.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangelogEntry>,
 }
 
 impl RpmControl {

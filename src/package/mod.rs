@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-pub use control::{Change, DebControl, RpmControl};
+pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
 

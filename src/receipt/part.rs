@@ -94,7 +94,7 @@ pub struct PartRecord {
 
 /// Why receipts do not make up one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum JoinFault {
     /// This part is not there.
     Missing(SetPart),
     /// These parts belong to different sets, or are there twice.
@@ -105,7 +105,7 @@ pub enum Fault {
 
 /// The receipt of the whole set, made of those of its parts: what one build of all packages writes,
 /// byte for byte. `None` where these are no receipts of parts of one set; whole if there is no fault.
-pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
+pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     let records: Vec<&PartRecord> = parts.iter().filter_map(|part| part.part.as_ref()).collect();
     let (Some(first), Some(record)) = (parts.first(), records.first()) else {
         return (None, Vec::new());
@@ -113,7 +113,7 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
     let mut faults = Vec::new();
     for (other, theirs) in parts.iter().zip(&records).skip(1) {
         if let Some(what) = difference(first, record, other, theirs) {
-            faults.push(Fault::Different(format!("part {} {what}", theirs.part)));
+            faults.push(JoinFault::Different(format!("part {} {what}", theirs.part)));
         }
     }
     if !faults.is_empty() || records.len() != parts.len() {
@@ -121,11 +121,11 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<Fault>) {
     }
     let present: BTreeSet<u32> = records.iter().map(|record| record.part.index).collect();
     if present.len() != records.len() {
-        faults.push(Fault::Different("one part is there twice".to_owned()));
+        faults.push(JoinFault::Different("one part is there twice".to_owned()));
     }
     let of = record.part.of;
     let absent = (1..=of).filter(|index| !present.contains(index));
-    faults.extend(absent.map(|index| Fault::Missing(SetPart { index, of })));
+    faults.extend(absent.map(|index| JoinFault::Missing(SetPart { index, of })));
     faults.extend(misplaced(parts, record, &present));
     (Some(joined(first, parts)), faults)
 }
@@ -154,7 +154,7 @@ fn difference(
 }
 
 /// Packages that are not exactly in the part that the plan gives them to.
-fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -> Vec<Fault> {
+fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -> Vec<JoinFault> {
     let mut faults = Vec::new();
     let mut found: BTreeSet<&str> = BTreeSet::new();
     for receipt in parts {
@@ -167,14 +167,14 @@ fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -
                     None => "is in a part, and not in the plan".to_owned(),
                     Some(planned) => format!("is not in part {planned} alone, as planned"),
                 };
-                faults.push(Fault::Package(name.to_owned(), message));
+                faults.push(JoinFault::Package(name.to_owned(), message));
             }
         }
     }
     for (name, index) in &record.packages {
         if present.contains(index) && !found.contains(name.as_str()) {
             let message = format!("is planned for part {index}, whose receipt does not name it");
-            faults.push(Fault::Package(name.clone(), message));
+            faults.push(JoinFault::Package(name.clone(), message));
         }
     }
     faults

@@ -106,12 +106,12 @@ pub(super) fn given(
     faults.finish().map(|()| given)
 }
 
-type Key<'a> = (&'a str, u64, Modified);
+type SourceKey<'a> = (&'a str, u64, Modified);
 
 /// The packages that are known by name, size and time. Of two such with different contents nobody can
 /// say which one is given: neither is known.
-fn known(channels: &Channels) -> BTreeMap<Key<'_>, &Arc<PoolRecord>> {
-    let mut known: BTreeMap<Key<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
+fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
+    let mut known: BTreeMap<SourceKey<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
     for record in channels.0.values().flat_map(|state| state.records.values()) {
         let source = &record.source;
         let key = (source.name.as_str(), source.size, source.modified);

@@ -92,9 +92,9 @@ impl IndexSigner for KeySigner {
 }
 
 /// Bytes that are what they are written as.
-struct Raw<'a>(&'a [u8]);
+struct RawBytes<'a>(&'a [u8]);
 
-impl Serialize for Raw<'_> {
+impl Serialize for RawBytes<'_> {
     fn to_writer<W: std::io::Write>(&self, writer: &mut W) -> pgp::errors::Result<()> {
         writer.write_all(self.0)?;
         Ok(())
@@ -107,7 +107,7 @@ impl Serialize for Raw<'_> {
 
 fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
     let mut text = Vec::new();
-    armor::write(&Raw(bytes), kind, &mut text, None, true).map_err(failed)?;
+    armor::write(&RawBytes(bytes), kind, &mut text, None, true).map_err(failed)?;
     String::from_utf8(text).map_err(|error| Error::bug("armour is no text").cause(error))
 }
 

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 pub use problem::{Check, Joined, Problem, Report};
-pub use repository::{Element, Keys, Trust};
-pub use subject::Folders;
+pub use repository::{Element, PublicKeys, Trust};
+pub use subject::FolderMeaning;
 
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -34,7 +34,7 @@ use crate::report::{Progress, Stage};
 use crate::run::{Budget, threads};
 use crate::tree::TreePath;
 use against::SetComparison;
-use against::inputs::{self, Inputs};
+use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
 use checks::{documents, manifests};
@@ -86,7 +86,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
 /// What to compare with.
 pub struct Options<'a> {
     /// Whether folders are taken for installed prefixes.
-    pub folders: Folders,
+    pub folders: FolderMeaning,
     /// The artifacts that packages were made from.
     pub against: Option<&'a Scan>,
     /// What repositories are trusted by.
@@ -128,7 +128,7 @@ fn verify_packages(
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = options.against {
         let prefix = prefix(&receipts, &sets)?;
-        let inputs = Inputs::read(scan, progress)?;
+        let inputs = ArtifactInputs::read(scan, progress)?;
         for packages in sets.iter().filter(|set| !set.is_empty()) {
             let comparison =
                 SetComparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };

@@ -30,10 +30,10 @@ pub(super) enum LogFormat {
 /// Shows progress on stderr.
 pub(super) struct Terminal {
     meter: Meter,
-    shown: Shown,
+    shown: ProgressDisplay,
 }
 
-enum Shown {
+enum ProgressDisplay {
     Bars(Bars),
     Lines,
     Json(Json),
@@ -49,9 +49,9 @@ impl Terminal {
     pub(super) fn new(format: LogFormat) -> Self {
         let bars = || Bars { all: MultiProgress::new(), by_stage: Mutex::default() };
         let shown = match format {
-            LogFormat::Json => Shown::Json(Json::default()),
-            LogFormat::Text if std::io::stderr().is_terminal() => Shown::Bars(bars()),
-            LogFormat::Text => Shown::Lines,
+            LogFormat::Json => ProgressDisplay::Json(Json::default()),
+            LogFormat::Text if std::io::stderr().is_terminal() => ProgressDisplay::Bars(bars()),
+            LogFormat::Text => ProgressDisplay::Lines,
         };
         Self { meter: Meter::new(), shown }
     }
@@ -60,23 +60,29 @@ impl Terminal {
     pub(super) fn summary(&self) {
         let summary = self.meter.summary();
         match &self.shown {
-            Shown::Json(json) => json.summary(&summary),
-            Shown::Bars(_) | Shown::Lines => self.line(render::summary_text(&summary).trim_end()),
+            ProgressDisplay::Json(json) => json.summary(&summary),
+            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => {
+                self.line(render::summary_text(&summary).trim_end())
+            }
         }
     }
 
     /// Shows why the run failed.
     pub(super) fn error(&self, error: &Error) {
         match &self.shown {
-            Shown::Json(json) => json.error(error),
-            Shown::Bars(_) | Shown::Lines => super::terminal::print_error(error),
+            ProgressDisplay::Json(json) => json.error(error),
+            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => {
+                super::terminal::print_error(error)
+            }
         }
     }
 
     /// A line that cannot be shown is no reason to stop.
     fn line(&self, line: &str) {
         match &self.shown {
-            Shown::Bars(bars) => bars.all.suspend(|| drop(writeln!(std::io::stderr(), "{line}"))),
+            ProgressDisplay::Bars(bars) => {
+                bars.all.suspend(|| drop(writeln!(std::io::stderr(), "{line}")))
+            }
             _ => drop(writeln!(std::io::stderr(), "{line}")),
         }
     }
@@ -117,14 +123,14 @@ fn new_bar(stage: Stage) -> ProgressBar {
 impl Progress for Terminal {
     fn expect(&self, stage: Stage, bytes: u64) {
         self.meter.expect(stage, bytes);
-        if let (Shown::Bars(bars), true) = (&self.shown, bytes > 0) {
+        if let (ProgressDisplay::Bars(bars), true) = (&self.shown, bytes > 0) {
             bars.expect(stage, bytes);
         }
     }
 
     fn begin(&self, stage: Stage) {
         let first = self.meter.begin(stage).filter(|_| has_events(stage));
-        if let (Shown::Json(json), Some(timed)) = (&self.shown, first) {
+        if let (ProgressDisplay::Json(json), Some(timed)) = (&self.shown, first) {
             json.begin(stage, &timed);
         }
     }
@@ -132,9 +138,9 @@ impl Progress for Terminal {
     fn advance(&self, stage: Stage, bytes: u64) {
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
-            Shown::Bars(bars) => bars.with(stage, |bar| bar.inc(bytes)),
-            Shown::Json(json) if has_events(stage) => json.progress(stage, &timed),
-            Shown::Json(_) | Shown::Lines => {}
+            ProgressDisplay::Bars(bars) => bars.with(stage, |bar| bar.inc(bytes)),
+            ProgressDisplay::Json(json) if has_events(stage) => json.progress(stage, &timed),
+            ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
     }
 
@@ -143,9 +149,9 @@ impl Progress for Terminal {
             return;
         };
         match &self.shown {
-            Shown::Bars(bars) => bars.with(stage, ProgressBar::finish),
-            Shown::Json(json) if has_events(stage) => json.end(stage, &timed),
-            Shown::Json(_) | Shown::Lines => {}
+            ProgressDisplay::Bars(bars) => bars.with(stage, ProgressBar::finish),
+            ProgressDisplay::Json(json) if has_events(stage) => json.end(stage, &timed),
+            ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
     }
 
@@ -156,7 +162,7 @@ impl Progress for Terminal {
     fn package(&self, name: &str, bytes: u64) {
         self.meter.package(bytes);
         match &self.shown {
-            Shown::Json(json) => json.package(name, bytes),
+            ProgressDisplay::Json(json) => json.package(name, bytes),
             _ => {
                 let size = render::units::bytes(bytes);
                 self.line(&printable(&format!("wrote {name} ({size})")));
@@ -166,15 +172,15 @@ impl Progress for Terminal {
 
     fn warn(&self, finding: &Finding) {
         match &self.shown {
-            Shown::Json(json) => json.warning(finding),
+            ProgressDisplay::Json(json) => json.warning(finding),
             _ => self.line(&format!("warning: {finding}")),
         }
     }
 
     fn note(&self, text: &str) {
         match &self.shown {
-            Shown::Json(json) => json.note(text),
-            Shown::Bars(_) | Shown::Lines => self.line(&printable(text)),
+            ProgressDisplay::Json(json) => json.note(text),
+            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => self.line(&printable(text)),
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::receipt::Receipt;
 use crate::report::words::counted;
 
 /// Packages as a table, those of an earlier set that were removed, then every finding.
 pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("package", Align::Left),
         ("size", Align::Right),
         ("installed", Align::Right),

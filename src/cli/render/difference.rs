@@ -1,7 +1,9 @@
 //! The difference between two sets, for people.
 
 use super::units::size;
-use crate::receipt::difference::{Change, Changed, ChangedPackage, Difference, UnpairedPackage};
+use crate::receipt::difference::{
+    Changed, ChangedAspect, ChangedPackage, Difference, UnpairedPackage,
+};
 use crate::receipt::listing::Size;
 
 /// One line for each thing that differs, `+` for what is new and `-` for what is gone, and a last
@@ -56,7 +58,8 @@ fn changed(package: &ChangedPackage) -> String {
         text.push_str(&text_line!("    + {path}"));
     }
     for file in &package.files_changed {
-        let how: Vec<&str> = file.changes.iter().map(|change: &Change| change.as_str()).collect();
+        let how: Vec<&str> =
+            file.changes.iter().map(|change: &ChangedAspect| change.as_str()).collect();
         text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
     }
     text

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 use super::{findings_text, units::bytes};
 use crate::emit::directories::{RecombineReport, SplitReport, Written};
 use crate::error::Error;
@@ -52,8 +52,11 @@ impl<'a> DirectoriesReport<'a> {
 
 /// Artifacts as a table, those of an earlier run that were removed, then every finding.
 pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Findings) -> String {
-    let mut table =
-        Table::new(&[("artifact", Align::Left), ("files", Align::Right), ("size", Align::Right)]);
+    let mut table = TextTable::new(&[
+        ("artifact", Align::Left),
+        ("files", Align::Right),
+        ("size", Align::Right),
+    ]);
     for written in artifacts {
         let shard = written.shard.iter().map(|shard| format!("{shard}/"));
         let name: String = shard.chain([written.artifact.clone()]).collect();

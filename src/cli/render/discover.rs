@@ -1,14 +1,14 @@
 //! What is inside of artifacts, for people.
 
 use super::findings_text;
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::error::printable;
 use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
 
 /// A table of the artifacts, one of the archs, and every finding.
 pub fn discovery_text(found: &Discovery) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("shard", Align::Left),
         ("artifact", Align::Left),
         ("target", Align::Left),
@@ -28,7 +28,7 @@ pub fn discovery_text(found: &Discovery) -> String {
 }
 
 /// One row for each target with code, and for each arch with database files alone.
-fn artifact_rows(table: &mut Table<7>, shard: &ShardFound, artifact: &ArtifactFound) {
+fn artifact_rows(table: &mut TextTable<7>, shard: &ShardFound, artifact: &ArtifactFound) {
     let mut rows: Vec<(String, Amount, Amount)> = Vec::new();
     for (target, code) in &artifact.code_objects {
         // The files of an arch stand beside its plain target.
@@ -68,7 +68,7 @@ fn cells(amount: Amount) -> [String; 2] {
 }
 
 fn architectures_text(architectures: &[ArchFound]) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("arch", Align::Left),
         ("generation", Align::Left),
         ("shards", Align::Left),

@@ -1,7 +1,7 @@
 //! What was extracted, for people.
 
 use super::units::bytes;
-use crate::files::new_file::Outcome;
+use crate::files::new_file::WriteOutcome;
 use crate::inspect::extract::Extracted;
 
 /// One line for each file, and the sum.
@@ -9,8 +9,8 @@ pub fn extract_text(extracted: &[Extracted]) -> String {
     let mut text = String::new();
     for one in extracted {
         let what = match one.outcome {
-            Outcome::Written => "wrote",
-            Outcome::Identical => "kept",
+            WriteOutcome::Written => "wrote",
+            WriteOutcome::Identical => "kept",
         };
         text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
     }

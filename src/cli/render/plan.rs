@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings_text;
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 use super::units::size;
 use crate::pack::planned::{GroupSum, Planned};
 use crate::package::RelationKind;
@@ -25,7 +25,7 @@ pub fn plan_text(planned: &Planned, details: bool) -> String {
 }
 
 fn packages_text(planned: &Planned) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("package", Align::Left),
         ("download", Align::Right),
         ("installed", Align::Right),
@@ -54,7 +54,7 @@ fn packages_text(planned: &Planned) -> String {
 }
 
 fn groups_text(groups: &[GroupSum]) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("group", Align::Left),
         ("format", Align::Left),
         ("packages", Align::Right),

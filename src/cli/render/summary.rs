@@ -1,6 +1,6 @@
 //! Where the time and the bytes of a run went, for people.
 
-use super::table::{Align, Table};
+use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::report::{StageSummary, Sum, Summary, WorkSummary};
 
@@ -35,7 +35,7 @@ fn stage_table(stages: &[StageSummary]) -> String {
         ("bytes", Align::Right),
         ("rate", Align::Right),
     ];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for StageSummary { stage, seconds, bytes: count } in stages {
         let milliseconds = std::time::Duration::from_secs_f64(*seconds).as_millis();
         let rate = u128::from(*count).saturating_mul(1000).checked_div(milliseconds);
@@ -51,7 +51,7 @@ fn stage_table(stages: &[StageSummary]) -> String {
 }
 
 fn work_table(compressed: &[WorkSummary]) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("compressed", Align::Left),
         ("count", Align::Right),
         ("before", Align::Right),

@@ -13,12 +13,12 @@ pub enum Align {
 
 /// Rows under a header, columns as wide as their widest cell.
 #[derive(Debug)]
-pub struct Table<const N: usize> {
+pub struct TextTable<const N: usize> {
     align: [Align; N],
     rows: Vec<[String; N]>,
 }
 
-impl<const N: usize> Table<N> {
+impl<const N: usize> TextTable<N> {
     /// A table with these columns.
     pub fn new(columns: &[(&str, Align); N]) -> Self {
         let header = columns.map(|(name, _)| name.to_owned());
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
+        let mut table = TextTable::new(&[("name", Align::Left), ("n", Align::Right)]);
         table.row(["a".into(), "100".into()]);
         assert_eq!(table.render(), "name    n\na     100\n");
     }

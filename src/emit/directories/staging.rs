@@ -23,7 +23,8 @@ use super::output::{OutputArtifact, Written};
 use crate::content::{Content, is_file};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::files::{
-    Change, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders, set_mode,
+    CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders,
+    set_mode,
 };
 use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};
@@ -161,7 +162,7 @@ impl Staging {
         let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
         let removed = self.swap.commit(|| {
             let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
-            Ok(Change { appears: names, goes })
+            Ok(CommitChange { appears: names, goes })
         })?;
         Ok(Committed { written, removed: removed.into_iter().collect() })
     }

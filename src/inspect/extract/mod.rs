@@ -48,7 +48,7 @@ pub struct Extracted {
     /// SHA-256 in hex.
     pub sha256: String,
     /// Whether it was written, or was there already.
-    pub outcome: new_file::Outcome,
+    pub outcome: new_file::WriteOutcome,
 }
 
 /// A code object that was found and is to be written.

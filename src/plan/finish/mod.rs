@@ -23,7 +23,7 @@ use super::source::Source;
 use super::texts::Rights;
 use crate::error::Result;
 use crate::package::{
-    Change, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
+    ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
 };
 use crate::tree::{Node, TreePath};
 use layout::Files;
@@ -144,7 +144,7 @@ impl Draft {
             discovered: Vec::new(),
             prefixes: movable.then(|| setting.prefix.absolute()).into_iter().collect(),
             scripts: scripts.rpm()?,
-            changes: vec![Change {
+            changes: vec![ChangelogEntry {
                 time: setting.time,
                 author: words.maintainer.to_owned(),
                 text: format!("- {}", setting.texts.change()),

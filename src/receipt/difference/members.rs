@@ -56,13 +56,13 @@ pub struct FileChange {
     /// The absolute path.
     pub path: String,
     /// What is different.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangedAspect>,
 }
 
 /// In what a path differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum ChangedAspect {
     /// A file became a link, or the like.
     Kind,
     /// Permission bits.
@@ -77,7 +77,7 @@ pub enum Change {
     Target,
 }
 
-impl Change {
+impl ChangedAspect {
     /// As it is shown.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -117,16 +117,16 @@ pub(super) fn compare(
     changed
 }
 
-fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Vec<Change> {
+fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Vec<ChangedAspect> {
     if before.kind != after.kind {
-        return vec![Change::Kind];
+        return vec![ChangedAspect::Kind];
     }
     let mut changes = Vec::new();
     if before.mode != after.mode {
-        changes.push(Change::Mode);
+        changes.push(ChangedAspect::Mode);
     }
     if before.target != after.target {
-        changes.push(Change::Target);
+        changes.push(ChangedAspect::Target);
     }
     changes.extend(content(before, after, counts));
     changes
@@ -134,15 +134,19 @@ fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
 
 /// By digest, else by size. Archives of a plan have neither; their code objects are compared where
 /// both sides know them.
-fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> Option<Change> {
+fn content(
+    before: &ListedMember,
+    after: &ListedMember,
+    counts: &mut Counts,
+) -> Option<ChangedAspect> {
     if !before.is_file() {
         return None;
     }
     if let (Some(old), Some(new)) = (&before.sha256, &after.sha256) {
-        return (old != new).then_some(Change::Content);
+        return (old != new).then_some(ChangedAspect::Content);
     }
     if let (Some(old), Some(new)) = (&before.code_sha256, &after.code_sha256) {
-        return (old != new).then_some(Change::Code);
+        return (old != new).then_some(ChangedAspect::Code);
     }
     let exact = |member: &ListedMember| member.size.filter(|size| !size.estimated);
     let Some((old, new)) = exact(before).zip(exact(after)) else {
@@ -150,7 +154,7 @@ fn content(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
         return None;
     };
     if old.bytes != new.bytes {
-        return Some(Change::Size);
+        return Some(ChangedAspect::Size);
     }
     counts.by_size += 1;
     None
@@ -182,11 +186,11 @@ mod tests {
             (change, counts.uncompared, counts.by_size)
         };
         let whole = file(Some(1), Some("a"));
-        assert_eq!(compared(&whole, &file(None, Some("b"))), (Some(Change::Content), 0, 0));
+        assert_eq!(compared(&whole, &file(None, Some("b"))), (Some(ChangedAspect::Content), 0, 0));
         assert_eq!(compared(&file(None, Some("a")), &whole), (None, 0, 0));
         assert_eq!(compared(&whole, &file(None, None)), (None, 1, 0));
         assert_eq!(compared(&file(None, None), &file(None, None)), (None, 1, 0));
-        assert_eq!(compared(&whole, &file(Some(2), None)), (Some(Change::Size), 0, 0));
+        assert_eq!(compared(&whole, &file(Some(2), None)), (Some(ChangedAspect::Size), 0, 0));
         assert_eq!(compared(&whole, &file(Some(1), None)), (None, 0, 1));
         let folder = ListedMember { kind: MemberKind::Directory, ..file(None, None) };
         assert_eq!(compared(&folder, &folder), (None, 0, 0));

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-pub use members::{Change, FileChange};
+pub use members::{ChangedAspect, FileChange};
 
 use crate::package::Format;
 use crate::receipt::RelationRecord;

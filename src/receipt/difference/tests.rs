@@ -96,7 +96,7 @@ fn paths_that_a_change_of_the_prefix_would_make_one_stay_two() {
     let mut before = package("1", "amd64", &paths);
     before.members[1].mode = 0o4755;
     let earlier = set("/opt/a", vec![before.clone()]);
-    for (kept, changes) in [(1, vec![]), (0, vec![Change::Mode])] {
+    for (kept, changes) in [(1, vec![]), (0, vec![ChangedAspect::Mode])] {
         let mut after = package("1", "amd64", &paths[1..]);
         after.members[0].mode = before.members[kept].mode;
         let difference = between(&earlier, &set("/opt/b", vec![after]));

@@ -19,7 +19,7 @@ use crate::verify::own::originals::{self, DeviceEntry};
 
 /// All artifacts of all shards.
 #[derive(Default)]
-pub(in crate::verify) struct Inputs {
+pub(in crate::verify) struct ArtifactInputs {
     /// What is packaged as it is: all that the shards have at a path.
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
@@ -54,7 +54,7 @@ pub(in crate::verify) enum ExaminedInput {
     Manifest,
 }
 
-impl Inputs {
+impl ArtifactInputs {
     /// Reads all artifacts.
     pub(in crate::verify) fn read(scan: &Scan, progress: &dyn Progress) -> Result<Self> {
         let mut inputs = Self::default();

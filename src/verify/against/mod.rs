@@ -21,7 +21,7 @@ use super::problem::{Check, Problems};
 use crate::content::hex;
 use crate::tree::TreePath;
 use builds::{Wrappers, check_builds};
-use inputs::{Inputs, Plain};
+use inputs::{ArtifactInputs, Plain};
 use keys::{InstalledRows, WrapperKeys};
 use split_inputs::BinaryBuild;
 
@@ -31,7 +31,7 @@ pub(super) struct SetComparison<'a> {
     /// Install prefix, absolute.
     pub(super) prefix: &'a str,
     pub(super) excuses: &'a Excuses,
-    pub(super) inputs: &'a Inputs,
+    pub(super) inputs: &'a ArtifactInputs,
 }
 
 impl<'a> SetComparison<'a> {

@@ -15,12 +15,12 @@ use crate::formats::kpack;
 use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf::{HIPK, HostElf};
-use crate::verify::own::originals::{self, Device, DeviceEntry};
+use crate::verify::own::originals::{self, DeviceCode, DeviceEntry};
 
 /// One shard's build of a binary.
 pub(in crate::verify) struct BinaryBuild {
     pub(in crate::verify) shard: String,
-    pub(in crate::verify) device: Device,
+    pub(in crate::verify) device: DeviceCode,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
     pub(in crate::verify) content: Content,
@@ -129,7 +129,7 @@ impl SplitInputs {
             let by_wrapper = (0..binary.wrappers)
                 .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
                 .map(Arc::new);
-            let device = Device { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
+            let device = DeviceCode { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
             let TransformedInput { shard, code, content, .. } = binary;
             builds.push((path, BinaryBuild { shard, device, code, content }));
         }

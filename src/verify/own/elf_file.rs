@@ -29,15 +29,15 @@ pub(in crate::verify) struct Section {
     pub(in crate::verify) offset: Option<u64>,
 }
 
-pub(in crate::verify) type Cache = ReadCache<ContentCursor>;
-pub(in crate::verify) type Header = FileHeader64<LittleEndian>;
-type Sections<'a> = SectionTable<'a, Header, &'a Cache>;
+pub(in crate::verify) type ElfCache = ReadCache<ContentCursor>;
+pub(in crate::verify) type ElfHeader = FileHeader64<LittleEndian>;
+type Sections<'a> = SectionTable<'a, ElfHeader, &'a ElfCache>;
 
 /// The file while it is read.
 pub(in crate::verify) struct ElfFile<'a> {
     pub(in crate::verify) content: &'a Content,
-    pub(in crate::verify) cache: &'a Cache,
-    pub(in crate::verify) header: &'a Header,
+    pub(in crate::verify) cache: &'a ElfCache,
+    pub(in crate::verify) header: &'a ElfHeader,
     pub(in crate::verify) sections: Sections<'a>,
     /// The table of the names of sections.
     pub(in crate::verify) names: Vec<u8>,
@@ -46,9 +46,9 @@ pub(in crate::verify) struct ElfFile<'a> {
 /// The table of the names of sections; empty where there is none.
 pub(in crate::verify) fn names(
     content: &Content,
-    header: &Header,
+    header: &ElfHeader,
     sections: &Sections<'_>,
-    cache: &Cache,
+    cache: &ElfCache,
 ) -> Result<Vec<u8>> {
     if sections.is_empty() {
         return Ok(Vec::new());

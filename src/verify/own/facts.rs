@@ -92,7 +92,7 @@ pub(in crate::verify) struct HostFacts {
 impl HostFacts {
     /// Whether anything in it says that its device code is elsewhere.
     pub(in crate::verify) fn claims_to_be_transformed(&self) -> bool {
-        let transformed = |wrapper: &host_elf::Wrapper| wrapper.magic == host_elf::HIPK;
+        let transformed = |wrapper: &host_elf::WrapperRecord| wrapper.magic == host_elf::HIPK;
         self.elf.marker.is_some() || self.elf.wrappers.iter().any(transformed)
     }
 }

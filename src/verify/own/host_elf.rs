@@ -15,7 +15,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 
 use super::digest::Sha;
-use super::elf_file::{ContentCursor, ElfFile, Failed, Header, Section, fault, names};
+use super::elf_file::{ContentCursor, ElfFile, ElfHeader, Failed, Section, fault, names};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 use crate::content::Content;
@@ -31,7 +31,7 @@ const WRAPPER_LEN: usize = 24;
 const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
 /// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::verify) struct Wrapper {
+pub(in crate::verify) struct WrapperRecord {
     pub(in crate::verify) magic: u32,
     pub(in crate::verify) version: u32,
     /// Address it points to once the file is loaded at its own addresses.
@@ -56,7 +56,7 @@ struct Load {
 pub(in crate::verify) struct HostElf {
     pub(in crate::verify) fatbin: Option<Section>,
     pub(in crate::verify) marker: Option<Section>,
-    pub(in crate::verify) wrappers: Vec<Wrapper>,
+    pub(in crate::verify) wrappers: Vec<WrapperRecord>,
     /// Whether it is loaded at the addresses it states.
     pub(in crate::verify) fixed: bool,
     /// SHA-256 of its machine code: of the content of all executable sections.
@@ -98,7 +98,7 @@ pub(in crate::verify) fn read(content: &Content) -> Result<Option<HostElf>> {
 fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostElf> {
     let cache = ReadCache::new(cursor);
     let fault = |error| fault(content, error);
-    let header = Header::parse(&cache).map_err(fault)?;
+    let header = ElfHeader::parse(&cache).map_err(fault)?;
     let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
     let names = names(content, header, &sections, &cache)?;
     let file = ElfFile { content, cache: &cache, header, sections, names };
@@ -140,7 +140,7 @@ impl<'a> ElfFile<'a> {
     }
 
     /// The wrappers: by magic at 8-byte steps, since sanitizers pad them with redzones.
-    fn wrappers(&self) -> Result<Vec<Wrapper>> {
+    fn wrappers(&self) -> Result<Vec<WrapperRecord>> {
         let Some(section) = self.section(".hipFatBinSegment")? else {
             return Ok(Vec::new());
         };
@@ -165,7 +165,7 @@ impl<'a> ElfFile<'a> {
                 Some(Relocated::InPlace) => (true, pointer(record)),
                 None => (false, pointer(record)),
             };
-            found.push(Wrapper { magic, version, pointer, moves, co_index });
+            found.push(WrapperRecord { magic, version, pointer, moves, co_index });
             rest = &rest[WRAPPER_LEN..];
         }
         Ok(found)

@@ -54,14 +54,14 @@ pub(in crate::verify) struct DeviceEntry {
 
 /// The device code of one binary.
 #[derive(Debug, Default)]
-pub(in crate::verify) struct Device {
+pub(in crate::verify) struct DeviceCode {
     /// Entries by wrapper index; wrappers may share a bundle.
     pub(in crate::verify) by_wrapper: Vec<Arc<Vec<DeviceEntry>>>,
     /// Entries of bundles without a wrapper.
     pub(in crate::verify) unreferenced: Vec<DeviceEntry>,
 }
 
-impl Device {
+impl DeviceCode {
     /// All entries; those of a bundle with several wrappers several times.
     pub(in crate::verify) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
         let of_wrappers = self.by_wrapper.iter().flat_map(|entries| entries.iter());
@@ -70,7 +70,7 @@ impl Device {
 }
 
 /// The device code of the host ELF `content`; `None` if it holds none.
-pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option<Device>> {
+pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode>> {
     let section =
         elf.fatbin.and_then(|section| Some((section.address, section.offset?, section.size)));
     let Some((address, offset, size)) = section else {
@@ -82,7 +82,7 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
     }
     let mut bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
         bundles.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
-    let mut device = Device::default();
+    let mut device = DeviceCode::default();
     let mut used = BTreeSet::new();
     let mut repeated = 0;
     for wrapper in elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPF) {
@@ -259,7 +259,7 @@ fn stated(claimed: Option<Target>, header: &CodeObjectHeader) -> Option<Target> 
 }
 
 /// The fields of a compressed bundle's header.
-struct Compressed {
+struct CompressedHeader {
     method: u16,
     /// Bytes of the header.
     header: u64,
@@ -269,7 +269,7 @@ struct Compressed {
     size: u64,
 }
 
-impl Compressed {
+impl CompressedHeader {
     fn read(bundle: &Content) -> Result<Self> {
         let [v0, v1, m0, m1] = bundle.read_array(4)?;
         let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
@@ -289,18 +289,18 @@ impl Compressed {
 
 /// Entries of the compressed bundle at the start of `bundle`, and how far it reaches.
 fn compressed(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    let fields = Compressed::read(bundle)?;
+    let fields = CompressedHeader::read(bundle)?;
     let end = fields.total.unwrap_or(bundle.len());
     if end < fields.header {
         return Err(Error::malformed("is shorter than its header").at(&bundle.place(0)));
     }
-    let mut stream = Counting { inner: bundle.slice(fields.header..end)?.reader(), count: 0 };
+    let mut stream = CountingReader { inner: bundle.slice(fields.header..end)?.reader(), count: 0 };
     let decoded = decode(&fields, &mut stream).map_err(|error| error.at(&bundle.place(0)))?;
     let extent = fields.total.unwrap_or(fields.header + stream.count);
     Ok((plain(&decoded)?.0, extent))
 }
 
-fn decode(fields: &Compressed, stream: &mut Counting) -> Result<Content> {
+fn decode(fields: &CompressedHeader, stream: &mut CountingReader) -> Result<Content> {
     // Version 1 ends where its stream ends: there the decoder must not read a byte ahead.
     let ahead = if fields.total.is_some() { 64 << 10 } else { 1 };
     let mut buffered = std::io::BufReader::with_capacity(ahead, stream);
@@ -316,12 +316,12 @@ fn decode(fields: &Compressed, stream: &mut Counting) -> Result<Content> {
 }
 
 /// Counts what is read through it.
-struct Counting {
+struct CountingReader {
     inner: crate::content::ContentReader,
     count: u64,
 }
 
-impl Read for Counting {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let len = self.inner.read(buffer)?;
         self.count += len as u64;

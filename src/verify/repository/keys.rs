@@ -13,16 +13,16 @@ const SIGNATURES_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Trust {
     /// Keys of which one must have signed; without any, signatures are not looked at.
-    pub keys: Keys,
+    pub keys: PublicKeys,
     /// The time, in seconds since 1970.
     pub now: i64,
 }
 
 /// Public keys.
 #[derive(Debug, Default)]
-pub struct Keys(Vec<SignedPublicKey>);
+pub struct PublicKeys(Vec<SignedPublicKey>);
 
-impl Keys {
+impl PublicKeys {
     /// Reads key files, armoured or not, with one or several keys each.
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
         let mut keys = Vec::new();
@@ -136,7 +136,8 @@ mod tests {
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
         let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
-        let check = |count: usize| Keys::default().check_packets(&[packet.repeat(count)], b"text");
+        let check =
+            |count: usize| PublicKeys::default().check_packets(&[packet.repeat(count)], b"text");
         assert_eq!(check(16).unwrap_err().kind(), Kind::Verify);
         let error = check(17).unwrap_err();
         assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");

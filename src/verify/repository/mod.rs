@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-pub use keys::{Keys, Trust};
+pub use keys::{PublicKeys, Trust};
 pub use xml::Element;
 
 use super::problem::{Problems, Report};

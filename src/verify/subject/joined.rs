@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::argument::PackageArgument;
 use crate::content::hex;
 use crate::error::Result;
-use crate::receipt::{FILE_NAME, Fault, Receipt, file_name, join as join_receipts};
+use crate::receipt::{FILE_NAME, JoinFault, Receipt, file_name, join as join_receipts};
 use crate::verify::problem::{Check, Joined, Problems};
 
 /// Puts one argument in the place of all that are parts, if their receipts can be joined. They are
@@ -33,11 +33,11 @@ pub(in crate::verify) fn join(
     let count = parts.len();
     for fault in faults {
         match fault {
-            Fault::Missing(part) => {
+            JoinFault::Missing(part) => {
                 problems.add(Check::PartMissing, format!("part {part}"), "is not there");
             }
-            Fault::Different(what) => problems.add(Check::PartsDiffer, "parts of a set", what),
-            Fault::Package(package, what) => problems.add(Check::PartMismatch, package, what),
+            JoinFault::Different(what) => problems.add(Check::PartsDiffer, "parts of a set", what),
+            JoinFault::Package(package, what) => problems.add(Check::PartMismatch, package, what),
         }
     }
     let Some(receipt) = receipt else { return Ok(None) };

@@ -36,7 +36,7 @@ pub(super) enum Subject {
 
 /// Whether folders are taken for installed prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Folders {
+pub enum FolderMeaning {
     /// By what is in them.
     ByContent,
     /// All of them.
@@ -51,7 +51,7 @@ const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
 
 impl Subject {
     /// Looks what `path` is.
-    pub(super) fn of(path: &Path, folders: Folders) -> Result<Self> {
+    pub(super) fn of(path: &Path, folders: FolderMeaning) -> Result<Self> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
         let path = path.to_path_buf();
         if !metadata.is_dir() {
@@ -61,7 +61,7 @@ impl Subject {
                 _ => Ok(Self::File(path)),
             };
         }
-        if folders == Folders::Prefixes {
+        if folders == FolderMeaning::Prefixes {
             return Ok(Self::Prefix(path));
         }
         if has_one(&path, &REPOSITORY_FOLDERS)? {

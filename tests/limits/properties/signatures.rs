@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use pgp::armor::Dearmor;
 use rockpack::content::hex;
 use rockpack::error::{Error, Kind, Result};
-use rockpack::verify::Keys;
+use rockpack::verify::PublicKeys;
 use support::tools;
 
 use super::file;
@@ -31,9 +31,9 @@ fn signed(name: &str) -> Vec<u8> {
     file(&format!("tests/fixtures/signed/{name}"))
 }
 
-static KEYS: LazyLock<Keys> = LazyLock::new(|| {
+static KEYS: LazyLock<PublicKeys> = LazyLock::new(|| {
     let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
-    Keys::open(&[path]).unwrap()
+    PublicKeys::open(&[path]).unwrap()
 });
 
 fn signed_release(bytes: &[u8]) -> Result<String> {

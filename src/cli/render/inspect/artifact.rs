@@ -7,7 +7,7 @@ use crate::cli::render::units::bytes;
 use crate::inspect::{ArtifactFile, ArtifactFolder};
 
 /// Bytes by arch; those of every GPU under `generic`.
-type Sizes = BTreeMap<String, u64>;
+type SizesByArch = BTreeMap<String, u64>;
 
 /// What bytes that every GPU needs are called.
 const GENERIC: &str = "generic";
@@ -24,7 +24,7 @@ pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
 
 /// Every directory with the sums of what is below, every file with its own sizes.
 fn tree_text(folder: &ArtifactFolder) -> String {
-    let mut sums: BTreeMap<Vec<&str>, (Sizes, Option<&ArtifactFile>)> = BTreeMap::new();
+    let mut sums: BTreeMap<Vec<&str>, (SizesByArch, Option<&ArtifactFile>)> = BTreeMap::new();
     for (path, file) in &folder.files {
         let parts: Vec<&str> = path.split('/').collect();
         for depth in 1..=parts.len() {
@@ -38,7 +38,7 @@ fn tree_text(folder: &ArtifactFolder) -> String {
     sums.iter().map(|(parts, (sizes, file))| line(parts, sizes, *file)).collect()
 }
 
-fn join(sizes: &mut Sizes, file: &ArtifactFile) {
+fn join(sizes: &mut SizesByArch, file: &ArtifactFile) {
     let device = file.device_bytes.iter().map(|(arch, amount)| (arch.as_str(), *amount));
     for (name, amount) in device.chain([(GENERIC, file.generic_bytes)]) {
         if amount > 0 {
@@ -48,7 +48,7 @@ fn join(sizes: &mut Sizes, file: &ArtifactFile) {
     }
 }
 
-fn line(parts: &[&str], sizes: &Sizes, file: Option<&ArtifactFile>) -> String {
+fn line(parts: &[&str], sizes: &SizesByArch, file: Option<&ArtifactFile>) -> String {
     let indent = "  ".repeat(parts.len());
     let name = parts.last().copied().unwrap_or_default();
     let end = match file {

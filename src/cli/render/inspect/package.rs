@@ -1,6 +1,6 @@
 //! Packages: fields, members, and what of them is device code.
 
-use crate::cli::render::table::{Align, Table};
+use crate::cli::render::table::{Align, TextTable};
 use crate::cli::render::units::bytes;
 use crate::inspect::{Device, PackageReport};
 
@@ -27,7 +27,7 @@ pub(super) fn package_text(package: &PackageReport) -> String {
 }
 
 fn members_text(package: &PackageReport) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         ("mode", Align::Left),
         ("owner", Align::Left),
         ("size", Align::Right),

@@ -69,12 +69,12 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
                 fields: fields.clone(),
                 archs: BTreeSet::new(),
             };
-            let listed = all.entry(path.clone()).or_insert_with(new);
-            if listed.fields != fields {
+            let package = all.entry(path.clone()).or_insert_with(new);
+            if package.fields != fields {
                 let message = format!("describes {path}, which was described otherwise before");
                 context.add(Check::IndexInconsistent, index, message);
             }
-            if !listed.archs.insert(arch.clone()) {
+            if !package.archs.insert(arch.clone()) {
                 let message = format!("lists {path}, which was listed{} before", for_arch(&arch));
                 context.add(Check::IndexInconsistent, index, message);
             }
@@ -92,19 +92,19 @@ fn for_arch(arch: &str) -> String {
 
 fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let root = context.root;
-    let faults = |listed: &SuitePackage| package_faults(root, listed);
+    let faults = |package: &SuitePackage| package_faults(root, package);
     let found: Vec<_> = packages.par_iter().map(faults).collect();
-    for (listed, faults) in packages.iter().zip(found) {
+    for (package, faults) in packages.iter().zip(found) {
         for (check, message) in faults {
-            context.add(check, &listed.path, message);
+            context.add(check, &package.path, message);
         }
     }
 }
 
 /// What is wrong with a package beside what its index says.
-fn package_faults(root: &std::path::Path, listed: &SuitePackage) -> Vec<(Check, String)> {
-    let compared = match named_file(root, &listed.path) {
-        Ok(Some(file)) => compare(&file, &listed.fields),
+fn package_faults(root: &std::path::Path, package: &SuitePackage) -> Vec<(Check, String)> {
+    let compared = match named_file(root, &package.path) {
+        Ok(Some(file)) => compare(&file, &package.fields),
         Ok(None) => {
             return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
         }
@@ -155,8 +155,8 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let known: BTreeSet<&str> =
         nodes.iter().flat_map(|node| &node.offers).map(|(name, _)| name.as_str()).collect();
     let mut archs: BTreeMap<&str, Vec<&PackageNode>> = BTreeMap::new();
-    for (listed, node) in packages.iter().zip(&nodes) {
-        for arch in &listed.archs {
+    for (package, node) in packages.iter().zip(&nodes) {
+        for arch in &package.archs {
             archs.entry(arch).or_default().push(node);
         }
     }
@@ -172,8 +172,8 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
     }
 }
 
-fn node(listed: &SuitePackage) -> PackageNode {
-    let field = |name: &str| listed.fields.get(name).map(String::as_str).unwrap_or_default();
+fn node(package: &SuitePackage) -> PackageNode {
+    let field = |name: &str| package.fields.get(name).map(String::as_str).unwrap_or_default();
     let mut offers = vec![(field("Package").to_owned(), Some(field("Version").to_owned()))];
     for wish in field("Provides").split(',').filter_map(wish) {
         offers.push((wish.name, wish.bound.map(|(_, version)| version)));
@@ -182,7 +182,7 @@ fn node(listed: &SuitePackage) -> PackageNode {
     let groups = groups.iter().flat_map(|field| field.split(','));
     let wishes = groups.map(|group| group.split('|').filter_map(wish).collect::<Vec<_>>());
     PackageNode {
-        path: listed.path.clone(),
+        path: package.path.clone(),
         offers,
         wishes: wishes.filter(|group| !group.is_empty()).collect(),
     }

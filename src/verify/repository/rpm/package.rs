@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
 use crate::verify::problem::Check;
 use crate::verify::repository::context::named_file;
-use crate::verify::repository::keys::Keys;
+use crate::verify::repository::keys::PublicKeys;
 use crate::verify::repository::xml::Element;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
@@ -35,7 +35,7 @@ pub(super) fn look(
     root: &Path,
     package: &Element,
     paths: Option<&BTreeSet<String>>,
-    keys: &Keys,
+    keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
     let compared = match named_file(root, package.attribute_of("location", "href")) {
@@ -58,7 +58,7 @@ fn compare(
     file: &Path,
     package: &Element,
     paths: Option<&BTreeSet<String>>,
-    keys: &Keys,
+    keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
     let content = Content::open(file)?;
@@ -185,7 +185,7 @@ fn entry_line(entry: &Element) -> (String, String) {
 fn signature(
     content: &Content,
     front: &Front,
-    keys: &Keys,
+    keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Result<Option<Observation>> {
     let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);

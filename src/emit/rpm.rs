@@ -114,9 +114,9 @@ fn flags(comparison: Comparison) -> DependencyFlags {
 }
 
 /// As in the changelog of a spec file, with the version behind the author.
-fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::ChangelogEntry {
+fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::RpmChange {
     let RpmControl { version, release, .. } = control;
-    rpm::ChangelogEntry {
+    rpm::RpmChange {
         time: change.time,
         author: format!("{} - {version}-{release}", change.author),
         text: change.text.clone(),

@@ -33,7 +33,7 @@ mod writer;
 pub use front::Front;
 pub use reader::RpmReader;
 pub use resign::signed;
-pub use scripts::{ChangelogEntry, Scriptlet, ScriptletPhase};
+pub use scripts::{RpmChange, Scriptlet, ScriptletPhase};
 pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
 pub use specification::{Dependency, DependencyKind, RpmSpecification};
 pub use writer::{RpmWriter, around};

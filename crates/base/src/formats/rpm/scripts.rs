@@ -66,7 +66,7 @@ pub struct Scriptlet {
 
 /// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangelogEntry {
+pub struct RpmChange {
     /// Seconds since 1970.
     pub time: u32,
     /// `Name <address> - version-release`.
@@ -94,12 +94,12 @@ pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
 }
 
 /// The tags of the changelog; none without an entry.
-pub(super) fn changelog(changes: &[ChangelogEntry]) -> Vec<Tag> {
+pub(super) fn changelog(changes: &[RpmChange]) -> Vec<Tag> {
     if changes.is_empty() {
         return Vec::new();
     }
     let times = changes.iter().map(|change| change.time).collect();
-    let texts = |pick: fn(&ChangelogEntry) -> &String| {
+    let texts = |pick: fn(&RpmChange) -> &String| {
         IndexData::StringArray(changes.iter().map(|change| pick(change).clone()).collect())
     };
     vec![

@@ -4,7 +4,7 @@
 
 use rpm::DependencyFlags;
 
-use super::scripts::{ChangelogEntry, Scriptlet};
+use super::scripts::{RpmChange, Scriptlet};
 use super::signer::HeaderSigner;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Compression, Workers};
@@ -44,7 +44,7 @@ pub struct RpmSpecification {
     /// Scriptlets, one per phase at most.
     pub scriptlets: Vec<Scriptlet>,
     /// The changelog, the newest entry first.
-    pub changes: Vec<ChangelogEntry>,
+    pub changes: Vec<RpmChange>,
     /// The entries in path order.
     pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.

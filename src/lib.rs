@@ -222,7 +222,7 @@ fn decide(
     let config = grouped(settings, &scan, &split, progress);
     let mut recombined = recombine::recombine(split, &config)?;
     let list = settings.packages.as_ref();
-    let import = list.map(|list| Import { list, places: plan::Places::of(&scan) });
+    let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(&scan) });
     let mut plan = plan::plan(&recombined, &settings.plan, import.as_ref(), &earlier)?;
     progress.end(Stage::Plan);
     let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);

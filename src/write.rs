@@ -12,7 +12,7 @@ use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
 use crate::package::indexed::Indexed;
-use crate::plan::{Plan, Source};
+use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
 use crate::run::{Budget, Use};
@@ -78,7 +78,7 @@ pub(crate) fn write(
 }
 
 /// What the receipt of `plan`, or of one part of it, says of the whole set.
-pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, Source> {
+pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, FileSource> {
     WholeSet {
         version: &plan.version,
         prefix: plan.prefix.absolute(),

@@ -32,7 +32,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use document::Document;
-pub use package_list::{Claim, ListedPackage, PackageList, deb_name};
+pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,

@@ -85,7 +85,7 @@ pub(super) fn fan_out(
             writers.push(thread.map_err(Error::no_thread)?);
         }
         let windows = Windows::default();
-        let read = Source { channels, windows, known, sha1, progress }.read_all(entries);
+        let read = EntryReader { channels, windows, known, sha1, progress }.read_all(entries);
         let (mut finished, mut faults) = (Vec::new(), Vec::new());
         for writer in writers {
             match writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))) {
@@ -148,7 +148,8 @@ impl Windows {
     }
 }
 
-struct Source<'a> {
+/// Reads the entries of a package, and sends each to the writers of the formats that have it.
+struct EntryReader<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
     windows: Windows,
     /// The digest of each entry, where they were read for it before.
@@ -158,7 +159,7 @@ struct Source<'a> {
     progress: &'a dyn Progress,
 }
 
-impl Source<'_> {
+impl EntryReader<'_> {
     fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<FileDigests>>> {
         let known = self.known.take();
         let known_of = |index: usize| known.as_ref().and_then(|known| *known.get(index)?);

@@ -12,9 +12,6 @@ use crate::content::WINDOW;
 use crate::error::{Error, Kind, Result};
 use crate::package::Format;
 
-/// What is looked at of a receipt; however many files it lists, no more than this is kept.
-type Listed = Object<Packages>;
-
 /// A field of an object.
 trait Field {
     const NAME: &'static str;
@@ -87,10 +84,11 @@ pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
         fault.file(path).hint("write into an empty folder, or move that file away")
     };
     let reader = BufReader::with_capacity(WINDOW, file);
-    let listed: Listed = serde_json::from_reader(reader).map_err(|error| {
+    // However many files a receipt lists, no more than this of it is kept.
+    let receipt: Object<Packages> = serde_json::from_reader(reader).map_err(|error| {
         if error.is_io() { Error::io(path, "read", error.into()) } else { fault().cause(error) }
     })?;
-    let names = listed.0.into_iter().map(|package| package.0);
+    let names = receipt.0.into_iter().map(|package| package.0);
     let names = names.map(|name| is_package_name(&name).then_some(name));
     names.collect::<Option<_>>().ok_or_else(fault)
 }

@@ -96,7 +96,7 @@ pub struct Emitted {
     #[serde(serialize_with = "hexadecimal")]
     pub sha256: [u8; 32],
     /// What it holds, in path order.
-    pub members: Vec<Member>,
+    pub members: Vec<EmittedMember>,
     /// What the index of a repository says of it, if it is to be published.
     #[serde(skip)]
     pub indexed: Option<Indexed>,
@@ -104,7 +104,7 @@ pub struct Emitted {
 
 /// One path of an emitted package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
+pub struct EmittedMember {
     /// The absolute install path.
     pub path: String,
     /// Directory, file or link.
@@ -236,7 +236,7 @@ fn members(
     entries: &[PackageEntry<Content>],
     digests: &[Option<FileDigests>],
     format: Format,
-) -> Vec<Member> {
+) -> Vec<EmittedMember> {
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
     inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
@@ -248,7 +248,11 @@ pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
     members.filter_map(|member| Some((member.path.as_str(), member.sha256.as_ref()?))).collect()
 }
 
-fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: Format) -> Member {
+fn member(
+    entry: &PackageEntry<Content>,
+    digests: Option<FileDigests>,
+    format: Format,
+) -> EmittedMember {
     let (mode, size, target) = match &entry.node {
         Node::Directory { mode } => (*mode, 0, None),
         Node::File { data, mode } => (entry.treatment.mode(*mode, format), data.len(), None),
@@ -257,7 +261,7 @@ fn member(entry: &PackageEntry<Content>, digests: Option<FileDigests>, format: F
     let path = format!("/{}", entry.path);
     let sha256 = digests.map(|digests| digests.sha256);
     let sha1 = digests.and_then(|digests| digests.sha1);
-    Member { path, kind: MemberKind::of(&entry.node), mode, size, sha256, sha1, target }
+    EmittedMember { path, kind: MemberKind::of(&entry.node), mode, size, sha256, sha1, target }
 }
 
 /// Permission bits of every symbolic link; Linux has no others.

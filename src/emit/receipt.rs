@@ -1,6 +1,6 @@
 //! The receipt of a written set.
 
-use super::{Emitted, Member};
+use super::{Emitted, EmittedMember};
 use crate::content::hex;
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
@@ -89,7 +89,7 @@ fn package_records<F>(planned: &[Package<F>], written: Written) -> Vec<PackageRe
     emitted.into_iter().map(record).collect()
 }
 
-fn member_record(member: Member) -> MemberRecord {
+fn member_record(member: EmittedMember) -> MemberRecord {
     MemberRecord {
         path: member.path,
         kind: member.kind,

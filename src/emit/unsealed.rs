@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::{EmitOptions, Emitted, Member, Staging};
+use super::{EmitOptions, Emitted, EmittedMember, Staging};
 use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::Finished;
@@ -26,7 +26,7 @@ pub(super) struct UnsealedFile {
     pub format: Format,
     pub file_name: String,
     pub installed_size: u64,
-    pub members: Vec<Member>,
+    pub members: Vec<EmittedMember>,
     /// The payload, if a cache is to keep it.
     pub keep: Option<(Key, Finished)>,
 }

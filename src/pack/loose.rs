@@ -6,8 +6,8 @@ use super::Sources;
 use crate::content::{Content, hex};
 use crate::error::{Error, Result};
 use crate::package::{Format, Package, PackageEntry};
-use crate::plan::Source;
-use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
+use crate::plan::FileSource;
+use crate::receipt::{CodeObjectRecord, CodeObjectPlace};
 use crate::split::{LooseCode, loose_code};
 use crate::tree::Node;
 
@@ -38,21 +38,21 @@ impl PackedCode {
 /// The code objects of `entry`, whose content is `content`, if it is a file that can have any.
 pub(super) fn packed_code(
     sources: &Sources<'_>,
-    package: &Package<Source>,
-    entry: &PackageEntry<Source>,
+    package: &Package<FileSource>,
+    entry: &PackageEntry<FileSource>,
     content: &Content,
 ) -> Result<Vec<PackedCode>> {
     let Node::File { data: source, .. } = &entry.node else {
         return Ok(Vec::new());
     };
     let (arch, shard) = match source {
-        Source::Database { component, path } => {
+        FileSource::Database { component, path } => {
             let file = sources.database(component, path)?;
             let arch = file.archs.first().filter(|_| file.archs.len() == 1);
             (arch, Some(file.shard.clone()))
         }
         // What serves several archs lies among the host files, and may be all shards'.
-        Source::Host { .. } => (None, None),
+        FileSource::Host { .. } => (None, None),
         _ => return Ok(Vec::new()),
     };
     let mut written = Format::ALL.into_iter().filter(|f| package.name(*f).is_some());

@@ -7,8 +7,8 @@ use super::{PackedArchive, Packer, Sources, kpm};
 use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::package::{Package, PackageEntry, Role};
-use crate::plan::{Plan, Source};
-use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
+use crate::plan::{FileSource, Plan};
+use crate::receipt::{CodeObjectRecord, CodeObjectPlace};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
 use crate::tree::{Node, TreePath};
@@ -75,7 +75,7 @@ impl<'a> SetPacker<'a> {
     }
 
     /// Makes `package`, one of the plan's.
-    pub fn pack(&mut self, package: &'a Package<Source>) -> Result<PackedPackage> {
+    pub fn pack(&mut self, package: &'a Package<FileSource>) -> Result<PackedPackage> {
         let sets = sets_of(package);
         for name in &sets {
             if !self.packed.contains_key(name) {
@@ -110,12 +110,12 @@ impl<'a> SetPacker<'a> {
         Ok(PackedSet { archives, manifest, shards: shards.collect() })
     }
 
-    fn make(&self, package: &Package<Source>) -> Result<PackedPackage> {
+    fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
         let mut entries = Vec::new();
         let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
         let (mut distinct, mut made) = (0, 0);
         for entry in &package.entries {
-            if let Node::File { data: Source::Archive { archives, arch }, .. } = &entry.node {
+            if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
                 let (set, archive) = self.archive(archives, arch.as_str())?;
                 distinct += archive.code_objects;
                 code_objects.extend(records(package, &entry.path, set, archive));
@@ -124,7 +124,7 @@ impl<'a> SetPacker<'a> {
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
                 code_files.extend(packed_code(&self.sources, package, entry, data)?);
-                if matches!(source, Source::Archive { .. } | Source::Manifest { .. }) {
+                if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
                     made += data.len();
                 }
             }
@@ -135,15 +135,15 @@ impl<'a> SetPacker<'a> {
         Ok(PackedPackage { package, code_objects, code_files, distinct, made })
     }
 
-    fn content(&self, source: &Source) -> Result<Content> {
+    fn content(&self, source: &FileSource) -> Result<Content> {
         if let Some(known) = self.sources.known(source)? {
             return Ok(known);
         }
         match source {
-            Source::Archive { archives, arch } => {
+            FileSource::Archive { archives, arch } => {
                 Ok(self.archive(archives, arch.as_str())?.1.content.clone())
             }
-            Source::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
+            FileSource::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
             other => Err(Error::bug(format!("{other:?} has no bytes"))),
         }
     }
@@ -162,7 +162,7 @@ impl<'a> SetPacker<'a> {
 }
 
 /// The sets that a package's files refer to, each once.
-fn sets_of(package: &Package<Source>) -> Vec<&str> {
+fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     let files = package.entries.iter().filter_map(|entry| match &entry.node {
         Node::File { data, .. } => data.archives(),
         Node::Directory { .. } | Node::Link { .. } => None,
@@ -176,7 +176,7 @@ fn sets_of(package: &Package<Source>) -> Vec<&str> {
 /// The receipt's lines about the archive at `path`. Aliases repeat a code object that has a row of
 /// its own.
 fn records(
-    package: &Package<Source>,
+    package: &Package<FileSource>,
     path: &TreePath,
     set: &PackedSet,
     archive: &PackedArchive,

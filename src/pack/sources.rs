@@ -5,7 +5,7 @@ use super::marker;
 use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::error::{Error, Result};
-use crate::plan::{ArchiveSet, Plan, Source};
+use crate::plan::{ArchiveSet, FileSource, Plan};
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostKind};
 use crate::tree::{Node, TreePath};
@@ -25,12 +25,12 @@ impl<'a> Sources<'a> {
 
     /// The bytes of a file, transformed where it was fat and with other library search paths where
     /// the plan says so; none for archives and manifests, which are made by packing.
-    pub fn known(&self, source: &Source) -> Result<Option<Content>> {
+    pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
         let content = self.as_built(source)?;
         match source {
-            Source::Host { path, .. }
-            | Source::Fat { path, .. }
-            | Source::Database { path, .. } => {
+            FileSource::Host { path, .. }
+            | FileSource::Fat { path, .. }
+            | FileSource::Database { path, .. } => {
                 content.map(|content| self.rewritten(path, content)).transpose()
             }
             _ => Ok(content),
@@ -38,21 +38,21 @@ impl<'a> Sources<'a> {
     }
 
     /// The bytes of a file as the input has them, with device code; none for what a run makes.
-    pub fn original(&self, source: &Source) -> Result<Option<Content>> {
+    pub fn original(&self, source: &FileSource) -> Result<Option<Content>> {
         match source {
-            Source::Fat { component, path, .. } => match self.host(component, path)? {
+            FileSource::Fat { component, path, .. } => match self.host(component, path)? {
                 HostKind::Fat(fat) => Ok(Some(fat.binary.original().clone())),
                 HostKind::Plain(content) => Ok(Some(content.clone())),
             },
-            Source::Host { .. } | Source::Database { .. } => self.as_built(source),
+            FileSource::Host { .. } | FileSource::Database { .. } => self.as_built(source),
             _ => Ok(None),
         }
     }
 
     /// The length of what [`known`](Self::known) gives, without transforming anything where that can
     /// be told: other search paths take the place of those that were there.
-    pub fn known_len(&self, source: &Source) -> Result<Option<u64>> {
-        if let Source::Fat { component, path, .. } = source
+    pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
+        if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?
         {
             return Ok(Some(fat.binary.output_len()));
@@ -73,21 +73,21 @@ impl<'a> Sources<'a> {
     }
 
     /// The same with the search paths of the input.
-    fn as_built(&self, source: &Source) -> Result<Option<Content>> {
+    fn as_built(&self, source: &FileSource) -> Result<Option<Content>> {
         Ok(match source {
-            Source::Text(text) => Some(Content::of_bytes(text.as_bytes())),
-            Source::Bytes(bytes) => Some(Content::of_bytes(bytes.as_slice())),
-            Source::Archive { .. } | Source::Manifest { .. } => None,
-            Source::Database { component, path } => {
+            FileSource::Text(text) => Some(Content::of_bytes(text.as_bytes())),
+            FileSource::Bytes(bytes) => Some(Content::of_bytes(bytes.as_slice())),
+            FileSource::Archive { .. } | FileSource::Manifest { .. } => None,
+            FileSource::Database { component, path } => {
                 Some(self.database(component, path)?.content.clone())
             }
-            Source::Host { component, path } => match self.host(component, path)? {
+            FileSource::Host { component, path } => match self.host(component, path)? {
                 HostKind::Plain(content) => Some(content.clone()),
                 HostKind::Fat(_) => {
                     return Err(Error::bug(format!("{path} is fat but planned as it is")));
                 }
             },
-            Source::Fat { component, path, archives } => {
+            FileSource::Fat { component, path, archives } => {
                 Some(self.transformed(self.host(component, path)?, path, archives)?)
             }
         })

@@ -39,11 +39,11 @@ mod tests;
 use std::collections::BTreeSet;
 
 pub use contents::listed::Import;
-pub use contents::places::Places;
+pub use contents::stage_prefixes::StagePrefixes;
 pub use naming::Naming;
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
-pub use source::{ArchiveSet, Source};
+pub use source::{ArchiveSet, FileSource};
 
 use crate::error::Result;
 use crate::package::{Package, Version};
@@ -52,7 +52,7 @@ use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
 use contents::bundle::Bundle;
-use contents::listed::Listed;
+use contents::listed::ClaimedList;
 use contents::{exclude, missing, selectors};
 use drafts::Draft;
 use finish::only::Only;
@@ -66,7 +66,7 @@ use updates::{since, upgrades};
 #[derive(Debug)]
 pub struct Plan {
     /// In the order of their names.
-    pub packages: Vec<Package<Source>>,
+    pub packages: Vec<Package<FileSource>>,
     /// The kernel archives that the packages' files refer to, in name order.
     pub archives: Vec<ArchiveSet>,
     /// Where everything is installed.
@@ -109,7 +109,7 @@ pub fn plan(
     let mut findings = setting.findings.clone();
     let Setting { config, parts, .. } = setting;
     let groups = setting.names.groups(&recombined.groups);
-    let listed = import.map(Listed::new).transpose()?;
+    let listed = import.map(ClaimedList::new).transpose()?;
     let (mut bundles, unlisted) = match &listed {
         Some(listed) => assign_listed(recombined, listed, &mut findings)?,
         None => (selectors::assign(recombined, config, parts, &setting.names)?, Vec::new()),
@@ -154,7 +154,7 @@ fn with_metas(
     setting: &Setting,
     groups: &[Group],
     mut drafts: Vec<Draft>,
-    listed: Option<&Listed<'_>>,
+    listed: Option<&ClaimedList<'_>>,
     bundles: &[Bundle<'_>],
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
@@ -190,7 +190,7 @@ fn finished(
     setting: &Setting,
     drafts: Vec<Draft>,
     edits: &Edits<'_>,
-) -> Result<Vec<Package<Source>>> {
+) -> Result<Vec<Package<FileSource>>> {
     let packages = drafts.into_iter().map(|draft| {
         let mut package = draft.finish(setting)?;
         edits.apply(&setting.config, &mut package)?;
@@ -204,7 +204,7 @@ fn finished(
 /// The bundles of a list's entries, and the paths that none of them takes.
 fn assign_listed<'a>(
     recombined: &'a Recombined,
-    listed: &'a Listed<'a>,
+    listed: &'a ClaimedList<'a>,
     findings: &mut Findings,
 ) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
     let assigned = selectors::assign_listed(recombined, listed)?;
@@ -231,7 +231,7 @@ fn note_hostless(setting: &Setting, bundles: &[Bundle<'_>], findings: &mut Findi
 }
 
 /// The archive sets that some package refers to.
-fn used(mut archives: Vec<ArchiveSet>, packages: &[Package<Source>]) -> Vec<ArchiveSet> {
+fn used(mut archives: Vec<ArchiveSet>, packages: &[Package<FileSource>]) -> Vec<ArchiveSet> {
     let entries = packages.iter().flat_map(|package| &package.entries);
     let names = entries.filter_map(|entry| match &entry.node {
         Node::File { data, .. } => data.archives(),

@@ -7,7 +7,7 @@ use crate::tree::TreePath;
 
 /// Where the bytes of a package's file come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum FileSource {
     /// A host file as it is: the one at `path` in the host tree of `component` (`blas_lib`).
     Host {
         /// Id of the component.
@@ -49,7 +49,7 @@ pub enum Source {
     Bytes(Vec<u8>),
 }
 
-impl Source {
+impl FileSource {
     /// The name of the archive set that it refers to.
     pub fn archives(&self) -> Option<&str> {
         match self {

@@ -21,7 +21,7 @@ const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100',
 #[derive(Clone)]
 struct Options {
     scheme: Option<Scheme>,
-    list: Option<(PackageList, Places)>,
+    list: Option<(PackageList, StagePrefixes)>,
     version: Option<String>,
     prefix: Option<String>,
     formats: Vec<Format>,
@@ -61,7 +61,8 @@ impl Options {
 
 fn planned_with(parts: Vec<ArtifactBuilder>, toml: &str, options: &Options) -> Result<Plan> {
     let import = options.list.as_ref();
-    let import = import.map(|(list, places)| Import { list, places: places.clone() });
+    let import = import
+        .map(|(list, stage_prefixes)| Import { list, stage_prefixes: stage_prefixes.clone() });
     let setting = options.setting(config(toml))?;
     plan(&join(parts, toml)?, &setting, import.as_ref(), &options.since)
 }
@@ -80,7 +81,7 @@ fn assert_refused(result: Result<Plan>, parts: &[&str]) {
     }
 }
 
-fn package<'a>(plan: &'a Plan, id: &str) -> &'a Package<Source> {
+fn package<'a>(plan: &'a Plan, id: &str) -> &'a Package<FileSource> {
     let found = plan.packages.iter().find(|package| package.id == id);
     found.unwrap_or_else(|| panic!("{id} is not in {:?}", ids(plan)))
 }
@@ -90,7 +91,7 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 /// The paths of a package in `format`, folders with a slash.
-fn paths(package: &Package<Source>, format: Format) -> Vec<String> {
+fn paths(package: &Package<FileSource>, format: Format) -> Vec<String> {
     let entries = package.entries.iter().filter(|entry| entry.formats.has(format));
     let shown = entries.map(|entry| match &entry.node {
         Node::Directory { .. } => format!("{}/", entry.path),

@@ -34,7 +34,7 @@ const DEV: &str = "-dev";
 #[derive(Debug, Clone)]
 pub struct PackageList {
     /// In file order, without those that are disabled.
-    pub entries: Vec<ListedPackage>,
+    pub entries: Vec<PackageListEntry>,
     /// What was noticed.
     pub findings: Findings,
     document: Document,
@@ -42,7 +42,7 @@ pub struct PackageList {
 
 /// An entry of the list.
 #[derive(Debug, Clone)]
-pub struct ListedPackage {
+pub struct PackageListEntry {
     /// Its place in the file.
     pub index: usize,
     /// E.g. `amdrocm-blas`.
@@ -106,7 +106,7 @@ impl Claim {
     }
 }
 
-impl ListedPackage {
+impl PackageListEntry {
     /// Whether it is for developers, and not cut into host and kernels.
     pub fn is_devel(&self) -> bool {
         self.name.ends_with(DEVEL)
@@ -146,7 +146,7 @@ impl PackageList {
     fn read(document: Document) -> Result<Self> {
         let schema: Vec<EntrySchema> = document.decode(SCHEMA_HINT)?;
         let mut checker = Checker::new(&document);
-        let mut entries: Vec<ListedPackage> = Vec::new();
+        let mut entries: Vec<PackageListEntry> = Vec::new();
         let mut names = BTreeMap::new();
         for (index, entry) in schema.into_iter().enumerate() {
             if let Some(first) = names.insert(entry.package.clone(), index) {
@@ -163,18 +163,23 @@ impl PackageList {
     }
 
     /// The entry called `name`, by the name of either format.
-    pub fn find(&self, name: &str) -> Option<(usize, &ListedPackage)> {
+    pub fn find(&self, name: &str) -> Option<(usize, &PackageListEntry)> {
         let mut entries = self.entries.iter().enumerate();
         entries.find(|(_, entry)| entry.name == name || entry.deb_name() == name)
     }
 
     /// An error about what stands at `keys` of an entry.
-    pub fn fault(&self, entry: &ListedPackage, keys: &[&str], message: impl Into<String>) -> Error {
+    pub fn fault(
+        &self,
+        entry: &PackageListEntry,
+        keys: &[&str],
+        message: impl Into<String>,
+    ) -> Error {
         fault(&self.document, entry.index, keys, message)
     }
 
     /// `error` with its place, which is at `keys` of an entry.
-    pub fn located(&self, entry: &ListedPackage, keys: &[&str], error: &Error) -> Error {
+    pub fn located(&self, entry: &PackageListEntry, keys: &[&str], error: &Error) -> Error {
         let index = entry.index.to_string();
         let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
         self.document.located(&keys, error)
@@ -183,7 +188,7 @@ impl PackageList {
     /// An error about a claim of an entry.
     pub fn claim_fault(
         &self,
-        entry: &ListedPackage,
+        entry: &PackageListEntry,
         claim: &Claim,
         message: impl Into<String>,
     ) -> Error {
@@ -218,7 +223,7 @@ impl<'a> Checker<'a> {
         self.faults.add(fault(self.document, index, keys, message));
     }
 
-    fn entry(&mut self, index: usize, entry: EntrySchema) -> ListedPackage {
+    fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
         let name = entry.package.clone();
         self.unknown(&name, "", &entry.others);
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
@@ -245,7 +250,7 @@ impl<'a> Checker<'a> {
             ("Conflicts", entry.conflicts),
             ("Obsoletes", entry.obsoletes),
         ];
-        ListedPackage {
+        PackageListEntry {
             index,
             name,
             is_meta: entry.metapackage.0,

@@ -22,7 +22,7 @@ use crate::report::{Finding, Findings, Progress, Stage};
 use crate::run::Budget;
 use crate::split::{self, SplitArtifact};
 use crate::tree::{DanglingLink, LinkSet};
-use sorting::Component;
+use sorting::ShardComponent;
 
 /// What to take apart.
 #[derive(Debug, Clone)]
@@ -282,7 +282,7 @@ impl Job {
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
         let sources = pairs(artifacts, &split)?;
         let mut component =
-            Component { id: &self.component, sources, targets, left: BTreeMap::new() };
+            ShardComponent { id: &self.component, sources, targets, left: BTreeMap::new() };
         component.refuse_unmatched()?;
         if joined::has_two_builds(&split) {
             let left = joined::left_out(&split, targets);

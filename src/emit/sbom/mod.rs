@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::content::hex;
-use crate::emit::{Emitted, Member, Written};
+use crate::emit::{Emitted, EmittedMember, Written};
 use crate::error::{Error, Kind, Result};
 use crate::formats::spdx::{self, Checksum, Document, File, NO_ASSERTION, VerificationCode};
 use crate::input::artifact::{Artifact, Scan};
@@ -134,7 +134,7 @@ impl<'a> Made<'a> {
     }
 }
 
-fn file_of(member: &Member, sha1: [u8; 20], sha256: [u8; 32]) -> File {
+fn file_of(member: &EmittedMember, sha1: [u8; 20], sha256: [u8; 32]) -> File {
     let digest = Sha256::new().chain_update(&member.path).chain_update([0]).chain_update(sha256);
     let digest = hex(&digest.finalize());
     File {

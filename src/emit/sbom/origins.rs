@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::input::artifact::{Artifact, Scan};
 use crate::pack::Sources;
 use crate::package::Package;
-use crate::plan::{Plan, Source};
+use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 use crate::tree::Node;
 
@@ -31,7 +31,7 @@ impl<'a> Origins<'a> {
 
     /// The artifacts that bytes of `package` come from, in the order of shards and names. Texts and
     /// manifests that the run makes come from none.
-    pub fn of(&self, package: &Package<Source>) -> Result<Vec<&'a Artifact>> {
+    pub fn of(&self, package: &Package<FileSource>) -> Result<Vec<&'a Artifact>> {
         let mut found = BTreeSet::new();
         for entry in &package.entries {
             if let Node::File { data, .. } = &entry.node {
@@ -41,15 +41,15 @@ impl<'a> Origins<'a> {
         Ok(found.into_iter().filter_map(|at| self.artifacts.get(at).copied()).collect())
     }
 
-    fn add(&self, source: &Source, found: &mut BTreeSet<usize>) -> Result<()> {
+    fn add(&self, source: &FileSource, found: &mut BTreeSet<usize>) -> Result<()> {
         match source {
-            Source::Host { component, .. }
-            | Source::Fat { component, .. }
-            | Source::Database { component, .. } => {
+            FileSource::Host { component, .. }
+            | FileSource::Fat { component, .. }
+            | FileSource::Database { component, .. } => {
                 let content = self.sources.original(source)?.unwrap_or_default();
                 self.add_content(&content, component, None, found);
             }
-            Source::Archive { archives, arch } => {
+            FileSource::Archive { archives, arch } => {
                 let set = self.sources.archive_set(archives)?;
                 let components: BTreeSet<&String> = set.binaries.iter().map(|(id, _)| id).collect();
                 for kernel in self.sources.kernels(set).filter(|k| k.target.base() == arch) {
@@ -58,7 +58,7 @@ impl<'a> Origins<'a> {
                     }
                 }
             }
-            Source::Manifest { .. } | Source::Text(_) | Source::Bytes(_) => {}
+            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Bytes(_) => {}
         }
         Ok(())
     }

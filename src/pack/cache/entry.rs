@@ -36,7 +36,7 @@ pub(super) fn size(facts: &[u8], len: u64) -> u64 {
 
 /// An entry that is open: it can be read even when it is removed.
 #[derive(Debug)]
-pub struct Entry {
+pub struct CacheEntry {
     path: PathBuf,
     file: File,
     len: u64,
@@ -54,7 +54,7 @@ pub(super) enum Damage {
     Wrong { size: u64, what: &'static str },
 }
 
-impl Entry {
+impl CacheEntry {
     /// Opens the file at `path`, whose trailer and facts must be those of `key`.
     pub(super) fn open(path: &Path, key: &Key) -> Result<Self, Damage> {
         let unreadable = |error| Damage::Unreadable(Error::io(path, "read", error));

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-pub use entry::Entry;
+pub use entry::CacheEntry;
 pub use key::{Key, KeyMaker};
 
 use crate::error::{Error, Result};
@@ -65,9 +65,9 @@ impl Cache {
     }
 
     /// The entry with this key, if there is one that can be read.
-    pub fn find(&self, key: &Key) -> Option<Entry> {
+    pub fn find(&self, key: &Key) -> Option<CacheEntry> {
         let path = self.folder.join(key.path());
-        match Entry::open(&path, key) {
+        match CacheEntry::open(&path, key) {
             Ok(entry) => {
                 // Whoever may not change the time of another user's file uses it all the same.
                 let used = FileTimes::new().set_modified(SystemTime::now());
@@ -88,7 +88,7 @@ impl Cache {
 
     /// Writes the bytes of `entry` to `sink` and says whether they are what was kept. If not, the
     /// entry is gone, and what was written is to be thrown away. Errors are those of `sink`.
-    pub fn copy(&self, entry: &Entry, sink: &mut dyn Write) -> io::Result<bool> {
+    pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
         let whole = entry.copy(sink)?;
         if !whole {
             self.discard(entry.path(), entry.size(), "its bytes are not those of its digest");
@@ -102,9 +102,9 @@ impl Cache {
             return;
         }
         let path = self.folder.join(key.path());
-        let written = self.room.make(&path, entry::size(facts, len)).and_then(|place| {
-            place.map_or(Ok(()), |place| {
-                place.fill(|file| entry::write(file, key, facts, len, body))
+        let written = self.room.make(&path, entry::size(facts, len)).and_then(|reservation| {
+            reservation.map_or(Ok(()), |reservation| {
+                reservation.fill(|file| entry::write(file, key, facts, len, body))
             })
         });
         if let Err(error) = written {

@@ -43,8 +43,8 @@ pub(super) struct Room {
     lock: Mutex<File>,
 }
 
-/// Room for one entry that is being written.
-pub(super) struct Place<'a> {
+/// Room for one entry, kept free while it is being written.
+pub(super) struct Reservation<'a> {
     room: &'a Room,
     scratch: Scratch,
     target: PathBuf,
@@ -97,7 +97,7 @@ impl Room {
 
     /// Room for `size` bytes that are to be `target`; none where that is more than all room, or
     /// where the entry is there.
-    pub fn make(&self, target: &Path, size: u64) -> Result<Option<Place<'_>>> {
+    pub fn make(&self, target: &Path, size: u64) -> Result<Option<Reservation<'_>>> {
         if size > self.limit || target.exists() {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl Room {
             }
             let scratch = self.create(target, size)?;
             *total = total.saturating_add(size);
-            Ok(Some(Place { room: self, scratch, target: target.to_path_buf(), size }))
+            Ok(Some(Reservation { room: self, scratch, target: target.to_path_buf(), size }))
         })
     }
 
@@ -175,7 +175,7 @@ impl Room {
     }
 }
 
-impl Place<'_> {
+impl Reservation<'_> {
     /// Writes the entry and makes it visible, or takes everything back. An entry is not synced: after
     /// a power failure its digest tells.
     pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {

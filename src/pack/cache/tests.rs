@@ -112,7 +112,7 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     fs::write(folder.path().join("new/dead-0"), [1; 100]).unwrap();
     let path = folder.path().join(key("a").path());
-    let place = cache.room.make(&path, 500).unwrap().unwrap();
+    let reservation = cache.room.make(&path, 500).unwrap().unwrap();
     let other = Cache::open(folder.path(), 1 << 20).unwrap();
     let names = fs::read_dir(folder.path().join("new")).unwrap().count();
     assert_eq!(names, 1);
@@ -120,7 +120,7 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     assert!(Cache::open(folder.path(), 600).unwrap().room.make(&path, 200).unwrap().is_none());
     let body = b"alive";
     let (key, len) = (key("a"), body.len() as u64);
-    place.fill(|file| entry::write(file, &key, b"a", len, &mut &body[..])).unwrap();
+    reservation.fill(|file| entry::write(file, &key, b"a", len, &mut &body[..])).unwrap();
     assert!(path.exists());
     keep(&other, "b", b"more");
     assert!(super::tests::body(&other, "b").is_some());

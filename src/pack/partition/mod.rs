@@ -19,8 +19,8 @@ use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::pack::Sources;
 use crate::package::{Package, RelationKind, Role};
-use crate::plan::{Plan, Source};
-use crate::receipt::{PartRecord, SetPart};
+use crate::plan::{FileSource, Plan};
+use crate::receipt::{SetPart, PartRecord};
 use crate::recombine::Recombined;
 use crate::report::Findings;
 use crate::tree::Node;
@@ -149,7 +149,7 @@ impl Write for Digested {
 }
 
 /// The sizes of a package's files that are known before packing.
-fn sizes(package: &Package<Source>, sources: &Sources<'_>) -> Result<Vec<Option<u64>>> {
+fn sizes(package: &Package<FileSource>, sources: &Sources<'_>) -> Result<Vec<Option<u64>>> {
     let files = package.entries.iter().filter_map(|entry| match &entry.node {
         Node::File { data, .. } => Some(data),
         Node::Directory { .. } | Node::Link { .. } => None,
@@ -187,7 +187,7 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     Ok(units.into_values().collect())
 }
 
-fn archive_sets(package: &Package<Source>) -> impl Iterator<Item = &str> {
+fn archive_sets(package: &Package<FileSource>) -> impl Iterator<Item = &str> {
     package.entries.iter().filter_map(|entry| match &entry.node {
         Node::File { data, .. } => data.archives(),
         Node::Directory { .. } | Node::Link { .. } => None,
@@ -196,7 +196,7 @@ fn archive_sets(package: &Package<Source>) -> impl Iterator<Item = &str> {
 
 /// The packages with files that a kernel package depends on: its host, and kernels that it shares.
 fn hosts<'a>(
-    package: &'a Package<Source>,
+    package: &'a Package<FileSource>,
     plan: &'a Plan,
 ) -> impl Iterator<Item = usize> + use<'a> {
     let is_kernels = matches!(package.role, Role::Kernels { .. } | Role::KernelsCommon { .. });
@@ -207,7 +207,7 @@ fn hosts<'a>(
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
     let others = plan.packages.iter().enumerate();
     let others = others.filter(|(_, other)| !matches!(other.role, Role::Meta));
-    let is_needed = move |(_, other): &(usize, &Package<Source>)| {
+    let is_needed = move |(_, other): &(usize, &Package<FileSource>)| {
         let deb = other.deb.as_ref().map(|control| control.name.as_str());
         let rpm = other.rpm.as_ref().map(|control| control.name.as_str());
         deb.into_iter().chain(rpm).any(|name| names.contains(name))

@@ -24,7 +24,7 @@ use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 use crate::formats::{deb, rpm};
 use crate::pack::Sources;
 use crate::package::{Format, Package, PackageEntry};
-use crate::plan::{Plan, Source};
+use crate::plan::{FileSource, Plan};
 use crate::receipt::RelationRecord;
 use crate::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, payload_member,
@@ -120,11 +120,11 @@ impl Planned {
 
 /// A file's entry with what is known of its content.
 struct Looked<'a> {
-    entry: &'a PackageEntry<Source>,
+    entry: &'a PackageEntry<FileSource>,
     measured: Option<Measured>,
 }
 
-fn of_package(package: &Package<Source>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
+fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
     let mut looked = Vec::new();
     for entry in &package.entries {
         let measured = match &entry.node {
@@ -138,7 +138,7 @@ fn of_package(package: &Package<Source>, sizes: &Sizes<'_>) -> Result<Vec<Listed
 }
 
 fn in_format(
-    package: &Package<Source>,
+    package: &Package<FileSource>,
     looked: &[Looked<'_>],
     format: Format,
 ) -> Option<ListedPackage> {

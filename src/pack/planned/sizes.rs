@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::formats::kpack;
 use crate::pack::{DEFAULT_LEVEL, Sources};
 use crate::package::{Format, Package};
-use crate::plan::Source;
+use crate::plan::FileSource;
 use crate::receipt::listing::{CodeRow, ListedMember, Size, code_digest};
 use crate::recombine::Kernel;
 
@@ -85,7 +85,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// What is known of the file behind `source`; its share of the package is not yet.
-    pub fn measure(&self, source: &Source) -> Result<Measured> {
+    pub fn measure(&self, source: &FileSource) -> Result<Measured> {
         if let Some(content) = self.sources.known(source)? {
             let sha256 = match self.digests {
                 Digests::OfFiles => Some(content.sha256()?),
@@ -102,14 +102,14 @@ impl<'a> Sizes<'a> {
         }
         let mut code_sha256 = None;
         let bytes = match source {
-            Source::Archive { archives, arch } => {
+            FileSource::Archive { archives, arch } => {
                 let kernels = self.kernels(archives, arch.as_str())?;
                 if self.digests == Digests::OfFiles {
                     code_sha256 = Some(digest_of_code(&kernels)?);
                 }
                 archive_bytes(&kernels)?
             }
-            Source::Manifest { archives } => {
+            FileSource::Manifest { archives } => {
                 let archs = self.sources.archive_set(archives)?.archs.len() as u64;
                 MANIFEST_BYTES + MANIFEST_ARCH_BYTES * archs
             }
@@ -240,7 +240,11 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
 }
 
 /// Bytes of a package file that are not the content of its files.
-pub(super) fn overhead(package: &Package<Source>, format: Format, members: &[ListedMember]) -> u64 {
+pub(super) fn overhead(
+    package: &Package<FileSource>,
+    format: Format,
+    members: &[ListedMember],
+) -> u64 {
     let (constant, member) = match format {
         Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
         Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
@@ -256,7 +260,7 @@ pub(super) fn overhead(package: &Package<Source>, format: Format, members: &[Lis
 }
 
 /// What maintainer scripts take. Those of a `.deb` lie uncompressed in a tar archive.
-fn scripts(package: &Package<Source>, format: Format) -> u64 {
+fn scripts(package: &Package<FileSource>, format: Format) -> u64 {
     let in_tar = |len: usize| TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK);
     match format {
         Format::Deb => package

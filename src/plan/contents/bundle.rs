@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
 use crate::gfx::BaseArch;
-use crate::plan::naming::parts::Part;
-use crate::plan::naming::{Names, Naming};
+use crate::plan::naming::parts::PackagePart;
+use crate::plan::naming::{Naming, PackageNames};
 use crate::recombine::{Component, Kernel};
 use crate::split::{DatabaseFile, HostFile};
 use crate::tree::{Node, TreePath};
@@ -31,8 +31,8 @@ pub(in crate::plan) struct OwnedDatabase<'a> {
 pub(in crate::plan) struct Bundle<'a> {
     pub family: String,
     /// What the names of its packages are made of.
-    pub stem: Names,
-    pub part: &'a Part,
+    pub stem: PackageNames,
+    pub part: &'a PackagePart,
     /// The place in the list of packages of the entry that it is made for.
     pub entry: Option<usize>,
     /// Whether its host package is called as if there were no device code.
@@ -48,7 +48,7 @@ pub(in crate::plan) struct Bundle<'a> {
 }
 
 impl<'a> Bundle<'a> {
-    pub fn new(family: String, stem: Names, part: &'a Part) -> Self {
+    pub fn new(family: String, stem: PackageNames, part: &'a PackagePart) -> Self {
         Self {
             family,
             stem,
@@ -74,7 +74,7 @@ impl<'a> Bundle<'a> {
     }
 
     /// The names of its host package.
-    pub fn host_names(&self, names: &Naming) -> Result<Names> {
+    pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
         names.host(&self.stem, self.has_device_code() && !self.is_devel)
     }
 }

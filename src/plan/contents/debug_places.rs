@@ -17,7 +17,7 @@ use object::elf;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::elf::{ElfFile, build_id};
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::tree::{Node, TreePath};
 
 /// What debuggers look into for debug files.
@@ -32,7 +32,7 @@ const BUILD_ID_FOLDER: &str = ".build-id";
 /// Whether `node` is a link by build-id to a file that is where the link would lead a debugger.
 pub(in crate::plan) fn stood_in(
     path: &TreePath,
-    node: &Node<Source>,
+    node: &Node<FileSource>,
     moved: &BTreeMap<TreePath, TreePath>,
 ) -> bool {
     let Node::Link { target } = node else { return false };

@@ -10,7 +10,7 @@ use crate::config::{ArchFilter, Config};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::plan::naming::{Names, place_of};
+use crate::plan::naming::{PackageNames, place_of};
 use crate::plan::setting::Setting;
 use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
 use crate::report::{ArchFilterTable, Finding, Findings};
@@ -23,7 +23,7 @@ pub(in crate::plan) fn apply(
 ) -> Result<()> {
     let mut faults = Faults::default();
     let names = bundles.iter().map(|bundle| bundle.host_names(&setting.names));
-    let names: Vec<Names> = names.collect::<Result<_>>()?;
+    let names: Vec<PackageNames> = names.collect::<Result<_>>()?;
     for (package, filter) in &setting.config.packages {
         let stems = bundles.iter().map(|bundle| Some(&bundle.stem));
         let found = place_of(names.iter().zip(stems), package);
@@ -52,7 +52,7 @@ fn reduce(
     filter: &ArchFilter,
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut left = Left::default();
+    let mut left = ExcludedCode::default();
     let before = std::mem::take(&mut bundle.kernels);
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
@@ -86,9 +86,9 @@ fn nothing_left(package: &str, kernel: &Kernel) -> Error {
 
 /// What is left out of a package, by arch.
 #[derive(Default)]
-struct Left(BTreeMap<BaseArch, AllLeftOut>);
+struct ExcludedCode(BTreeMap<BaseArch, AllLeftOut>);
 
-impl Left {
+impl ExcludedCode {
     fn add(&mut self, arch: &BaseArch, path: &str, content: &Content) {
         let left = LeftOut { place: path.to_owned(), content: content.clone() };
         self.0.entry(arch.clone()).or_default().add(left);

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bundle::Bundle;
-use super::places::Places;
-use crate::config::{Claim, ListedPackage, PackageList, PartRole};
+use super::stage_prefixes::StagePrefixes;
+use crate::config::{Claim, PackageList, PackageListEntry, PartRole};
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
-use crate::plan::naming::parts::Part;
-use crate::plan::naming::{Names, Naming};
+use crate::plan::naming::parts::PackagePart;
+use crate::plan::naming::{Naming, PackageNames};
 use crate::recombine::Component;
 use crate::report::{Finding, Findings, IgnoredClaim};
 use crate::tree::TreePath;
@@ -29,27 +29,27 @@ pub struct Import<'a> {
     /// The list.
     pub list: &'a PackageList,
     /// The stage prefix of every path.
-    pub places: Places,
+    pub stage_prefixes: StagePrefixes,
 }
 
 /// A list, ready to say who takes what.
-pub(in crate::plan) struct Listed<'a> {
+pub(in crate::plan) struct ClaimedList<'a> {
     import: &'a Import<'a>,
-    entries: Vec<Entry>,
+    entries: Vec<EntryBundle>,
     /// Artifact, component and stage prefix → the place in the list of who takes it.
     owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
 }
 
 /// What the bundle of an entry is like.
-struct Entry {
+struct EntryBundle {
     family: String,
-    stem: Names,
-    part: Part,
+    stem: PackageNames,
+    part: PackagePart,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ClaimedList<'a> {
     pub fn new(import: &'a Import<'a>) -> Result<Self> {
-        let entries = import.list.entries.iter().map(Entry::new).collect();
+        let entries = import.list.entries.iter().map(EntryBundle::new).collect();
         let mut listed = Self { import, entries, owners: BTreeMap::new() };
         listed.own()?;
         Ok(listed)
@@ -68,21 +68,21 @@ impl<'a> Listed<'a> {
         module: Option<&str>,
     ) -> Option<usize> {
         let (artifact, kind) = (component.artifact.as_str(), component.kind);
-        match self.import.places.prefix(component, path) {
+        match self.import.stage_prefixes.prefix(component, path) {
             Some(prefix) => self.owners.get(&(artifact, kind))?.get(prefix).copied(),
             None => self.claimants(artifact, kind, module?).next(),
         }
     }
 
     /// Family, stem and part of an entry's bundle.
-    pub fn bundle(&self, index: usize) -> Option<(&str, &Names, &Part)> {
+    pub fn bundle(&self, index: usize) -> Option<(&str, &PackageNames, &PackagePart)> {
         let entry = self.entries.get(index)?;
         Some((&entry.family, &entry.stem, &entry.part))
     }
 
     /// Whether an entry is for developers: its host package is called as if it were all.
     pub fn is_devel(&self, index: usize) -> bool {
-        self.list().entries.get(index).is_some_and(ListedPackage::is_devel)
+        self.list().entries.get(index).is_some_and(PackageListEntry::is_devel)
     }
 
     fn claimants<'b>(
@@ -91,7 +91,7 @@ impl<'a> Listed<'a> {
         kind: ComponentKind,
         prefix: &'b str,
     ) -> impl Iterator<Item = usize> + use<'a, 'b> {
-        let claims = move |entry: &ListedPackage| {
+        let claims = move |entry: &PackageListEntry| {
             let mut claims = entry.claims.iter();
             claims.any(|claim| claim.takes(artifact, kind) && claim.fits(prefix))
         };
@@ -103,8 +103,8 @@ impl<'a> Listed<'a> {
     fn own(&mut self) -> Result<()> {
         let mut faults = Faults::default();
         let import = self.import;
-        for (artifact, kind) in import.places.components() {
-            for prefix in import.places.prefixes(artifact, kind) {
+        for (artifact, kind) in import.stage_prefixes.components() {
+            for prefix in import.stage_prefixes.prefixes(artifact, kind) {
                 let mut claimants = self.claimants(artifact, kind, prefix);
                 let Some(first) = claimants.next() else { continue };
                 for other in claimants {
@@ -151,12 +151,12 @@ impl<'a> Listed<'a> {
 
     /// Notes claims on modules that an artifact does not have.
     fn note_absent_modules(&self, findings: &mut Findings) {
-        let places = &self.import.places;
+        let stage_prefixes = &self.import.stage_prefixes;
         for entry in &self.list().entries {
             for claim in &entry.claims {
                 let all = claim.components.iter();
                 let mut prefixes =
-                    all.flat_map(|kind| places.prefixes(&claim.artifact, *kind)).peekable();
+                    all.flat_map(|kind| stage_prefixes.prefixes(&claim.artifact, *kind)).peekable();
                 if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
                     let claim = IgnoredClaim::AbsentModule {
                         module: claim.subdir.clone(),
@@ -186,10 +186,10 @@ impl<'a> Listed<'a> {
     }
 }
 
-impl Entry {
+impl EntryBundle {
     /// Development and test packages are of the family that they are about, with archives of their
     /// own names.
-    fn new(entry: &ListedPackage) -> Self {
+    fn new(entry: &PackageListEntry) -> Self {
         let devel = entry.name.strip_suffix(DEVEL).map(|family| (family, "dev", "dev"));
         let test = entry.name.strip_suffix(TEST).map(|family| (family, "test", "tests"));
         let (role, of_family) = match devel.or(test) {
@@ -200,7 +200,7 @@ impl Entry {
         Self {
             family: family.to_owned(),
             stem: stem(entry),
-            part: Part::of_entry(archives, role, template, entry),
+            part: PackagePart::of_entry(archives, role, template, entry),
         }
     }
 }
@@ -215,11 +215,11 @@ fn note_devel(bundles: &[Bundle<'_>], findings: &mut Findings) {
 }
 
 /// The stem of an entry's packages, metapackages among them.
-pub(in crate::plan) fn stem(entry: &ListedPackage) -> Names {
-    Names { deb: entry.deb_name(), rpm: entry.name.clone() }
+pub(in crate::plan) fn stem(entry: &PackageListEntry) -> PackageNames {
+    PackageNames { deb: entry.deb_name(), rpm: entry.name.clone() }
 }
 
 /// The name without the vendor, for texts.
-pub(in crate::plan) fn short<'b>(entry: &'b ListedPackage, naming: &Naming) -> &'b str {
+pub(in crate::plan) fn short<'b>(entry: &'b PackageListEntry, naming: &Naming) -> &'b str {
     naming.short(&entry.name)
 }

@@ -21,14 +21,14 @@ pub(in crate::plan) struct Missing<'a> {
     pub plain: Vec<&'a Content>,
 }
 
-/// What no entry of a list of packages takes of a component.
+/// What of a component no selector and no entry of a list takes.
 #[derive(Default)]
-pub(in crate::plan) struct Left<'a> {
+pub(in crate::plan) struct UnassignedContent<'a> {
     paths: BTreeSet<&'a TreePath>,
     missing: Missing<'a>,
 }
 
-impl<'a> Left<'a> {
+impl<'a> UnassignedContent<'a> {
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
@@ -83,7 +83,7 @@ impl Missing<'_> {
 /// The install-relative paths that no listed package takes, in order. Each component with such
 /// paths gets a finding with its code objects.
 pub(in crate::plan) fn not_listed(
-    left: &[(&Component, Left<'_>)],
+    left: &[(&Component, UnassignedContent<'_>)],
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
     let mut paths = BTreeSet::new();

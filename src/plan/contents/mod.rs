@@ -7,5 +7,5 @@ pub(super) mod exclude;
 pub(super) mod listed;
 pub(super) mod missing;
 pub(super) mod placed;
-pub(super) mod places;
 pub(super) mod selectors;
+pub(super) mod stage_prefixes;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::package::{Formats, Treatment};
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::plan::texts::licences::Licence;
 use crate::tree::{Node, TreePath};
 
@@ -26,14 +26,14 @@ pub(in crate::plan) fn file_mode(mode: u32) -> u32 {
 /// A node at an absolute install path.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct Placed {
-    pub node: Node<Source>,
+    pub node: Node<FileSource>,
     pub treatment: Treatment,
     pub formats: Formats,
 }
 
 impl Placed {
     /// A node that both formats have.
-    pub fn in_all(node: Node<Source>, treatment: Treatment) -> Self {
+    pub fn in_all(node: Node<FileSource>, treatment: Treatment) -> Self {
         Self { node, treatment, formats: Formats::All }
     }
 }

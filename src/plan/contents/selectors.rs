@@ -1,6 +1,6 @@
 //! Which host file, code object and database goes into which family and part.
 //!
-//! [`Families`] says which family takes a module, or [`Listed`] which entry of a list a path. Code
+//! [`Families`] says which family takes a module, or [`ClaimedList`] which entry of a list a path. Code
 //! objects follow their binaries; for families, links follow what they lead to and folders what is
 //! in them. What no family takes is an error that lists it; a list may cover a part of a run only,
 //! so what none of its entries takes is handed on.
@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bundle::{Bundle, Owned, OwnedDatabase};
-use super::listed::Listed;
-use super::missing::Left;
+use super::listed::ClaimedList;
+use super::missing::UnassignedContent;
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::naming::Naming;
@@ -29,7 +29,7 @@ type Bundles<'a> = BTreeMap<(String, usize), Bundle<'a>>;
 #[derive(Clone, Copy)]
 enum Cut<'a, 'c> {
     Families(&'c Families<'c>, &'a Parts),
-    Listed(&'a Listed<'a>),
+    Listed(&'a ClaimedList<'a>),
 }
 
 /// Whose something is.
@@ -41,13 +41,13 @@ enum Owner {
 /// All bundles, and what is in none.
 pub(in crate::plan) struct Assigned<'a> {
     pub bundles: Vec<Bundle<'a>>,
-    pub left: Vec<(&'a Component, Left<'a>)>,
+    pub left: Vec<(&'a Component, UnassignedContent<'a>)>,
 }
 
 /// Assigns what the entries of a list take, in the order of their names.
 pub(in crate::plan) fn assign_listed<'a>(
     recombined: &'a Recombined,
-    listed: &'a Listed<'a>,
+    listed: &'a ClaimedList<'a>,
 ) -> Result<Assigned<'a>> {
     let (mut faults, mut bundles) = (Faults::default(), Bundles::new());
     let mut left = Vec::new();
@@ -90,12 +90,12 @@ pub(in crate::plan) fn assign<'a>(
 struct Assigner<'a, 'c> {
     component: &'a Component,
     cut: Cut<'a, 'c>,
-    left: Left<'a>,
+    left: UnassignedContent<'a>,
 }
 
 impl<'a, 'c> Assigner<'a, 'c> {
     fn new(component: &'a Component, cut: Cut<'a, 'c>) -> Self {
-        Self { component, cut, left: Left::default() }
+        Self { component, cut, left: UnassignedContent::default() }
     }
 
     fn add(&mut self, bundles: &mut Bundles<'a>) -> Result<()> {

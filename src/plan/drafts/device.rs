@@ -11,7 +11,7 @@ use crate::gfx::BaseArch;
 use crate::plan::contents::bundle::{Bundle, Owned, OwnedDatabase};
 use crate::plan::contents::placed::file_mode;
 use crate::plan::setting::Setting;
-use crate::plan::source::{ArchiveSet, Source};
+use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
 use crate::split::{HostFile, HostKind};
 use crate::tree::{Node, TreePath};
@@ -23,7 +23,7 @@ pub(in crate::plan) type Served = BTreeSet<usize>;
 #[derive(Debug, Default)]
 pub(in crate::plan) struct DeviceFiles {
     /// Install-relative.
-    pub files: BTreeMap<TreePath, Node<Source>>,
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
     /// The archs with content.
     pub archs: BTreeSet<BaseArch>,
 }
@@ -48,12 +48,12 @@ pub(in crate::plan) fn contents(
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
-        let data = Source::Archive { archives: set, arch: arch.clone() };
+        let data = FileSource::Archive { archives: set, arch: arch.clone() };
         let node = Node::File { data, mode: file_mode(0) };
         contents.add(groups, std::slice::from_ref(arch), path, node)?;
     }
     for OwnedDatabase { component, file, archs } in &bundle.databases {
-        let data = Source::Database { component: component.id(), path: file.path.clone() };
+        let data = FileSource::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
         contents.add(groups, archs, file.path.clone(), node)?;
     }
@@ -67,7 +67,7 @@ impl Contents {
         groups: &[Group],
         archs: &[BaseArch],
         path: TreePath,
-        node: Node<Source>,
+        node: Node<FileSource>,
     ) -> Result<()> {
         let mut served = Served::new();
         for arch in archs {
@@ -114,9 +114,9 @@ fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize>
 }
 
 /// Two components of one package have device code at one path.
-fn claimed_twice(path: &TreePath, one: &Node<Source>, other: &Node<Source>) -> Error {
-    let owner = |node: &Node<Source>| match node {
-        Node::File { data: Source::Database { component, .. }, .. } => component.clone(),
+fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSource>) -> Error {
+    let owner = |node: &Node<FileSource>| match node {
+        Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
         _ => "a kernel archive of this package".to_owned(),
     };
     let message = format!("{path} comes from {} and from {}", owner(one), owner(other));

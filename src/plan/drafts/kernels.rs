@@ -8,17 +8,17 @@ use super::device::{DeviceFiles, Served};
 use super::{Draft, Maker};
 use crate::error::Result;
 use crate::package::{RelationKind, Role};
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::texts::Description;
 
 impl Maker<'_> {
-    pub fn kernel_names(&self, index: usize, group: usize) -> Result<Names> {
+    pub fn kernel_names(&self, index: usize, group: usize) -> Result<PackageNames> {
         self.setting.names.kernels(&self.bundles[index].stem, &self.groups[group].name)
     }
 
     /// Named after its groups only where there are several such packages: usually there is one.
-    fn common_names(&self, index: usize, served: &Served) -> Result<Names> {
+    fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
         let several = self.contents[index].shared().count() > 1;
         let groups = served.iter().filter(|_| several);
         let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
@@ -67,7 +67,7 @@ impl Maker<'_> {
         &self,
         index: usize,
         served: &Served,
-        names: Names,
+        names: PackageNames,
         role: Role,
         description: Description,
     ) -> Draft {

@@ -11,11 +11,11 @@ use super::contents::bundle::{Bundle, Owned};
 use super::contents::placed::{Extras, file_mode};
 use super::libraries::discovered::Discovered;
 use super::libraries::linkage::Linkage;
-use super::naming::{Names, place_of};
+use super::naming::{PackageNames, place_of};
 use super::relations::edits::{Edit, Edits};
 use super::relations::{Link, PackageRelations};
 use super::setting::Setting;
-use super::source::{ArchiveSet, Source};
+use super::source::{ArchiveSet, FileSource};
 use super::texts::Description;
 use crate::config::PartRole;
 use crate::error::{Error, Faults, Kind, Result};
@@ -28,9 +28,9 @@ use device::{Contents, contents};
 /// A package of the set.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub names: Names,
+    pub names: PackageNames,
     /// What the scheme made the names of: the family with the suffix of the part.
-    pub stem: Names,
+    pub stem: PackageNames,
     pub role: Role,
     /// The family, e.g. `rocm-blas`.
     pub family: String,
@@ -51,9 +51,9 @@ pub(super) struct Draft {
     /// What its files need from outside of the set, and offer.
     pub discovered: Discovered,
     /// Install-relative.
-    pub files: BTreeMap<TreePath, Node<Source>>,
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
     /// The package whose documents are its own.
-    pub documents_of: Option<Names>,
+    pub documents_of: Option<PackageNames>,
     /// What is treated or placed otherwise than `files`.
     pub extras: Extras,
     /// What it says of itself in place of what all packages say.
@@ -63,7 +63,7 @@ pub(super) struct Draft {
 impl Draft {
     /// A package without files and relations, which is for one processor.
     pub fn new(
-        names: Names,
+        names: PackageNames,
         role: Role,
         description: Description,
         section: &str,
@@ -92,7 +92,12 @@ impl Draft {
     }
 
     /// One of the packages of `bundle`.
-    pub fn of(bundle: &Bundle<'_>, names: Names, role: Role, description: Description) -> Self {
+    pub fn of(
+        bundle: &Bundle<'_>,
+        names: PackageNames,
+        role: Role,
+        description: Description,
+    ) -> Self {
         let part = bundle.part;
         Self {
             stem: bundle.stem.clone(),
@@ -161,7 +166,7 @@ pub(super) struct Maker<'a> {
     pub linkage: &'a Linkage,
     pub contents: &'a [Contents],
     /// Of the host packages.
-    pub names: &'a [Names],
+    pub names: &'a [PackageNames],
 }
 
 impl Maker<'_> {
@@ -203,7 +208,7 @@ impl Maker<'_> {
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
             links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
         }
-        let is_its_host = |(other, _): &(&Bundle<'_>, &Names)| {
+        let is_its_host = |(other, _): &(&Bundle<'_>, &PackageNames)| {
             other.family == bundle.family && other.part.role == PartRole::Host
         };
         let hosts = self.bundles.iter().zip(self.names).filter(is_its_host);
@@ -247,7 +252,7 @@ impl Maker<'_> {
         formats.filter_map(relation).collect()
     }
 
-    fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<Source>>> {
+    fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<FileSource>>> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
         let names = self.names[index].deb.clone();
         let mut files = BTreeMap::new();
@@ -263,14 +268,14 @@ impl Maker<'_> {
                             artifact";
                 return Err(Error::new(Kind::Conflict, message).structure(names).hint(hint));
             }
-            let data = Source::Manifest { archives };
+            let data = FileSource::Manifest { archives };
             files.insert(path, Node::File { data, mode: file_mode(0) });
         }
         Ok(files)
     }
 }
 
-fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<Source> {
+fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<FileSource> {
     match owned.node {
         Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
         Node::Link { target } => Node::Link { target: target.clone() },
@@ -279,9 +284,9 @@ fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<S
             let data = match (&data.kind, archives) {
                 (HostKind::Fat(_), Some(archives)) => {
                     let archives = archives.to_owned();
-                    Source::Fat { component, path, archives }
+                    FileSource::Fat { component, path, archives }
                 }
-                _ => Source::Host { component, path },
+                _ => FileSource::Host { component, path },
             };
             Node::File { data, mode: file_mode(*mode) }
         }

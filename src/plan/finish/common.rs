@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
 use crate::plan::contents::placed::{Extras, Placed, file_mode};
 use crate::plan::drafts::Draft;
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
 
@@ -42,7 +42,7 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
     let values = context! { prefix => setting.prefix.absolute() };
     let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
-    let node = Node::File { data: Source::Text(line), mode: file_mode(0) };
+    let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };
     let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
     let (section, rpm_group) = ("libs", "System Environment/Libraries");
     let draft = Draft::new(names, Role::Support, description, section, rpm_group);
@@ -52,8 +52,8 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
 /// The loader's file in each format, which is named after that format's package.
 fn loader_files(
     setting: &Setting,
-    names: &Names,
-    node: &Node<Source>,
+    names: &PackageNames,
+    node: &Node<FileSource>,
 ) -> Result<BTreeMap<TreePath, Placed>> {
     let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
     let (deb, rpm) = (deb?, rpm?);

@@ -14,7 +14,7 @@ use crate::tree::{Node, TreePath};
 pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
-    let mut paths: BTreeMap<Place<'_>, (&Draft, bool)> = BTreeMap::new();
+    let mut paths: BTreeMap<InstallPath<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
         // Receipts and plans know packages by their name as .deb in any case.
         for format in Format::ALL {
@@ -27,10 +27,10 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
                 faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }
-        let inside = draft.files.iter().map(|(path, node)| (Place::Inside(path), node));
+        let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
         let outside = draft.extras.outside.iter();
         let outside = outside.filter(|(path, _)| !is_debug_place(path));
-        let outside = outside.map(|(path, placed)| (Place::Outside(path), &placed.node));
+        let outside = outside.map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
             match paths.insert(path, (draft, is_folder)) {
@@ -50,14 +50,14 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
 
 /// Where a path of a package is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
+enum InstallPath<'a> {
     /// Relative to the prefix.
     Inside(&'a TreePath),
     /// Relative to the root.
     Outside(&'a TreePath),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for InstallPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inside(path) => write!(f, "{path}"),
@@ -66,11 +66,11 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-fn refuse_below_files(paths: &BTreeMap<Place<'_>, (&Draft, bool)>, faults: &mut Faults) {
+fn refuse_below_files(paths: &BTreeMap<InstallPath<'_>, (&Draft, bool)>, faults: &mut Faults) {
     for (path, (draft, _)) in paths {
-        let Place::Inside(relative) = path else { continue };
+        let InstallPath::Inside(relative) = path else { continue };
         for above in std::iter::successors(relative.parent(), TreePath::parent) {
-            if let Some((owner, false)) = paths.get(&Place::Inside(&above)) {
+            if let Some((owner, false)) = paths.get(&InstallPath::Inside(&above)) {
                 let (one, another) = (&draft.names.deb, &owner.names.deb);
                 let message =
                     format!("{path} of {one} lies below {above}, which is no folder in {another}");

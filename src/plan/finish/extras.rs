@@ -23,9 +23,9 @@ use crate::package::{RelationKind, Role, Treatment};
 use crate::plan::contents::debug_places::{id_of, place_of, stood_in};
 use crate::plan::contents::placed::Placed;
 use crate::plan::drafts::Draft;
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::plan::texts::licences::{self, Licence};
 use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
@@ -63,9 +63,9 @@ pub(in crate::plan) fn add(
 /// they depend on.
 fn share_documents(drafts: &mut [Draft]) {
     let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
-    let hosts: Vec<Names> = hosts.map(|draft| draft.names.clone()).collect();
+    let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
     for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
-        let needs = |host: &&Names| {
+        let needs = |host: &&PackageNames| {
             let link = Link::exact(RelationKind::Depends, host);
             draft.links.contains(&link)
         };
@@ -78,8 +78,9 @@ struct HostFiles<'a>(BTreeMap<String, &'a Component>);
 
 impl<'a> HostFiles<'a> {
     /// The bytes of a host file as the input has them, with their component.
-    fn content(&self, source: &Source) -> Option<(&'a Component, &'a Content)> {
-        let (Source::Host { component, path } | Source::Fat { component, path, .. }) = source
+    fn content(&self, source: &FileSource) -> Option<(&'a Component, &'a Content)> {
+        let (FileSource::Host { component, path } | FileSource::Fat { component, path, .. }) =
+            source
         else {
             return None;
         };

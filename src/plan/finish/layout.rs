@@ -10,23 +10,23 @@ use crate::error::Result;
 use crate::package::{Format, Formats, PackageEntry, Treatment};
 use crate::plan::contents::placed::{EXECUTABLE, Placed};
 use crate::plan::prefix::Prefix;
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::tree::{Node, TreePath};
 
-/// The files below the prefix, and those elsewhere.
+/// The files of a package, below the prefix and elsewhere.
 #[derive(Debug, Default)]
-pub(in crate::plan) struct Files {
+pub(in crate::plan) struct PackageFiles {
     /// By install-relative path.
-    pub installed: BTreeMap<TreePath, Node<Source>>,
+    pub installed: BTreeMap<TreePath, Node<FileSource>>,
     /// The treatment of installed files that are not plain.
     pub treatments: BTreeMap<TreePath, Treatment>,
     /// By absolute path, without its leading slash.
     pub outside: BTreeMap<TreePath, Placed>,
 }
 
-impl Files {
+impl PackageFiles {
     /// All entries in path order, each after the folders above it.
-    pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<Source>>> {
+    pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<FileSource>>> {
         let mut entries = BTreeMap::new();
         for (path, node) in self.installed {
             let treatment = self.treatments.get(&path).copied().unwrap_or(Treatment::Plain);
@@ -60,12 +60,12 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
 /// packages make, and the one of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
-type Entries = BTreeMap<TreePath, PackageEntry<Source>>;
+type Entries = BTreeMap<TreePath, PackageEntry<FileSource>>;
 
 fn add(
     entries: &mut Entries,
     path: TreePath,
-    node: Node<Source>,
+    node: Node<FileSource>,
     treatment: Treatment,
     formats: Formats,
 ) {
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
-        let mut files = Files::default();
+        let mut files = PackageFiles::default();
         let text =
-            |text: &str| Node::File { data: Source::Text(text.to_owned()), mode: file_mode(0) };
+            |text: &str| Node::File { data: FileSource::Text(text.to_owned()), mode: file_mode(0) };
         let path = |text: &str| TreePath::new(text).unwrap();
         files.installed.insert(path("lib/a-b/x"), text("1"));
         files.installed.insert(path("lib/a/x"), text("2"));

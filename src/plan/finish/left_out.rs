@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::plan::contents::missing::Missing;
 use crate::plan::drafts::Draft;
-use crate::plan::source::{ArchiveSet, Source};
+use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::{Component, Recombined};
 use crate::report::Findings;
 use crate::split::HostKind;
@@ -27,7 +27,7 @@ pub(in crate::plan) fn left_out(
     let kept_outside =
         |path: &TreePath| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
     let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
-    let outside: Vec<&Source> = outside
+    let outside: Vec<&FileSource> = outside
         .filter(|(path, _)| !kept_outside(path))
         .filter_map(|(_, placed)| placed.node.data())
         .collect();
@@ -54,7 +54,7 @@ pub(in crate::plan) fn left_out(
     // A file that is installed elsewhere is named by where the input has it.
     for source in outside {
         lookup.add(source, &mut missing);
-        if let Source::Host { path, .. } = source {
+        if let FileSource::Host { path, .. } = source {
             paths.insert(path.clone());
         }
     }
@@ -64,8 +64,8 @@ pub(in crate::plan) fn left_out(
     Ok(paths.into_iter().collect())
 }
 
-fn is_of_input(source: &Source) -> bool {
-    matches!(source, Source::Host { .. } | Source::Fat { .. } | Source::Database { .. })
+fn is_of_input(source: &FileSource) -> bool {
+    matches!(source, FileSource::Host { .. } | FileSource::Fat { .. } | FileSource::Database { .. })
 }
 
 /// Where the plan's sources are found.
@@ -76,9 +76,9 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     /// Adds what stands behind `source` to the component it comes from.
-    fn add(&self, source: &'a Source, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
+    fn add(&self, source: &'a FileSource, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
         match source {
-            Source::Host { component, path } | Source::Fat { component, path, .. } => {
+            FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
                 let missing = missing.entry(component).or_default();
                 missing.files += 1;
                 let node = self.components.get(component).and_then(|found| found.host.get(path));
@@ -88,7 +88,7 @@ impl<'a> Lookup<'a> {
                     missing.plain.push(content);
                 }
             }
-            Source::Database { component, path } => {
+            FileSource::Database { component, path } => {
                 let missing = missing.entry(component).or_default();
                 missing.files += 1;
                 let files = self.components.get(component).map(|found| &found.databases);
@@ -96,7 +96,7 @@ impl<'a> Lookup<'a> {
                 let same = same.filter(|file| file.path == *path);
                 missing.plain.extend(same.map(|file| &file.content));
             }
-            Source::Archive { archives, arch } => {
+            FileSource::Archive { archives, arch } => {
                 let set = self.archives.iter().find(|set| set.name == *archives);
                 for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
                     let kernels = self.components.get(id).map(|found| &found.kernels);
@@ -108,7 +108,7 @@ impl<'a> Lookup<'a> {
                     missing.kernels.extend(own.map(|kernel| &kernel.content));
                 }
             }
-            Source::Manifest { .. } | Source::Text(_) | Source::Bytes(_) => {}
+            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Bytes(_) => {}
         }
     }
 }

@@ -5,12 +5,12 @@ use minijinja::context;
 
 use super::listed_relations::{Dependent, Made, Resolver};
 use super::metas::{self, About};
-use crate::config::{ListedPackage, SUMMARY_LIMIT};
+use crate::config::{PackageListEntry, SUMMARY_LIMIT};
 use crate::error::Result;
 use crate::package::{RelationKind, Role};
-use crate::plan::contents::listed::{Listed, short, stem};
+use crate::plan::contents::listed::{ClaimedList, short, stem};
 use crate::plan::drafts::{Draft, Says};
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::texts::Description;
@@ -20,7 +20,7 @@ use crate::report::{Finding, Findings, IgnoredClaim};
 /// Completes the packages with files and adds the metapackages.
 pub(in crate::plan) fn complete(
     setting: &Setting,
-    listed: &Listed<'_>,
+    listed: &ClaimedList<'_>,
     groups: &[Group],
     mut drafts: Vec<Draft>,
     findings: &mut Findings,
@@ -59,14 +59,17 @@ pub(in crate::plan) fn complete(
 }
 
 /// The drafts of an entry.
-fn of<'d>(entry: &ListedPackage, drafts: &'d mut [Draft]) -> impl Iterator<Item = &'d mut Draft> {
+fn of<'d>(
+    entry: &PackageListEntry,
+    drafts: &'d mut [Draft],
+) -> impl Iterator<Item = &'d mut Draft> {
     let stem = stem(entry);
     drafts.iter_mut().filter(move |draft| draft.stem == stem)
 }
 
 fn depend<'a>(
     resolver: &mut Resolver<'a>,
-    entry: &'a ListedPackage,
+    entry: &'a PackageListEntry,
     draft: &mut Draft,
 ) -> Result<()> {
     let dependent = match draft.role {
@@ -84,7 +87,7 @@ fn depend<'a>(
 }
 
 /// What stands for other packages is the unversioned one, or what there is instead.
-fn replace(resolver: &Resolver<'_>, entry: &ListedPackage, drafts: &mut [Draft]) -> Result<()> {
+fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draft]) -> Result<()> {
     let names = &resolver.setting.names;
     let wanted = match &names.metas().unversioned {
         Some(template) => names.meta(template, &stem(entry))?,
@@ -99,7 +102,7 @@ fn replace(resolver: &Resolver<'_>, entry: &ListedPackage, drafts: &mut [Draft])
 /// A metapackage of the list: one for each group, one for all of these, one without a version.
 fn metapackages<'a>(
     resolver: &mut Resolver<'a>,
-    entry: &'a ListedPackage,
+    entry: &'a PackageListEntry,
     of_groups: &[usize],
 ) -> Result<Vec<Draft>> {
     let naming = &resolver.setting.names;
@@ -128,7 +131,7 @@ fn metapackages<'a>(
     Ok(made)
 }
 
-fn meta(setting: &Setting, entry: &ListedPackage, names: Names) -> Result<Draft> {
+fn meta(setting: &Setting, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
     let values = context! { name => short(entry, &setting.names) };
     let about = About { names, template: "listed", values };
     let mut draft = metas::meta(setting, about, std::iter::empty())?;
@@ -138,7 +141,7 @@ fn meta(setting: &Setting, entry: &ListedPackage, names: Names) -> Result<Draft>
 }
 
 /// Puts what an entry says of itself into a draft of it.
-fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
+fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
     draft.says = Says {
         maintainer: entry.maintainer.clone(),
         vendor: entry.vendor.clone(),
@@ -165,7 +168,7 @@ fn say(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft, findings: 
     describe(entry, group, draft);
 }
 
-fn describe(entry: &ListedPackage, group: Option<&str>, draft: &mut Draft) {
+fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
     let mut paragraphs = Vec::new();
     let own = || draft.description.summary.clone();
     let summary = entry.summary.clone().or_else(|| entry.is_meta.then(own));

@@ -15,12 +15,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{ListedPackage, PackageList};
+use crate::config::{PackageList, PackageListEntry};
 use crate::error::Result;
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::plan::contents::listed::stem;
 use crate::plan::drafts::Draft;
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::{self, Link};
 use crate::plan::setting::Setting;
 use crate::recombine::Group;
@@ -32,9 +32,9 @@ pub(in crate::plan) enum Made {
     /// Nothing.
     Nothing,
     /// One package.
-    Whole(Names),
+    Whole(PackageNames),
     /// A host package, kernel packages, and a metapackage of these if the scheme has one.
-    Split { host: Names, all: Option<Names>, groups: BTreeSet<usize> },
+    Split { host: PackageNames, all: Option<PackageNames>, groups: BTreeSet<usize> },
     /// A metapackage, with one for each of some groups.
     Meta { groups: BTreeSet<usize> },
 }
@@ -82,7 +82,7 @@ const REPLACES: [(&str, Format, RelationKind); 6] = [
 
 /// A relation of the list, taken apart.
 struct Text<'a> {
-    entry: &'a ListedPackage,
+    entry: &'a PackageListEntry,
     key: &'static str,
     index: usize,
     format: Format,
@@ -129,14 +129,14 @@ impl<'a> Resolver<'a> {
     }
 
     /// The entries that `entry` depends on in any format.
-    fn members(&self, entry: &ListedPackage) -> BTreeSet<usize> {
+    fn members(&self, entry: &PackageListEntry) -> BTreeSet<usize> {
         let texts = DEPENDS.iter().flat_map(|(key, _)| entry.relations(key));
         let names = texts.flat_map(|text| text.split('|')).filter_map(first_word);
         names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
     }
 
     /// The packages that `dependent` needs of the entry at `index`.
-    fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<Names>> {
+    fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<PackageNames>> {
         let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
             return Ok(Vec::new());
         };
@@ -177,13 +177,17 @@ impl<'a> Resolver<'a> {
     }
 
     /// The name of an entry's package for one group.
-    pub fn of_group(&self, entry: &ListedPackage, group: usize) -> Result<Names> {
+    pub fn of_group(&self, entry: &PackageListEntry, group: usize) -> Result<PackageNames> {
         let group = self.groups.get(group).map_or("", |group| group.name.as_str());
         self.setting.names.kernels(&stem(entry), group)
     }
 
     /// The group that `names` of an entry's package are for.
-    pub fn group_of(&self, entry: &ListedPackage, names: &Names) -> Result<Option<&'a str>> {
+    pub fn group_of(
+        &self,
+        entry: &PackageListEntry,
+        names: &PackageNames,
+    ) -> Result<Option<&'a str>> {
         for (index, group) in self.groups.iter().enumerate() {
             if self.of_group(entry, index)? == *names {
                 return Ok(Some(&group.name));
@@ -195,7 +199,7 @@ impl<'a> Resolver<'a> {
     /// Adds what `entry` depends on, recommends and suggests to a draft of it.
     pub fn depend(
         &mut self,
-        entry: &'a ListedPackage,
+        entry: &'a PackageListEntry,
         dependent: Dependent,
         draft: &mut Draft,
     ) -> Result<()> {
@@ -214,7 +218,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Adds what `entry` provides, replaces and conflicts with; these are names of other packages.
-    pub fn replace(&self, entry: &ListedPackage, draft: &mut Draft) -> Result<()> {
+    pub fn replace(&self, entry: &PackageListEntry, draft: &mut Draft) -> Result<()> {
         let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
         for &(key, format, kind) in wanted {
             for (index, text) in entry.relations(key).iter().enumerate() {
@@ -231,7 +235,7 @@ impl<'a> Resolver<'a> {
 
     fn relations(
         &mut self,
-        entry: &'a ListedPackage,
+        entry: &'a PackageListEntry,
         key: &'static str,
         format: Format,
         kind: RelationKind,
@@ -352,7 +356,7 @@ fn groups_of(made: &Made) -> impl Iterator<Item = usize> {
     groups.into_iter().flatten().copied()
 }
 
-fn made_of(entry: &ListedPackage, groups: &[Group], drafts: &[Draft]) -> Made {
+fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Made {
     let stem = stem(entry);
     let own = || drafts.iter().filter(|draft| draft.stem == stem);
     let base = own().find(|draft| draft.is_base());

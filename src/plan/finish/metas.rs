@@ -19,7 +19,7 @@ use crate::config::MetaTemplates;
 use crate::error::Result;
 use crate::package::{RelationKind, Role};
 use crate::plan::drafts::Draft;
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::recombine::Group;
@@ -79,7 +79,7 @@ pub(in crate::plan) fn components(
     let Some(template) = component else {
         return Ok(Vec::new());
     };
-    let mut by_stem: BTreeMap<&Names, Vec<&Draft>> = BTreeMap::new();
+    let mut by_stem: BTreeMap<&PackageNames, Vec<&Draft>> = BTreeMap::new();
     for draft in drafts.iter().filter(|draft| draft.is_main || *every_component) {
         by_stem.entry(&draft.stem).or_default().push(draft);
     }
@@ -162,13 +162,13 @@ pub(in crate::plan) fn unversioned(
 }
 
 /// What brings all of a host package's stem.
-fn whole<'a>(host: &'a Draft, components: &'a [Draft]) -> &'a Names {
+fn whole<'a>(host: &'a Draft, components: &'a [Draft]) -> &'a PackageNames {
     let component = components.iter().find(|meta| meta.stem == host.stem);
     component.map_or(&host.names, |meta| &meta.names)
 }
 
 pub(in crate::plan) struct About<'a> {
-    pub names: Names,
+    pub names: PackageNames,
     pub template: &'a str,
     pub values: Value,
 }
@@ -177,7 +177,7 @@ pub(in crate::plan) struct About<'a> {
 pub(in crate::plan) fn meta<'a>(
     setting: &Setting,
     about: About<'_>,
-    members: impl Iterator<Item = &'a Names>,
+    members: impl Iterator<Item = &'a PackageNames>,
 ) -> Result<Draft> {
     let About { names, template, values } = about;
     let description = setting.texts.description(template, &names.deb, values)?;

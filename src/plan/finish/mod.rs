@@ -19,14 +19,14 @@ use super::contents::placed::{Placed, file_mode};
 use super::drafts::Draft;
 use super::libraries::discovered;
 use super::setting::Setting;
-use super::source::Source;
+use super::source::FileSource;
 use super::texts::Rights;
 use crate::error::Result;
 use crate::package::{
     ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
 };
 use crate::tree::{Node, TreePath};
-use layout::Files;
+use layout::PackageFiles;
 use scripts::Scripts;
 use words::Words;
 
@@ -49,7 +49,7 @@ impl Draft {
     }
 
     /// The package in the words of the wanted formats.
-    pub fn finish(self, setting: &Setting) -> Result<Package<Source>> {
+    pub fn finish(self, setting: &Setting) -> Result<Package<FileSource>> {
         let has = |format| setting.formats.contains(&format);
         let words = Words::of(&self, setting);
         let scripts = Scripts::new(setting, &self);
@@ -61,7 +61,7 @@ impl Draft {
         let elsewhere = by_format(&self.names.deb, &setting.formats, self.extras.outside)?;
         outside.extend(elsewhere);
         let treatments = self.extras.treatments;
-        let files = Files { installed: self.files, treatments, outside };
+        let files = PackageFiles { installed: self.files, treatments, outside };
         let mut package = Package {
             id: self.names.deb,
             role: self.role,
@@ -178,13 +178,13 @@ impl Draft {
             texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
         let file = |data| Node::File { data, mode: file_mode(0) };
         let mut documents = BTreeMap::from([
-            (folder.join("copyright")?, document(file(Source::Text(copyright.clone())))),
-            (folder.join("changelog.Debian.gz")?, document(file(Source::Bytes(changelog)))),
+            (folder.join("copyright")?, document(file(FileSource::Text(copyright.clone())))),
+            (folder.join("changelog.Debian.gz")?, document(file(FileSource::Bytes(changelog)))),
         ]);
         if self.role != Role::Meta {
             let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;
             let licence = Placed {
-                node: file(Source::Text(copyright)),
+                node: file(FileSource::Text(copyright)),
                 treatment: Treatment::License,
                 formats: Formats::Only(Format::Rpm),
             };
@@ -220,7 +220,7 @@ fn by_format(
 }
 
 /// A document of a `.deb`.
-fn document(node: Node<Source>) -> Placed {
+fn document(node: Node<FileSource>) -> Placed {
     let formats = Formats::Only(Format::Deb);
     Placed { node, treatment: Treatment::Doc, formats }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reader::{LibraryPlace, Reader};
+use super::linked_file::{LibraryPlace, LinkedFile};
 use crate::dependencies::debian::Gathered;
 use crate::dependencies::rpm;
 use crate::error::{Error, Result};
@@ -61,27 +61,27 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Adds the needs of a file, whose needed libraries were `found`.
-    pub fn add(&mut self, reader: &Reader<'_>, found: &BTreeMap<&str, LibraryPlace>) {
-        let gathering = self.bundles.entry(reader.bundle).or_default();
-        gathering.requires.extend(reader.needs.interpreters.iter().cloned());
-        let Some(linking) = &reader.needs.linking else {
+    pub fn add(&mut self, linked: &LinkedFile<'_>, found: &BTreeMap<&str, LibraryPlace>) {
+        let gathering = self.bundles.entry(linked.bundle).or_default();
+        gathering.requires.extend(linked.needs.interpreters.iter().cloned());
+        let Some(linking) = &linked.needs.linking else {
             return;
         };
-        gathering.add_deb(self.setting, reader, linking, found);
+        gathering.add_deb(self.setting, linked, linking, found);
         let is_private = |name: &str| {
             matches!(found.get(name), Some(LibraryPlace::InSet { is_private: true, .. }))
         };
         let counts = |name: &str| !is_private(name);
-        let requires = rpm::requires(linking, reader.needs.is_executable, counts);
+        let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if reader.in_host && self.setting.folders.is_public(reader.path) {
-            gathering.provides.extend(rpm::provides(linking, reader.path.name()));
+        if linked.in_host && self.setting.folders.is_public(linked.path) {
+            gathering.provides.extend(rpm::provides(linking, linked.path.name()));
         }
         for name in
             found.iter().filter(|(_, place)| **place == LibraryPlace::Nowhere).map(|(n, _)| n)
         {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
-            files.insert(reader.path.clone());
+            files.insert(linked.path.clone());
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Gathering<'a> {
     fn add_deb(
         &mut self,
         setting: &'a Setting,
-        reader: &Reader<'_>,
+        linked: &LinkedFile<'_>,
         linking: &Linking,
         found: &BTreeMap<&str, LibraryPlace>,
     ) {
@@ -116,7 +116,7 @@ impl<'a> Gathering<'a> {
                 Some(Some(dependency)) => drop(self.configured.insert(dependency)),
                 Some(None) => {
                     let files = self.free.entry(name.to_owned()).or_default();
-                    files.insert(reader.path.clone());
+                    files.insert(linked.path.clone());
                 }
                 None => known.push(name),
             }
@@ -127,7 +127,7 @@ impl<'a> Gathering<'a> {
             for (_, version) in &need.versions {
                 if library.is_some_and(|library| library.lacks(version)) {
                     let key = (need.file.clone(), version.clone());
-                    self.lacking.entry(key).or_default().insert(reader.path.clone());
+                    self.lacking.entry(key).or_default().insert(linked.path.clone());
                 }
             }
         }

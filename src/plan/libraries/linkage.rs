@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Needs;
 use super::discovered::{Discovered, Gatherer};
-use super::reader::{LibraryPlace, Reader};
+use super::linked_file::{LibraryPlace, LinkedFile};
 use super::runpath;
 use crate::content::Content;
 use crate::dependencies::search::{self, Order};
@@ -48,7 +48,7 @@ pub(in crate::plan) fn discover(
     findings: &mut Findings,
 ) -> Result<Linkage> {
     let mut linkage = Linkage::default();
-    let mut readers = Vec::new();
+    let mut linked_files = Vec::new();
     for (index, bundle) in bundles.iter().enumerate() {
         for (path, owned) in &bundle.files {
             let Some((content, mode)) = host_content(owned) else {
@@ -63,36 +63,36 @@ pub(in crate::plan) fn discover(
                 continue;
             }
             if let Some(needs) = read(content, mode, &component, path, findings)? {
-                let reader = Reader { bundle: index, path, needs, in_host: true };
+                let linked = LinkedFile { bundle: index, path, needs, in_host: true };
                 let written =
-                    runpath::search_path(setting, &reader, content, &component, findings)?;
+                    runpath::search_path(setting, &linked, content, &component, findings)?;
                 if written.is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
-                readers.push((reader, written.text));
+                linked_files.push((linked, written.text));
             }
         }
-        readers.extend(of_databases(index, bundle, parts, findings)?);
+        linked_files.extend(of_databases(index, bundle, parts, findings)?);
     }
-    let library_set = LibrarySet::new(setting, bundles, &readers);
+    let library_set = LibrarySet::new(setting, bundles, &linked_files);
     let prefix = setting.prefix.path();
     let mut gatherer = Gatherer::new(setting);
-    for (reader, search_path) in &readers {
-        let needed = reader.needs.linking.iter().flat_map(|linking| &linking.needed);
+    for (linked, search_path) in &linked_files {
+        let needed = linked.needs.linking.iter().flat_map(|linking| &linking.needed);
         let mut found = BTreeMap::new();
-        let order = search::order(search::folders(search_path, reader.path, prefix));
+        let order = search::order(search::folders(search_path, linked.path, prefix));
         for name in needed {
             if found.contains_key(name.as_str()) {
                 continue;
             }
-            let place = library_set.find(name, reader, &order, findings);
+            let place = library_set.find(name, linked, &order, findings);
             if let LibraryPlace::InSet { bundles, .. } = &place {
-                let others = bundles.iter().copied().filter(|other| *other != reader.bundle);
-                linkage.needs.entry(reader.bundle).or_default().extend(others);
+                let others = bundles.iter().copied().filter(|other| *other != linked.bundle);
+                linkage.needs.entry(linked.bundle).or_default().extend(others);
             }
             found.insert(name.as_str(), place);
         }
-        gatherer.add(reader, &found);
+        gatherer.add(linked, &found);
     }
     let names = bundles.iter().map(|bundle| Ok(bundle.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;
@@ -107,8 +107,8 @@ fn of_databases<'a>(
     bundle: &Bundle<'a>,
     parts: &Parts,
     findings: &mut Findings,
-) -> Result<Vec<(Reader<'a>, String)>> {
-    let mut readers = Vec::new();
+) -> Result<Vec<(LinkedFile<'a>, String)>> {
+    let mut linked_files = Vec::new();
     for database in &bundle.databases {
         let (content, path) = (&database.file.content, &database.file.path);
         if !libraries::is_native(content)? {
@@ -122,10 +122,11 @@ fn of_databases<'a>(
         if let Some(needs) = read(content, 0, &component, path, findings)? {
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
-            readers.push((Reader { bundle: index, path, needs, in_host: false }, search_path));
+            linked_files
+                .push((LinkedFile { bundle: index, path, needs, in_host: false }, search_path));
         }
     }
-    Ok(readers)
+    Ok(linked_files)
 }
 
 /// The bytes of a host file as the input has them, with device code, and its mode.
@@ -211,11 +212,11 @@ impl<'a> LibrarySet<'a> {
     fn new(
         setting: &'a Setting,
         bundles: &'a [Bundle<'a>],
-        readers: &'a [(Reader<'a>, String)],
+        linked_files: &'a [(LinkedFile<'a>, String)],
     ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
         let mut by_file_name: BTreeMap<&str, Vec<&TreePath>> = BTreeMap::new();
-        for (Reader { bundle, path, needs, .. }, _) in readers {
+        for (LinkedFile { bundle, path, needs, .. }, _) in linked_files {
             let Some(linking) = &needs.linking else { continue };
             let needed = linking.needed.iter().map(|name| (file_name(name), Vec::new()));
             by_file_name.extend(needed);
@@ -236,11 +237,11 @@ impl<'a> LibrarySet<'a> {
         Self { setting, bundles, by_name, by_path, by_file_name }
     }
 
-    /// Where the file of `reader`, whose search path has this order, finds the library `name`.
+    /// Where the file `linked`, whose search path has this order, finds the library `name`.
     fn find(
         &self,
         name: &str,
-        reader: &Reader<'_>,
+        linked: &LinkedFile<'_>,
         order: &Order,
         findings: &mut Findings,
     ) -> LibraryPlace {
@@ -254,14 +255,14 @@ impl<'a> LibrarySet<'a> {
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let public: Vec<_> =
             providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
-        if let Some(found) = self.chosen(reader.bundle, name, &public, findings) {
+        if let Some(found) = self.chosen(linked.bundle, name, &public, findings) {
             return LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: false };
         }
         if self.setting.knows_library(name) {
             return LibraryPlace::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
-        match self.chosen(reader.bundle, name, &all, findings) {
+        match self.chosen(linked.bundle, name, &all, findings) {
             Some(found) => {
                 LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: true }
             }

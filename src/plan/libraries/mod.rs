@@ -6,7 +6,7 @@
 
 pub(super) mod discovered;
 pub(super) mod linkage;
-pub(super) mod reader;
+pub(super) mod linked_file;
 pub(super) mod runpath;
 
 use object::elf;

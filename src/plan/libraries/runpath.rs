@@ -1,6 +1,6 @@
 //! What becomes of the library search paths in files, by the configuration's `runpath`.
 
-use super::reader::Reader;
+use super::linked_file::LinkedFile;
 use crate::config::Runpath;
 use crate::content::Content;
 use crate::dependencies::runpath;
@@ -18,18 +18,18 @@ pub(in crate::plan) struct Written {
     pub is_new: bool,
 }
 
-/// The search path of the file of `reader`. Notes what leads elsewhere.
+/// The search path of the file `linked`. Notes what leads elsewhere.
 pub(in crate::plan) fn search_path(
     setting: &Setting,
-    reader: &Reader<'_>,
+    linked: &LinkedFile<'_>,
     content: &Content,
     component: &str,
     findings: &mut Findings,
 ) -> Result<Written> {
-    let Some(linking) = &reader.needs.linking else {
+    let Some(linking) = &linked.needs.linking else {
         return Ok(Written::default());
     };
-    let (path, prefix) = (reader.path, setting.prefix.path());
+    let (path, prefix) = (linked.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
     let file = ComponentFile::new(component, path);
     if setting.config.keys.runpath == Runpath::Keep {

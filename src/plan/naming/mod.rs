@@ -25,12 +25,12 @@ const FOREIGN_VENDOR: &str = "amdrocm";
 
 /// A name in each format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Names {
+pub(super) struct PackageNames {
     pub deb: String,
     pub rpm: String,
 }
 
-impl Names {
+impl PackageNames {
     /// The same name in both formats.
     #[cfg(test)]
     pub fn both(name: impl Into<String>) -> Self {
@@ -61,7 +61,7 @@ impl Names {
 /// and support packages, their stems: a name of either format goes before a stem, which is a name
 /// without what the scheme adds to it.
 pub(super) fn place_of<'a>(
-    mut known: impl Iterator<Item = (&'a Names, Option<&'a Names>)> + Clone,
+    mut known: impl Iterator<Item = (&'a PackageNames, Option<&'a PackageNames>)> + Clone,
     name: &str,
 ) -> Option<usize> {
     let by_name = known.clone().position(|(names, _)| names.has(name));
@@ -94,7 +94,7 @@ pub struct Naming {
 /// What is different from name to name.
 #[derive(Debug, Clone, Copy, Default)]
 struct Of<'a> {
-    stem: Option<&'a Names>,
+    stem: Option<&'a PackageNames>,
     group: Option<&'a str>,
 }
 
@@ -131,7 +131,7 @@ impl Naming {
         let mut faults = Faults::default();
         let vendor = package_name(&self.scheme.vendor);
         faults.keep(vendor.map_err(|error| self.scheme.located(&["vendor"], &error)));
-        let sample = Names { deb: SAMPLE.to_owned(), rpm: SAMPLE.to_owned() };
+        let sample = PackageNames { deb: SAMPLE.to_owned(), rpm: SAMPLE.to_owned() };
         for (keys, template) in self.scheme.templates() {
             let of_group = matches!(keys, ["names", "kernels"] | ["metas", "group"]);
             let of_stem = keys[0] == "names" && keys[1] != "system"
@@ -191,9 +191,9 @@ impl Naming {
     }
 
     /// What each format appends to the names of a part, if the scheme has an opinion.
-    pub(super) fn suffix(&self, part: &str) -> Option<Names> {
+    pub(super) fn suffix(&self, part: &str) -> Option<PackageNames> {
         let suffix = self.scheme.suffixes.get(part)?;
-        Some(Names { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
+        Some(PackageNames { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
     }
 
     /// What kernel packages are for: the configuration's groups, or each of their archs.
@@ -233,21 +233,25 @@ impl Naming {
     }
 
     /// The package with the host files of `stem`.
-    pub(super) fn host(&self, stem: &Names, has_kernels: bool) -> Result<Names> {
+    pub(super) fn host(&self, stem: &PackageNames, has_kernels: bool) -> Result<PackageNames> {
         let names = &self.scheme.names;
         let template = if has_kernels { &names.host } else { &names.package };
         self.names(template, Of { stem: Some(stem), group: None })
     }
 
     /// The package with the device code of `stem` for one group.
-    pub(super) fn kernels(&self, stem: &Names, group: &str) -> Result<Names> {
+    pub(super) fn kernels(&self, stem: &PackageNames, group: &str) -> Result<PackageNames> {
         let of = Of { stem: Some(stem), group: Some(group) };
         self.names(&self.scheme.names.kernels, of)
     }
 
     /// The package with the device code of `stem` that several groups share. `groups` tells it
     /// from others of the stem, where there are some.
-    pub(super) fn kernels_common(&self, stem: &Names, groups: &[&str]) -> Result<Names> {
+    pub(super) fn kernels_common(
+        &self,
+        stem: &PackageNames,
+        groups: &[&str],
+    ) -> Result<PackageNames> {
         let of = Of { stem: Some(stem), group: None };
         let mut names = self.names(&self.scheme.names.kernels_common, of)?;
         for group in groups {
@@ -257,22 +261,22 @@ impl Naming {
     }
 
     /// What each kernel package of `stem` provides.
-    pub(super) fn kernels_any(&self, stem: &Names) -> Result<Names> {
+    pub(super) fn kernels_any(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
     }
 
     /// A metapackage of `stem`.
-    pub(super) fn meta(&self, template: &Template, stem: &Names) -> Result<Names> {
+    pub(super) fn meta(&self, template: &Template, stem: &PackageNames) -> Result<PackageNames> {
         self.names(template, Of { stem: Some(stem), group: None })
     }
 
     /// A metapackage of the whole set.
-    pub(super) fn set_meta(&self, template: &Template) -> Result<Names> {
+    pub(super) fn set_meta(&self, template: &Template) -> Result<PackageNames> {
         self.names(template, Of::default())
     }
 
     /// The package of what a set needs outside of the prefix.
-    pub(super) fn system(&self) -> Result<Names> {
+    pub(super) fn system(&self) -> Result<PackageNames> {
         self.names(&self.scheme.names.system, Of::default())
     }
 
@@ -288,17 +292,17 @@ impl Naming {
     }
 
     /// The metapackage of a group.
-    pub(super) fn group_meta(&self, template: &Template, group: &str) -> Result<Names> {
+    pub(super) fn group_meta(&self, template: &Template, group: &str) -> Result<PackageNames> {
         self.names(template, Of { stem: None, group: Some(group) })
     }
 
-    fn names(&self, template: &Template, of: Of<'_>) -> Result<Names> {
+    fn names(&self, template: &Template, of: Of<'_>) -> Result<PackageNames> {
         let [deb, rpm] = template.texts();
         let name = |text: &str, format| {
             let stem = of.stem.map(|stem| stem.of(format));
             package_name(&self.render(text, stem, of.group)?)
         };
-        Ok(Names { deb: name(deb, Format::Deb)?, rpm: name(rpm, Format::Rpm)? })
+        Ok(PackageNames { deb: name(deb, Format::Deb)?, rpm: name(rpm, Format::Rpm)? })
     }
 
     fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
@@ -371,7 +375,7 @@ mod tests {
 
     #[test]
     fn each_scheme_names_and_places_packages() {
-        let stem = Names { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
+        let stem = PackageNames { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
         let named = |scheme: &str, variant| {
             let names = naming(scheme, variant);
             let (host, bare) =
@@ -400,7 +404,7 @@ mod tests {
     fn a_version_without_a_series_has_no_versioned_names() {
         let version = Version::new("7", "1").unwrap();
         let names = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
-        assert!(names.host(&Names::both("rocm-x"), true).is_ok());
+        assert!(names.host(&PackageNames::both("rocm-x"), true).is_ok());
         assert!(names.prefix().unwrap_err().message().contains("no minor number"));
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{Names, Naming};
-use crate::config::{Config, ListedPackage, PartRole, PartSchema, Selector, Suffix};
+use super::{Naming, PackageNames};
+use crate::config::{Config, PackageListEntry, PartRole, PartSchema, Selector, Suffix};
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
 use crate::once::Ordered;
@@ -21,9 +21,9 @@ const SHIPPED: &str = include_str!("../../../config/components.toml");
 
 /// One package of a family, before any group.
 #[derive(Debug, Clone)]
-pub(in crate::plan) struct Part {
+pub(in crate::plan) struct PackagePart {
     components: Vec<String>,
-    suffix: Names,
+    suffix: PackageNames,
     /// What its kernel archives have in their names.
     pub archives: String,
     pub role: PartRole,
@@ -40,11 +40,11 @@ struct Rules {
     selectors: Ordered<Vec<Selector>>,
 }
 
-impl Part {
+impl PackagePart {
     fn new(schema: PartSchema, naming: &Naming) -> Self {
         let Suffix { deb, rpm } = schema.suffix;
         Self {
-            suffix: naming.suffix(&schema.name).unwrap_or(Names { deb, rpm }),
+            suffix: naming.suffix(&schema.name).unwrap_or(PackageNames { deb, rpm }),
             components: schema.components,
             archives: schema.name,
             role: schema.role,
@@ -57,10 +57,15 @@ impl Part {
 
     /// What an entry of a list is made into: its name is whole, and its components and needs are
     /// what the list says.
-    pub fn of_entry(archives: &str, role: PartRole, template: &str, entry: &ListedPackage) -> Self {
+    pub fn of_entry(
+        archives: &str,
+        role: PartRole,
+        template: &str,
+        entry: &PackageListEntry,
+    ) -> Self {
         Self {
             components: Vec::new(),
-            suffix: Names { deb: String::new(), rpm: String::new() },
+            suffix: PackageNames { deb: String::new(), rpm: String::new() },
             archives: archives.to_owned(),
             role,
             section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
@@ -77,8 +82,8 @@ impl Part {
     }
 
     /// The stem of a family's package.
-    pub fn stem(&self, family: &str) -> Names {
-        Names {
+    pub fn stem(&self, family: &str) -> PackageNames {
+        PackageNames {
             deb: format!("{family}{}", self.suffix.deb),
             rpm: format!("{family}{}", self.suffix.rpm),
         }
@@ -88,7 +93,7 @@ impl Part {
 /// The parts and shipped selectors of a set; every component is in exactly one part.
 #[derive(Debug)]
 pub(in crate::plan) struct Parts {
-    parts: Vec<Part>,
+    parts: Vec<PackagePart>,
     /// Those whose programs and libraries are run.
     run: BTreeSet<String>,
     /// Family → what goes into it, as in the packaging configuration.
@@ -124,7 +129,7 @@ impl Parts {
         let run = parts.iter().filter(|part| part.programs);
         Ok(Self {
             run: run.flat_map(|part| part.components.clone()).collect(),
-            parts: parts.into_iter().map(|part| Part::new(part, naming)).collect(),
+            parts: parts.into_iter().map(|part| PackagePart::new(part, naming)).collect(),
             selectors: selectors.collect::<Result<_>>()?,
         })
     }
@@ -135,8 +140,8 @@ impl Parts {
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
-    pub fn of(&self, kind: ComponentKind) -> Result<(usize, &Part)> {
-        let with = |part: &Part| part.components.iter().any(|name| name == kind.as_str());
+    pub fn of(&self, kind: ComponentKind) -> Result<(usize, &PackagePart)> {
+        let with = |part: &PackagePart| part.components.iter().any(|name| name == kind.as_str());
         let index = self.parts.iter().position(with);
         let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
         found.ok_or_else(|| Error::bug(format!("no part has the component {kind}")))
@@ -198,7 +203,7 @@ mod tests {
         Parts::new(&Config::parse(toml, Syntax::Toml)?, &naming)
     }
 
-    fn stem(parts: &Parts, kind: ComponentKind) -> Names {
+    fn stem(parts: &Parts, kind: ComponentKind) -> PackageNames {
         parts.of(kind).unwrap().1.stem("rocm-x")
     }
 
@@ -206,7 +211,7 @@ mod tests {
     fn the_shipped_rules_are_whole() {
         let parts = parts("").unwrap();
         let names = |kind| stem(&parts, kind);
-        assert_eq!(names(ComponentKind::Run), Names::both("rocm-x"));
+        assert_eq!(names(ComponentKind::Run), PackageNames::both("rocm-x"));
         let dev = names(ComponentKind::Dev);
         assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
         let debug = names(ComponentKind::Dbg);
@@ -232,7 +237,7 @@ mod tests {
         let changed = parts(tools).unwrap();
         let run = stem(&changed, ComponentKind::Run);
         assert_eq!((run.deb.as_str(), run.rpm.as_str()), ("rocm-x-utils", "rocm-x-tools"));
-        assert_eq!(stem(&changed, ComponentKind::Lib), Names::both("rocm-x"));
+        assert_eq!(stem(&changed, ComponentKind::Lib), PackageNames::both("rocm-x"));
         for (what, with, why) in [
             ("run", "bin", "bin"),
             ("'tools'", "'lib'", "leaves out lib"),

@@ -2,7 +2,7 @@
 
 pub(super) mod edits;
 
-use super::naming::{Names, Naming};
+use super::naming::{Naming, PackageNames};
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::deb::compare_versions;
@@ -12,18 +12,18 @@ use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
     pub kind: RelationKind,
-    pub to: Names,
+    pub to: PackageNames,
     /// Whether it has to be of the same version and release.
     pub exact: bool,
 }
 
 impl Link {
-    pub fn exact(kind: RelationKind, to: &Names) -> Self {
+    pub fn exact(kind: RelationKind, to: &PackageNames) -> Self {
         let to = to.clone();
         Self { kind, to, exact: true }
     }
 
-    pub fn any(kind: RelationKind, to: &Names) -> Self {
+    pub fn any(kind: RelationKind, to: &PackageNames) -> Self {
         let to = to.clone();
         Self { kind, to, exact: false }
     }

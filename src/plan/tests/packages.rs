@@ -52,7 +52,7 @@ fn a_host_package_has_host_files_and_the_manifest() {
         assert!(deb.contains(&path.to_owned()), "{deb:?}");
     }
     let library = host.entries.iter().find(|e| e.path.name() == "librocblas.so.5").unwrap();
-    let expected = Source::Fat {
+    let expected = FileSource::Fat {
         component: "blas_lib".to_owned(),
         path: path("lib/librocblas.so.5"),
         archives: "blas_lib".to_owned(),

@@ -39,7 +39,7 @@ enum File {
     Database(usize, usize),
 }
 
-type Files = BTreeMap<String, (usize, File)>;
+type PlacedFiles = BTreeMap<String, (usize, File)>;
 
 /// A code object of a binary: install-relative path, number of the wrapper, target, text.
 type Code = (String, u32, String, String);
@@ -92,7 +92,7 @@ fn add(part: ArtifactBuilder, at: &str, file: &File, shard: usize) -> ArtifactBu
 }
 
 /// The first `count` shards, each with the files that it has.
-fn parts(files: &Files, count: usize) -> Vec<ArtifactBuilder> {
+fn parts(files: &PlacedFiles, count: usize) -> Vec<ArtifactBuilder> {
     let shards =
         (0..count).flat_map(|shard| COMPONENTS.iter().enumerate().map(move |c| (shard, c)));
     let part = |(shard, (owner, name)): (usize, (usize, &&str))| {
@@ -104,7 +104,7 @@ fn parts(files: &Files, count: usize) -> Vec<ArtifactBuilder> {
 }
 
 /// The paths that some shard has.
-fn given(files: &Files, count: usize) -> BTreeSet<TreePath> {
+fn given(files: &PlacedFiles, count: usize) -> BTreeSet<TreePath> {
     let has = |file: &File| match file {
         File::Plain(shards) | File::Link(shards) | File::Database(_, shards) => {
             shards & ((1 << count) - 1) != 0
@@ -116,7 +116,7 @@ fn given(files: &Files, count: usize) -> BTreeSet<TreePath> {
 }
 
 /// All code objects of grouped archs, of one that two shards have the one that is packed.
-fn given_code(files: &Files, count: usize) -> Vec<Code> {
+fn given_code(files: &PlacedFiles, count: usize) -> Vec<Code> {
     let mut all = BTreeSet::new();
     for (at, (_, file)) in files {
         let File::Fat(units) = file else {
@@ -152,7 +152,7 @@ fn of_archive<'a>(
 fn packed_code(recombined: &Recombined, plan: &Plan, format: Format) -> Vec<Code> {
     let mut code = Vec::new();
     for entry in entries(plan, format) {
-        if let Node::File { data: Source::Archive { archives, arch }, .. } = &entry.node {
+        if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
             let mut sets = plan.archives.iter().filter(|set| set.name == *archives);
             let (set, other) = (sets.next().unwrap(), sets.next());
             assert!(other.is_none(), "{archives} is there twice");
@@ -170,7 +170,7 @@ fn packed_code(recombined: &Recombined, plan: &Plan, format: Format) -> Vec<Code
 fn entries(
     plan: &Plan,
     format: Format,
-) -> impl Iterator<Item = &crate::package::PackageEntry<Source>> {
+) -> impl Iterator<Item = &crate::package::PackageEntry<FileSource>> {
     let entries = plan.packages.iter().flat_map(|package| &package.entries);
     entries.filter(move |entry| entry.formats.has(format))
 }
@@ -183,9 +183,9 @@ fn packed(plan: &Plan, format: Format) -> Vec<TreePath> {
         let installed = entry.path.as_str().strip_prefix(&prefix).map(path);
         match &entry.node {
             Node::Link { .. } => installed,
-            Node::File { data: Source::Host { path, .. }, .. }
-            | Node::File { data: Source::Fat { path, .. }, .. }
-            | Node::File { data: Source::Database { path, .. }, .. } => {
+            Node::File { data: FileSource::Host { path, .. }, .. }
+            | Node::File { data: FileSource::Fat { path, .. }, .. }
+            | Node::File { data: FileSource::Database { path, .. }, .. } => {
                 assert_eq!(Some(path), installed.as_ref());
                 installed
             }

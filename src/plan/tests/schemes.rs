@@ -132,13 +132,13 @@ fn modules_that_no_artifact_has_are_refused() {
 pub(super) fn import(entries: &str) -> Options {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
-    let mut places = Places::default();
+    let mut prefixes = StagePrefixes::default();
     for kind in ["lib", "dev", "dbg"] {
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
-            places.add("blas", path(kind), "math-libs/BLAS/rocBLAS/stage", at);
+            prefixes.add("blas", path(kind), "math-libs/BLAS/rocBLAS/stage", at);
         }
     }
-    Options { list: Some((list, places)), ..amdrocm() }
+    Options { list: Some((list, prefixes)), ..amdrocm() }
 }
 
 #[test]

@@ -11,10 +11,10 @@ use super::upgrades::{Former, is_newer, of_moved};
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
-use crate::plan::naming::Names;
+use crate::plan::naming::PackageNames;
 use crate::plan::relations::depend_exactly;
 use crate::plan::setting::Setting;
-use crate::plan::source::Source;
+use crate::plan::source::FileSource;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 use crate::tree::Node;
@@ -23,7 +23,7 @@ use crate::tree::Node;
 pub(in crate::plan) fn add(
     setting: &Setting,
     set: &SetNames,
-    packages: &mut [Package<Source>],
+    packages: &mut [Package<FileSource>],
     earlier: &[Listing],
     findings: &mut Findings,
 ) {
@@ -48,7 +48,7 @@ pub(in crate::plan) fn add(
 
 /// What the whole set is called, whether or not all of it is made.
 pub(in crate::plan) struct SetNames {
-    names: Vec<Names>,
+    names: Vec<PackageNames>,
     /// Whether all of it is made.
     is_whole: bool,
 }
@@ -84,7 +84,7 @@ fn series(earlier: &ListedPackage, setting: &Setting) -> Option<String> {
 fn note_beside(
     beside: &[&ListedPackage],
     setting: &Setting,
-    packages: &[Package<Source>],
+    packages: &[Package<FileSource>],
     findings: &mut Findings,
 ) {
     let Some(first) = beside.first() else { return };
@@ -115,7 +115,7 @@ struct Update<'a> {
 
 impl Update<'_> {
     /// Relations to the packages that had paths of `package`.
-    fn take_paths(&self, package: &mut Package<Source>, findings: &mut Findings) {
+    fn take_paths(&self, package: &mut Package<FileSource>, findings: &mut Findings) {
         let (Some(own), Some(version)) =
             (package.name(self.format).map(str::to_owned), package.full_version(self.format))
         else {
@@ -156,16 +156,16 @@ impl Update<'_> {
     /// What is at one place in one package only, which debug files need not be.
     fn entries<'p>(
         &self,
-        package: &'p Package<Source>,
-    ) -> impl Iterator<Item = &'p PackageEntry<Source>> {
+        package: &'p Package<FileSource>,
+    ) -> impl Iterator<Item = &'p PackageEntry<FileSource>> {
         let format = self.format;
-        let own = |entry: &&PackageEntry<Source>| !is_debug_place(&entry.path);
-        let has = move |entry: &&PackageEntry<Source>| entry.formats.has(format);
+        let own = |entry: &&PackageEntry<FileSource>| !is_debug_place(&entry.path);
+        let has = move |entry: &&PackageEntry<FileSource>| entry.formats.has(format);
         package.entries.iter().filter(own).filter(has)
     }
 
     /// Directories that became something else, or were something else.
-    fn note_kinds(&self, package: &Package<Source>, findings: &mut Findings) {
+    fn note_kinds(&self, package: &Package<FileSource>, findings: &mut Findings) {
         if package.name(self.format).is_none() {
             return;
         }
@@ -185,7 +185,7 @@ impl Update<'_> {
     }
 
     /// Packages that are older than before, all in one finding: mostly it is the whole set.
-    fn note_versions(&self, packages: &[Package<Source>], findings: &mut Findings) {
+    fn note_versions(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
         let (mut own_version, mut newer) = (None, Vec::new());
         for package in packages {
             let (Some(own), Some(version)) =
@@ -207,7 +207,7 @@ impl Update<'_> {
     }
 
     /// Packages that are no more, and that nothing removes.
-    fn note_dropped(&self, packages: &[Package<Source>], findings: &mut Findings) {
+    fn note_dropped(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
         let mut removed = BTreeSet::new();
         for package in packages {
             let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];

@@ -15,7 +15,7 @@ use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKin
 use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
-pub(super) struct Component<'a> {
+pub(super) struct ShardComponent<'a> {
     /// `{name}_{component}` of the outputs.
     pub id: &'a str,
     /// The artifacts, and what became of each.
@@ -26,8 +26,8 @@ pub(super) struct Component<'a> {
     pub left: BTreeMap<BaseArch, usize>,
 }
 
-/// A source, and which of its files are device code.
-struct Source<'a> {
+/// An artifact of the input, and which of its files are device code.
+struct ClassifiedArtifact<'a> {
     artifact: &'a Artifact,
     split: &'a SplitArtifact,
     /// Path → archs of the files that are device code or index it.
@@ -36,7 +36,7 @@ struct Source<'a> {
     keeps: Option<String>,
 }
 
-impl<'a> Component<'a> {
+impl<'a> ShardComponent<'a> {
     /// The artifacts to write.
     pub fn outputs(&mut self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
         let whole = self.stays();
@@ -46,7 +46,7 @@ impl<'a> Component<'a> {
         let generic = self.generic();
         let built = self.built_archs();
         for (artifact, split) in self.sources.clone() {
-            let source = Source::new(artifact, split, whole, &built)?;
+            let source = ClassifiedArtifact::new(artifact, split, whole, &built)?;
             self.sort(&source, whole, &mut outputs, &mut binaries)?;
         }
         if !whole {
@@ -89,7 +89,7 @@ impl<'a> Component<'a> {
         format!("{}_{GENERIC}", self.id)
     }
 
-    /// The folder of the source that is called `name`.
+    /// The folder of the artifact of the input that is called `name`.
     fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
         let same = |(artifact, _): &&(&'a Artifact, &'a SplitArtifact)| {
             format!("{}_{}", self.id, artifact.name.family) == name
@@ -100,7 +100,7 @@ impl<'a> Component<'a> {
 
     fn sort(
         &mut self,
-        source: &Source<'a>,
+        source: &ClassifiedArtifact<'a>,
         whole: bool,
         outputs: &mut Outputs,
         binaries: &mut Vec<Binary<'a>>,
@@ -139,7 +139,11 @@ impl<'a> Component<'a> {
 
     /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
     /// that each can be installed alone.
-    fn device_artifacts(&mut self, source: &Source<'_>, archs: &[BaseArch]) -> Vec<String> {
+    fn device_artifacts(
+        &mut self,
+        source: &ClassifiedArtifact<'_>,
+        archs: &[BaseArch],
+    ) -> Vec<String> {
         let wanted: Vec<&BaseArch> = archs.iter().filter(|arch| self.wants(arch)).collect();
         if wanted.is_empty() {
             for arch in archs {
@@ -239,7 +243,7 @@ fn add_device(
     prefix: &StagePrefix,
     path: &TreePath,
     node: &Node<Content>,
-    source: &Source<'_>,
+    source: &ClassifiedArtifact<'_>,
     outputs: &mut Outputs,
 ) -> Result<()> {
     if source.keeps.is_none() {
@@ -255,7 +259,7 @@ fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     if file.family && !members.is_empty() { members } else { file.archs.clone() }
 }
 
-impl<'a> Source<'a> {
+impl<'a> ClassifiedArtifact<'a> {
     fn new(
         artifact: &'a Artifact,
         split: &'a SplitArtifact,

@@ -12,32 +12,32 @@ use crate::tree::TreePath;
 
 /// The stage prefixes of all paths of a scan.
 #[derive(Debug, Clone, Default)]
-pub struct Places(BTreeMap<(String, ComponentKind), Place>);
+pub struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
 
-/// Those of a component.
+/// The stage prefixes of the paths of one component.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct ComponentPrefixes {
     /// With something in them, each once.
     prefixes: Vec<Arc<str>>,
     paths: BTreeMap<TreePath, Arc<str>>,
 }
 
-impl Places {
+impl StagePrefixes {
     /// Of all shards. Where several prefixes hold a path, the first by name has it, as where
     /// prefixes are laid over one another.
     pub fn of(scan: &Scan) -> Self {
-        let mut places = Self::default();
+        let mut all = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
             let key = (artifact.name.name.clone(), artifact.name.component);
-            let place = places.0.entry(key).or_default();
+            let component = all.0.entry(key).or_default();
             for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
-                let name = place.prefix(&prefix.path);
+                let name = component.prefix(&prefix.path);
                 for (path, _) in &prefix.tree {
-                    place.paths.entry(path.clone()).or_insert_with(|| Arc::clone(&name));
+                    component.paths.entry(path.clone()).or_insert_with(|| Arc::clone(&name));
                 }
             }
         }
-        places
+        all
     }
 
     /// Adds one path.
@@ -49,15 +49,15 @@ impl Places {
         prefix: &str,
         at: &str,
     ) {
-        let place = self.0.entry((artifact.to_owned(), kind)).or_default();
-        let prefix = place.prefix(prefix);
-        place.paths.insert(TreePath::new(at).unwrap(), prefix);
+        let component = self.0.entry((artifact.to_owned(), kind)).or_default();
+        let prefix = component.prefix(prefix);
+        component.paths.insert(TreePath::new(at).unwrap(), prefix);
     }
 
     /// The prefix that `path` of `component` came from.
     pub(in crate::plan) fn prefix(&self, component: &Component, path: &TreePath) -> Option<&str> {
-        let place = self.0.get(&(component.artifact.clone(), component.kind))?;
-        place.paths.get(path).map(|prefix| &**prefix)
+        let known = self.0.get(&(component.artifact.clone(), component.kind))?;
+        known.paths.get(path).map(|prefix| &**prefix)
     }
 
     /// The prefixes of a component with something in them.
@@ -66,8 +66,8 @@ impl Places {
         artifact: &str,
         kind: ComponentKind,
     ) -> impl Iterator<Item = &str> {
-        let place = self.0.get(&(artifact.to_owned(), kind));
-        place.into_iter().flat_map(|place| place.prefixes.iter().map(|prefix| &**prefix))
+        let known = self.0.get(&(artifact.to_owned(), kind));
+        known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &**prefix))
     }
 
     /// The names and kinds of all components.
@@ -76,7 +76,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl ComponentPrefixes {
     fn prefix(&mut self, path: &str) -> Arc<str> {
         if let Some(known) = self.prefixes.iter().find(|known| &***known == path) {
             return Arc::clone(known);

@@ -6,7 +6,7 @@ use super::Needs;
 use crate::tree::TreePath;
 
 /// A file of the set that says something of its needs.
-pub(in crate::plan) struct Reader<'a> {
+pub(in crate::plan) struct LinkedFile<'a> {
     pub bundle: usize,
     pub path: &'a TreePath,
     pub needs: Needs,

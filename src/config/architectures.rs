@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::Document;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
+use super::lines::single_lines;
 use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
 use crate::error::{Faults, Result};
 use crate::gfx::{BaseArch, NoTarget};
@@ -36,10 +37,8 @@ pub(super) fn groups(
             architectures.extend(faults.keep(arch));
         }
         let display_name = group.display_name.unwrap_or_else(|| name.clone());
-        if display_name.trim().is_empty() || display_name.contains(char::is_control) {
-            let keys = [GROUPS, &name, "display_name"];
-            faults.add(document.fault(&keys, "has to be one line of text that is not empty"));
-        }
+        let lines = [("display_name", Some(display_name.as_str()))];
+        single_lines(&[GROUPS, &name], lines, document, faults);
         groups.push(ArchitectureGroup { name, display_name, architectures });
     }
     groups
@@ -99,9 +98,8 @@ pub(super) fn components(
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
-        let lists =
-            Lists { include: rules.include_architectures, exclude: rules.exclude_architectures };
-        let architectures = lists.check(["components", &name], document, faults);
+        let (include, exclude) = (rules.include_architectures, rules.exclude_architectures);
+        let architectures = filter(["components", &name], include, exclude, document, faults);
         let validation = ValidationOverrides {
             error_on_duplicate_device_code: rules.error_on_duplicate_device_code,
             verify_generic_artifacts_match: rules.verify_generic_artifacts_match,
@@ -122,46 +120,42 @@ pub(super) fn packages(
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
     for (name, package) in schema.0 {
-        let lists = Lists {
-            include: package.include_architectures,
-            exclude: package.exclude_architectures,
-        };
-        if lists.include.is_none() && lists.exclude.is_none() {
-            continue;
+        let (include, exclude) = (package.include_architectures, package.exclude_architectures);
+        let filter = filter(["packages", &name], include, exclude, document, faults);
+        if filter != ArchFilter::default() {
+            packages.push((name, filter));
         }
-        let filter = lists.check(["packages", &name], document, faults);
-        packages.push((name, filter));
     }
     packages
 }
 
 /// What a table says of archs.
-struct Lists {
+fn filter(
+    table: [&str; 2],
     include: Option<Vec<String>>,
     exclude: Option<Vec<String>>,
-}
-
-impl Lists {
-    fn check(self, table: [&str; 2], document: &Document, faults: &mut Faults) -> ArchFilter {
-        let [kind, name] = table;
-        let mut read = |key: &str, list: Option<Vec<String>>| {
-            let list = list?;
-            if list.is_empty() {
-                let error = document.fault(&[kind, name, key], "lists no architectures");
-                faults.add(error.hint("list some, or remove the key"));
-            }
-            let archs = list.iter().enumerate().map(|(index, text)| {
-                base_arch(text, &[kind, name, key, &index.to_string()], document)
-            });
-            Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
-        };
-        let include = read("include_architectures", self.include);
-        let exclude = read("exclude_architectures", self.exclude).unwrap_or_default();
-        for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
-            let keys = [kind, name, "exclude_architectures"];
-            let error = document.fault(&keys, format!("{arch} is included, too"));
-            faults.add(error.hint("list it once"));
+    document: &Document,
+    faults: &mut Faults,
+) -> ArchFilter {
+    let [kind, name] = table;
+    let mut read = |key: &str, list: Option<Vec<String>>| {
+        let list = list?;
+        if list.is_empty() {
+            let error = document.fault(&[kind, name, key], "lists no architectures");
+            faults.add(error.hint("list some, or remove the key"));
         }
-        ArchFilter { include, exclude }
+        let archs = list
+            .iter()
+            .enumerate()
+            .map(|(index, text)| base_arch(text, &[kind, name, key, &index.to_string()], document));
+        Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
+    };
+    let include = read("include_architectures", include);
+    let exclude = read("exclude_architectures", exclude).unwrap_or_default();
+    for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
+        let keys = [kind, name, "exclude_architectures"];
+        let error = document.fault(&keys, format!("{arch} is included, too"));
+        faults.add(error.hint("list it once"));
     }
+    ArchFilter { include, exclude }
 }

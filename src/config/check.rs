@@ -7,7 +7,8 @@ use super::databases;
 use super::document::Document;
 use super::former::{Bound, former};
 use super::keys::{Keys, Selector};
-use super::texts::{is_line, texts};
+use super::lines::{is_address, single_lines};
+use super::texts::texts;
 use super::{Config, Validation};
 use crate::error::{Faults, Result};
 use crate::input::artifact::ComponentKind;
@@ -15,7 +16,7 @@ use crate::once::Ordered;
 
 pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     let mut faults = Faults::default();
-    single_lines(&keys, &document, &mut faults);
+    words(&keys, &document, &mut faults);
     let groups = groups(take(&mut keys.architecture_groups), &document, &mut faults);
     let components = components(take(&mut keys.components), &document, &mut faults);
     let texts = texts(&keys.packages, &document, &mut faults);
@@ -47,36 +48,21 @@ pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     })
 }
 
-/// These end up in fields of one line: a line break would start another field.
-fn single_lines(keys: &Keys, document: &Document, faults: &mut Faults) {
-    let fields = [
-        ("maintainer", &keys.maintainer),
-        ("vendor", &keys.vendor),
-        ("homepage", &keys.homepage),
-        ("license", &keys.license),
-        ("copyright", &keys.copyright),
+fn words(keys: &Keys, document: &Document, faults: &mut Faults) {
+    let lines = [
+        ("maintainer", keys.maintainer.as_deref()),
+        ("vendor", keys.vendor.as_deref()),
+        ("homepage", keys.homepage.as_deref()),
+        ("license", keys.license.as_deref()),
+        ("copyright", keys.copyright.as_deref()),
     ];
-    for (key, value) in fields {
-        let Some(value) = value else { continue };
-        if !is_line(value) {
-            let message = "has to be one line of text that is not empty";
-            faults.add(document.fault(&[key], message));
-        }
-    }
+    single_lines(&[], lines, document, faults);
     if let Some(maintainer) = &keys.maintainer
         && !is_address(maintainer)
     {
         let error = document.fault(&["maintainer"], "is no name with an address");
         faults.add(error.hint("it is written as in `ROCm packagers <rocm@example.org>`"));
     }
-}
-
-pub(super) fn is_address(text: &str) -> bool {
-    let Some((name, address)) = text.split_once(" <") else {
-        return false;
-    };
-    let address = address.strip_suffix('>').unwrap_or_default();
-    !name.trim().is_empty() && address.contains('@') && !address.contains(['<', '>', ' '])
 }
 
 /// Seconds since 1970; RPM stores the time of a file in 32 bits.

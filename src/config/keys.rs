@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::former::FormerSchema;
+use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
-use super::scheme::{self, Suffix};
-use super::texts::SUMMARY_LIMIT;
+use super::scheme;
 use crate::gfx::BaseArchSchema;
 use crate::input::artifact::ComponentKind;
 use crate::input::database::Rule;
@@ -182,6 +182,9 @@ pub struct ComponentSchema {
     pub exclude_architectures: Option<Vec<String>>,
 }
 
+/// Longest summary that package managers show in one line, in characters.
+pub const SUMMARY_LIMIT: usize = 80;
+
 /// What is said of one package.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -208,18 +211,6 @@ pub struct PackageSchema {
     pub exclude_architectures: Option<Vec<String>>,
 }
 
-/// The HIP runtime that transformed binaries need, in each format's own words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RuntimeRelation {
-    /// The HIP runtime that reads `.kpack`, as host packages with device code depend on it in a
-    /// `.deb`, e.g. `libamdhip64-7 (>= 7.1)` [default: the scheme's, or none with a warning]
-    pub deb: Option<String>,
-    /// The same in an `.rpm`, e.g. `hip-runtime-amd >= 7.1` [default: the scheme's, or none with a
-    /// warning]
-    pub rpm: Option<String>,
-}
-
 /// What becomes of the library search paths in files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -229,15 +220,6 @@ pub enum Runpath {
     Keep,
     /// Only folders relative to the file stay
     Origin,
-}
-
-/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
-/// its name in any case.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct OutsideLibrary {
-    /// Dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`
-    pub deb: Option<String>,
 }
 
 /// Relations that the configuration adds to a package, and takes from it.

@@ -14,7 +14,9 @@ mod databases;
 mod document;
 mod former;
 mod keys;
+mod lines;
 mod package_list;
+mod per_format;
 mod rules;
 mod scheme;
 mod texts;
@@ -24,8 +26,8 @@ use std::path::Path;
 pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use keys::{
-    AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, OutsideLibrary,
-    PackageSchema, PartRole, PartSchema, RpmRelations, Runpath, RuntimeRelation, Selector,
+    AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, PackageSchema, PartRole,
+    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, Selector,
 };
 
 use crate::content::Content;
@@ -33,14 +35,13 @@ use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use document::Document;
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
+pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
     ValidationOverrides,
 };
-pub use scheme::{
-    DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Suffix, Template,
-};
-pub use texts::{PackageTexts, SUMMARY_LIMIT};
+pub use scheme::{DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
+pub use texts::PackageTexts;
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
 /// distribution's idea of an implausibly old file.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::{Document, Syntax};
-use super::{OutsideLibrary, RuntimeRelation, read_text};
+use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
+use super::read_text;
 use crate::error::{Error, Kind, Result};
 
 /// The scheme of packages for which none was chosen.
@@ -120,16 +120,6 @@ pub enum Template {
     Both(String),
     /// For each.
     Each(Suffix),
-}
-
-/// A text for each format.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Suffix {
-    /// In a `.deb`
-    pub deb: String,
-    /// In an `.rpm`
-    pub rpm: String,
 }
 
 impl Template {

@@ -1,7 +1,8 @@
 //! What the configuration says of single packages in words: `packages.<name>`.
 
 use super::document::Document;
-use super::keys::PackageSchema;
+use super::keys::{PackageSchema, SUMMARY_LIMIT};
+use super::lines::single_lines;
 use crate::error::Faults;
 use crate::once::Ordered;
 
@@ -34,9 +35,6 @@ impl PackageTexts {
     }
 }
 
-/// Longest summary that package managers show in one line, in characters.
-pub const SUMMARY_LIMIT: usize = 80;
-
 /// The texts of all packages of which something is said.
 pub(super) fn texts(
     schema: &Ordered<PackageSchema>,
@@ -67,18 +65,13 @@ pub(super) fn texts(
 
 fn check(name: &str, package: &PackageSchema, document: &Document, faults: &mut Faults) {
     let lines = [
-        ("summary", &package.summary),
-        ("section", &package.section),
-        ("license", &package.license),
-        ("homepage", &package.homepage),
-        ("copyright", &package.copyright),
+        ("summary", package.summary.as_deref()),
+        ("section", package.section.as_deref()),
+        ("license", package.license.as_deref()),
+        ("homepage", package.homepage.as_deref()),
+        ("copyright", package.copyright.as_deref()),
     ];
-    for (key, value) in lines {
-        if value.as_ref().is_some_and(|text| !is_line(text)) {
-            let message = "has to be one line of text that is not empty";
-            faults.add(document.fault(&["packages", name, key], message));
-        }
-    }
+    single_lines(&["packages", name], lines, document, faults);
     let long = |text: &String| text.chars().count() > SUMMARY_LIMIT;
     if package.summary.as_ref().is_some_and(long) {
         let message = format!("has more than {SUMMARY_LIMIT} characters");
@@ -96,9 +89,4 @@ fn check(name: &str, package: &PackageSchema, document: &Document, faults: &mut 
         let message = "has to be text that is not empty, with line breaks only";
         faults.add(document.fault(&["packages", name, "description"], message));
     }
-}
-
-/// A line break would start another field.
-pub(super) fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(char::is_control)
 }

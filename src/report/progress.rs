@@ -73,37 +73,29 @@ pub struct Compressed {
     pub reused: bool,
 }
 
-/// A listener; calls come from several threads.
+/// A listener; calls come from several threads. One that a listener leaves out does nothing.
+#[allow(unused_variables, reason = "the defaults take what implementations are told")]
 pub trait Progress: Sync + Send {
     /// The stage will go through `bytes` more than was said so far.
-    fn expect(&self, stage: Stage, bytes: u64);
+    fn expect(&self, stage: Stage, bytes: u64) {}
     /// Somebody begins to work at the stage. Several may, and it may begin again.
-    fn begin(&self, stage: Stage);
+    fn begin(&self, stage: Stage) {}
     /// The stage went through `bytes` more.
-    fn advance(&self, stage: Stage, bytes: u64);
+    fn advance(&self, stage: Stage, bytes: u64) {}
     /// Somebody who began is done.
-    fn end(&self, stage: Stage);
+    fn end(&self, stage: Stage) {}
     /// Something is compressed, or need not be.
-    fn compressed(&self, work: Work, compressed: Compressed);
+    fn compressed(&self, work: Work, compressed: Compressed) {}
     /// One package is whole (its file name and size in bytes).
-    fn package(&self, name: &str, bytes: u64);
+    fn package(&self, name: &str, bytes: u64) {}
     /// Something went wrong that changes nothing about the result, and so is in no result.
-    fn warn(&self, finding: &Finding);
+    fn warn(&self, finding: &Finding) {}
     /// Something was decided that whoever started the run should know.
-    fn note(&self, text: &str);
+    fn note(&self, text: &str) {}
 }
 
 /// Listens to nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
-impl Progress for Silent {
-    fn expect(&self, _: Stage, _: u64) {}
-    fn begin(&self, _: Stage) {}
-    fn advance(&self, _: Stage, _: u64) {}
-    fn end(&self, _: Stage) {}
-    fn compressed(&self, _: Work, _: Compressed) {}
-    fn package(&self, _: &str, _: u64) {}
-    fn warn(&self, _: &Finding) {}
-    fn note(&self, _: &str) {}
-}
+impl Progress for Silent {}

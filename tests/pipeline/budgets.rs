@@ -11,7 +11,7 @@ use clap::{Args, Command, FromArgMatches};
 use rockpack::build;
 use rockpack::error::Kind;
 use rockpack::input::artifact::{ScanOptions, scan_with};
-use rockpack::report::{Compressed, Finding, Progress, Silent, Stage, Work};
+use rockpack::report::{Progress, Silent, Stage};
 use rockpack::run::shares::{BuildNeeds, of_build};
 use rockpack::run::{Budget, Limits};
 use rockpack::settings::{BuildArguments, Environment, Given, Settings};
@@ -83,13 +83,6 @@ impl Progress for Meeting {
             let _ = self.there.lock().unwrap().recv_timeout(PATIENCE);
         }
     }
-    fn expect(&self, _: Stage, _: u64) {}
-    fn advance(&self, _: Stage, _: u64) {}
-    fn end(&self, _: Stage) {}
-    fn compressed(&self, _: Work, _: Compressed) {}
-    fn package(&self, _: &str, _: u64) {}
-    fn warn(&self, _: &Finding) {}
-    fn note(&self, _: &str) {}
 }
 
 const PATIENCE: Duration = Duration::from_secs(300);

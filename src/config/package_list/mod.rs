@@ -13,8 +13,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::check::is_address;
 use super::document::{Document, Syntax};
+use super::lines::is_address;
 use super::read_text;
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;

@@ -15,7 +15,7 @@ use rockpack::formats::kpm::Manifest;
 use rockpack::pack::cache::Cache;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
-use rockpack::report::{Compressed, Progress, Silent, Stage, Work};
+use rockpack::report::{Progress, Silent, Stage};
 use rockpack::run::{Budget, Limits};
 use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
 
@@ -172,17 +172,10 @@ fn a_compressed_bundle_is_decoded_once() {
 struct Counter(AtomicU64);
 
 impl Progress for Counter {
-    fn expect(&self, _: Stage, _: u64) {}
-    fn begin(&self, _: Stage) {}
-    fn compressed(&self, _: Work, _: Compressed) {}
     fn advance(&self, stage: Stage, bytes: u64) {
         assert_eq!(stage, Stage::Pack);
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
-    fn end(&self, _: Stage) {}
-    fn package(&self, _: &str, _: u64) {}
-    fn warn(&self, _: &rockpack::report::Finding) {}
-    fn note(&self, _: &str) {}
 }
 
 /// Packs, with frames in memory only, and expects every byte to be counted once.

@@ -1,0 +1,32 @@
+//! Texts that become fields of one line: a line break would start another field.
+
+use super::document::Document;
+use crate::error::Faults;
+
+/// Refuses texts of the table at `table` that are not one line each; `lines` has them by key.
+pub(super) fn single_lines<'a>(
+    table: &[&str],
+    lines: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    document: &Document,
+    faults: &mut Faults,
+) {
+    for (key, text) in lines {
+        if text.is_some_and(|text| !is_line(text)) {
+            let message = "has to be one line of text that is not empty";
+            faults.add(document.fault(&[table, &[key]].concat(), message));
+        }
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
+}
+
+/// Whether it is `Name <address>`.
+pub(super) fn is_address(text: &str) -> bool {
+    let Some((name, address)) = text.split_once(" <") else {
+        return false;
+    };
+    let address = address.strip_suffix('>').unwrap_or_default();
+    !name.trim().is_empty() && address.contains('@') && !address.contains(['<', '>', ' '])
+}

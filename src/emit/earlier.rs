@@ -39,12 +39,21 @@ fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
     read.map(Some).map_err(|e| Error::io(path, "read", e))
 }
 
+/// Whether a set has an SPDX document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpdxDocument {
+    Absent,
+    Present,
+}
+
 /// Fails if what is not ours, or of a set that is not there, stands where the SPDX document beside
-/// `receipt` belongs. Only a set `with` a document needs the place of what is not ours.
-pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, with: bool) -> Result<()> {
+/// `receipt` belongs. Only a set that has a document needs the place of what is not ours.
+pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     let path = out.join(receipt::sbom_name(receipt));
     let message = match is_own_sbom(&path)? {
-        Some(false) if with => "is no SPDX document of rockpack".to_owned(),
+        Some(false) if document == SpdxDocument::Present => {
+            "is no SPDX document of rockpack".to_owned()
+        }
         Some(true) if !is_there(&out.join(receipt))? => {
             format!("is the SPDX document of a set whose {receipt} is not there")
         }
@@ -94,7 +103,7 @@ pub(super) fn change(
     out: &Path,
     receipt: &str,
     names: BTreeSet<String>,
-    with_sbom: bool,
+    document: SpdxDocument,
 ) -> Result<CommitChange> {
     refuse_mixed(out, receipt)?;
     let earlier = packages(out, receipt)?;
@@ -104,12 +113,12 @@ pub(super) fn change(
     }
     refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
     let sbom = receipt::sbom_name(receipt);
-    refuse_foreign_sbom(out, receipt, with_sbom)?;
+    refuse_foreign_sbom(out, receipt, document)?;
     let mut goes = &earlier - &elsewhere;
     if is_own_sbom(&out.join(&sbom))? == Some(true) {
         goes.insert(sbom.clone());
     }
-    let document = with_sbom.then_some(sbom);
+    let document = (document == SpdxDocument::Present).then_some(sbom);
     let appears = names.into_iter().chain(document).chain([receipt.to_owned()]);
     Ok(CommitChange { appears: appears.collect(), goes })
 }

@@ -168,12 +168,12 @@ pub fn write_package(
 }
 
 /// Tells of a payload.
-fn tell(options: &EmitOptions<'_>, format: Format, (before, after): (u64, u64), reused: bool) {
+fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
     let work = match format {
         Format::Deb => Work::Deb,
         Format::Rpm => Work::Rpm,
     };
-    options.progress.compressed(work, Compressed { before, after, reused });
+    options.progress.compressed(work, compressed);
 }
 
 /// Bytes of the files in `format`.
@@ -206,7 +206,8 @@ fn write(
         let known = reuse.as_ref().map(|reuse| reuse.fill(&file, format, &specification));
         let key = match known.transpose().file(&file_name)? {
             Some(Known::Filled(after)) => {
-                tell(options, format, (contents(&package.entries, format), after), true);
+                let before = contents(&package.entries, format);
+                tell(options, format, Compressed { before, after, reused: true });
                 None
             }
             other => {
@@ -220,8 +221,9 @@ fn write(
     let known = reuse.map(Reuse::into_digests);
     let read = fan_out::fan_out(&package.entries, known, sinks, options)?;
     for (format, finished) in &read.finished {
+        let before = contents(&package.entries, *format);
         let after = finished.payload.end - finished.payload.start;
-        tell(options, *format, (contents(&package.entries, *format), after), false);
+        tell(options, *format, Compressed { before, after, reused: false });
     }
     let file = |(format, file_name, installed_size, key): (Format, String, u64, Option<Key>)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);

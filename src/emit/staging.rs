@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::earlier;
+use super::earlier::{self, SpdxDocument};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Durability, Outlet, READABLE, Swap, kind_of, set_mode, write_file};
@@ -59,7 +59,7 @@ impl Staging {
         let swap = Swap::begin(&PACKAGES, out, || {
             earlier::refuse_mixed(out, &receipt)?;
             earlier::packages(out, &receipt)?;
-            earlier::refuse_foreign_sbom(out, &receipt, false)
+            earlier::refuse_foreign_sbom(out, &receipt, SpdxDocument::Absent)
         })?;
         Ok(Self { swap, names: Mutex::default(), receipt })
     }
@@ -81,7 +81,7 @@ impl Staging {
 
     /// Fails if there is no place for an SPDX document of the set.
     pub fn expect_sbom(&self) -> Result<()> {
-        earlier::refuse_foreign_sbom(self.swap.out(), &self.receipt, true)
+        earlier::refuse_foreign_sbom(self.swap.out(), &self.receipt, SpdxDocument::Present)
     }
 
     /// The SPDX document of the set, filled by `write`.
@@ -129,8 +129,11 @@ impl Staging {
                 let message = format!("receipt and staged packages differ: {}", odd.join(", "));
                 return Err(Error::bug(message));
             }
-            let document = kind_of(&swap.folder().join(receipt::sbom_name(&receipt)))?;
-            earlier::change(swap.out(), &receipt, names, document.is_some())
+            let document = match kind_of(&swap.folder().join(receipt::sbom_name(&receipt)))? {
+                Some(_) => SpdxDocument::Present,
+                None => SpdxDocument::Absent,
+            };
+            earlier::change(swap.out(), &receipt, names, document)
         })
     }
 }

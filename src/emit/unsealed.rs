@@ -83,6 +83,6 @@ fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -
     start.map_err(|e| Error::io_unplaced("read the package", e))?;
     let len = payload.end - payload.start;
     let mut body = BufReader::with_capacity(WINDOW, file).take(len);
-    cache.keep(key, facts, (len, &mut body));
+    cache.keep(key, facts, len, &mut body);
     Ok(())
 }

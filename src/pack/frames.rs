@@ -114,7 +114,7 @@ impl Work<'_> {
             for window in bytes.chunks(WINDOW) {
                 encoder.write_all(window).map_err(fault)?;
             }
-            self.keep((sha256, content.len()), encoder.finish().map_err(fault)?)?;
+            self.keep(sha256, content.len(), encoder.finish().map_err(fault)?)?;
         }
         self.advance(content.len());
         Ok(sha256)
@@ -133,12 +133,12 @@ impl Work<'_> {
                 let hint = "run again when nothing else writes to the artifacts";
                 return Err(Error::new(Kind::Changed, message).at(&content.place(0)).hint(hint));
             }
-            self.keep((sha256, content.len()), sink)?;
+            self.keep(sha256, content.len(), sink)?;
             return Ok(sha256);
         }
         let (sha256, sink) = self.compressed(content)?;
         if self.claim(sha256) {
-            self.keep((sha256, content.len()), sink)?
+            self.keep(sha256, content.len(), sink)?
         } else {
             // Its memory is given back.
             drop(sink)
@@ -174,7 +174,7 @@ impl Work<'_> {
             return Ok(false);
         }
         let content = sink.finish()?;
-        self.tell((original_size, content.len()), true);
+        self.tell(Compressed { before: original_size, after: content.len(), reused: true });
         locked(&self.frames).insert(sha256, content);
         Ok(true)
     }
@@ -201,19 +201,18 @@ impl Work<'_> {
         locked(&self.claimed).insert(sha256)
     }
 
-    fn keep(&self, (sha256, original_size): ([u8; 32], u64), sink: Sink<'_>) -> Result<()> {
+    fn keep(&self, sha256: [u8; 32], original_size: u64, sink: Sink<'_>) -> Result<()> {
         let content = sink.finish()?;
-        self.tell((original_size, content.len()), false);
+        self.tell(Compressed { before: original_size, after: content.len(), reused: false });
         if let Some(cache) = self.options.cache {
             let key = self.key(sha256, original_size);
-            cache.keep(&key, &[], (content.len(), &mut content.reader()));
+            cache.keep(&key, &[], content.len(), &mut content.reader());
         }
         locked(&self.frames).insert(sha256, content);
         Ok(())
     }
 
-    fn tell(&self, (before, after): (u64, u64), reused: bool) {
-        let compressed = Compressed { before, after, reused };
+    fn tell(&self, compressed: Compressed) {
         self.options.progress.compressed(report::Work::Kernels, compressed);
     }
 

@@ -109,7 +109,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
 
 impl SplitReport {
     fn add(&mut self, job: &Job, done: Done) {
-        let shard = job.in_shard_folder.then(|| job.shard.clone());
+        let shard = (job.layout == OutputLayout::PerShard).then(|| job.shard.clone());
         let named = done.committed.written.into_iter();
         self.artifacts.extend(named.map(|written| Written { shard: shard.clone(), ..written }));
         let removed = done.committed.removed.into_iter();
@@ -145,7 +145,16 @@ struct Job {
     /// The name that was asked for.
     renamed: Option<String>,
     out: PathBuf,
-    in_shard_folder: bool,
+    layout: OutputLayout,
+}
+
+/// Where in the output folder artifacts go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OutputLayout {
+    /// Into it.
+    Flat,
+    /// Into a folder of their shard.
+    PerShard,
 }
 
 /// The jobs, and what was noticed when they were looked for.
@@ -166,14 +175,16 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
                 out: out.clone(),
-                in_shard_folder: false,
+                layout: OutputLayout::Flat,
             };
             Ok((vec![job], Findings::default()))
         }
         SplitInput::Shard(folder) => {
             let found = artifact::find_shard(folder, &options.budget)?;
             let jobs = found.shards.into_iter();
-            let jobs = jobs.flat_map(|(shard, folders)| by_component(&shard, folders, out, false));
+            let jobs = jobs.flat_map(|(shard, folders)| {
+                by_component(&shard, folders, out, OutputLayout::Flat)
+            });
             Ok((jobs.collect(), found.findings))
         }
         SplitInput::Shards(roots) => {
@@ -185,7 +196,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
                 refuse_link(&own)?;
             }
             let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
-                by_component(&shard, folders, &out.join(&shard), true)
+                by_component(&shard, folders, &out.join(&shard), OutputLayout::PerShard)
             });
             Ok((jobs.collect(), found.findings))
         }
@@ -194,7 +205,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
 
 /// The jobs of a shard. A folder whose name is no artifact's is one of its own, and fails when it
 /// is read.
-fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, in_shard_folder: bool) -> Vec<Job> {
+fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, layout: OutputLayout) -> Vec<Job> {
     let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -211,7 +222,7 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, in_shard_folder:
         folders,
         renamed: None,
         out: out.to_path_buf(),
-        in_shard_folder,
+        layout,
     };
     components.into_iter().map(job).collect()
 }

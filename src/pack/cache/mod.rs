@@ -97,7 +97,7 @@ impl Cache {
     }
 
     /// Keeps the `len` bytes of `body`, and `facts` beside them.
-    pub fn keep(&self, key: &Key, facts: &[u8], (len, body): (u64, &mut dyn Read)) {
+    pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
         if self.full.load(Ordering::Relaxed) {
             return;
         }

@@ -10,7 +10,7 @@ fn key(name: &str) -> Key {
 }
 
 fn keep(cache: &Cache, name: &str, body: &[u8]) {
-    cache.keep(&key(name), name.as_bytes(), (body.len() as u64, &mut &body[..]));
+    cache.keep(&key(name), name.as_bytes(), body.len() as u64, &mut &body[..]);
 }
 
 fn body(cache: &Cache, name: &str) -> Option<Vec<u8>> {

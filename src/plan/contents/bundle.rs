@@ -75,6 +75,10 @@ impl<'a> Bundle<'a> {
 
     /// The names of its host package.
     pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
-        names.host(&self.stem, self.has_device_code() && !self.is_devel)
+        if self.has_device_code() && !self.is_devel {
+            names.host(&self.stem)
+        } else {
+            names.package(&self.stem)
+        }
     }
 }

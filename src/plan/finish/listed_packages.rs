@@ -91,7 +91,7 @@ fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draf
     let names = &resolver.setting.names;
     let wanted = match &names.metas().unversioned {
         Some(template) => names.meta(template, &stem(entry))?,
-        None => names.host(&stem(entry), false)?,
+        None => names.package(&stem(entry))?,
     };
     match of(entry, drafts).find(|draft| draft.names == wanted) {
         Some(draft) => resolver.replace(entry, draft),
@@ -108,7 +108,7 @@ fn metapackages<'a>(
     let naming = &resolver.setting.names;
     let stem = stem(entry);
     let mut made = Vec::new();
-    let versioned = naming.host(&stem, false)?;
+    let versioned = naming.package(&stem)?;
     for group in of_groups {
         let names = resolver.of_group(entry, *group)?;
         let mut draft = meta(resolver.setting, entry, names)?;

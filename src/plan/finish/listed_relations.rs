@@ -172,7 +172,7 @@ impl<'a> Resolver<'a> {
             (Made::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
                 if groups.contains(&group) { of_group(group) } else { Ok(Vec::new()) }
             }
-            (Made::Meta { .. }, _) => Ok(vec![self.setting.names.host(&stem(entry), false)?]),
+            (Made::Meta { .. }, _) => Ok(vec![self.setting.names.package(&stem(entry))?]),
         }
     }
 

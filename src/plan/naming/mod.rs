@@ -232,11 +232,14 @@ impl Naming {
         rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
     }
 
-    /// The package with the host files of `stem`.
-    pub(super) fn host(&self, stem: &PackageNames, has_kernels: bool) -> Result<PackageNames> {
-        let names = &self.scheme.names;
-        let template = if has_kernels { &names.host } else { &names.package };
-        self.names(template, Of { stem: Some(stem), group: None })
+    /// The package with the files of `stem`, which has no device code.
+    pub(super) fn package(&self, stem: &PackageNames) -> Result<PackageNames> {
+        self.names(&self.scheme.names.package, Of { stem: Some(stem), group: None })
+    }
+
+    /// The package with the host files of `stem`, whose device code is in others.
+    pub(super) fn host(&self, stem: &PackageNames) -> Result<PackageNames> {
+        self.names(&self.scheme.names.host, Of { stem: Some(stem), group: None })
     }
 
     /// The package with the device code of `stem` for one group.
@@ -378,8 +381,7 @@ mod tests {
         let stem = PackageNames { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
         let named = |scheme: &str, variant| {
             let names = naming(scheme, variant);
-            let (host, bare) =
-                (names.host(&stem, true).unwrap(), names.host(&stem, false).unwrap());
+            let (host, bare) = (names.host(&stem).unwrap(), names.package(&stem).unwrap());
             let kernels = names.kernels(&stem, "gfx110X").unwrap();
             [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
         };
@@ -404,7 +406,7 @@ mod tests {
     fn a_version_without_a_series_has_no_versioned_names() {
         let version = Version::new("7", "1").unwrap();
         let names = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
-        assert!(names.host(&PackageNames::both("rocm-x"), true).is_ok());
+        assert!(names.host(&PackageNames::both("rocm-x")).is_ok());
         assert!(names.prefix().unwrap_err().message().contains("no minor number"));
     }
 }

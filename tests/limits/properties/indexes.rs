@@ -215,7 +215,7 @@ proptest! {
         key.bytes(&facts).bytes(&body);
         let key = key.finish();
         prop_assert!(cache.find(&key).is_none());
-        cache.keep(&key, &facts, (body.len() as u64, &mut &body[..]));
+        cache.keep(&key, &facts, body.len() as u64, &mut &body[..]);
         let entry = cache.find(&key).unwrap();
         let mut copied = Vec::new();
         prop_assert!(cache.copy(&entry, &mut copied).unwrap());

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | with `$ORIGIN` | itself |
 //! | absolute, below the prefix | relative to `$ORIGIN` |
-//! | absolute, with a component `stage`: a build tree | what lies behind it, relative to `$ORIGIN` |
+//! | absolute, with a folder `stage`: a build tree | what lies behind it, relative to `$ORIGIN` |
 //! | absolute, anything else; relative to the working directory; empty | nothing |
 //!
 //! The new text is written over the old one, which it must fit into; nothing moves. What does not
@@ -76,7 +76,7 @@ pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
     parts.join(":")
 }
 
-/// The components below the prefix of an absolute folder.
+/// The names below the prefix on the way to an absolute folder.
 fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<String>> {
     match folders(part, path, prefix).into_iter().next()? {
         Folder::Prefix => Some(Vec::new()),

@@ -43,17 +43,17 @@ pub struct PackedRow {
     pub alias: bool,
 }
 
-/// The file name of an archive.
-pub(super) fn file_name(component: &str, arch: &str) -> String {
-    format!("{component}_{arch}.kpack")
+/// The file name of the archive of the set `name` for `arch`.
+pub(super) fn file_name(name: &str, arch: &str) -> String {
+    format!("{name}_{arch}.kpack")
 }
 
 /// The code objects of one wrapper by target.
 type Wrapper<'a> = BTreeMap<&'a Target, &'a Frame>;
 
-/// The archive of `component` for `arch` with `members`, which are all of that arch.
+/// The archive of the set `name` for `arch` with `members`, which are all of that arch.
 pub(super) fn assemble(
-    component: &str,
+    name: &str,
     arch: &BaseArch,
     members: &[(&Kernel, &Frame)],
 ) -> Result<PackedArchive> {
@@ -68,7 +68,7 @@ pub(super) fn assemble(
     }
     let toc = Toc {
         format_version: VERSION,
-        group_name: component.to_owned(),
+        group_name: name.to_owned(),
         gfx_arch_family: arch.to_string(),
         gfx_arches: listed.iter().map(Target::to_string).collect(),
         scheme: Scheme::ZstdPerKernel,
@@ -76,7 +76,7 @@ pub(super) fn assemble(
     };
     Ok(PackedArchive {
         arch: arch.clone(),
-        file_name: file_name(component, arch.as_str()),
+        file_name: file_name(name, arch.as_str()),
         content: kpack::write(&toc, &stored.frames)?,
         rows,
         code_objects: stored.frames.len() as u64,

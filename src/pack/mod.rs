@@ -1,4 +1,5 @@
-//! The pack stage: a component's code objects become kernel archives, its binaries get markers.
+//! The pack stage: code objects become kernel archives, and the binaries that they are of get
+//! markers.
 //!
 //! ```text
 //! kernels ─ frames: hash and compress once, in parallel ─ archive: rows, aliases, ordinals ─► .kpack
@@ -73,7 +74,7 @@ pub struct PackOptions<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// Packs components, one after the other.
+/// Packs sets of archives, one after the other.
 pub struct Packer<'a> {
     options: &'a PackOptions<'a>,
 }
@@ -89,14 +90,14 @@ impl<'a> Packer<'a> {
         Ok(Self { options })
     }
 
-    /// The archives of the component `name`, one per base arch, sorted by it.
+    /// The archives called `name`, one per base arch, sorted by it.
     ///
     /// `kernels` are sorted by (binary, co_index, target), so that those of one bundle are
     /// neighbours: a compressed bundle is then decoded once. Work is handed out in that order to
     /// the threads of the current rayon pool.
     pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
-        // A store per component: its spool goes when the component's packages are written, so that
-        // the disk never holds the frames of all components.
+        // A store per set of archives: its spool goes when the packages that have them are written,
+        // so that the disk never holds the frames of all sets.
         let store = FrameStore::new(self.options.spool_dir, &self.options.budget);
         let frames = frames::compress(kernels, &store, self.options)
             .map_err(|error| error.context(format!("packing the kernels of {name}")))?;
@@ -110,23 +111,23 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// The archives of one component; see [`Packer::pack`].
+/// One set of archives; see [`Packer::pack`].
 pub fn pack_kernels(
-    component_name: &str,
+    name: &str,
     kernels: &[Kernel],
     options: &PackOptions<'_>,
 ) -> Result<Vec<PackedArchive>> {
-    Packer::new(options)?.pack(component_name, kernels)
+    Packer::new(options)?.pack(name, kernels)
 }
 
-/// The marker of `binary`, whose archives are looked for in `kpack_dirs` (`lib/.kpack`) in this
+/// The marker of `binary`, whose archives are called `name` and looked for in `kpack_dirs` (`lib/.kpack`) in this
 /// order; all are relative to the install prefix.
 pub fn marker<'a>(
     binary: &TreePath,
     kpack_dirs: impl IntoIterator<Item = &'a TreePath>,
-    component: &str,
+    name: &str,
 ) -> Result<Vec<u8>> {
-    let archive = archive::file_name(component, "@GFXARCH@");
+    let archive = archive::file_name(name, "@GFXARCH@");
     let path = |folder: &TreePath| Ok(relative(binary, &folder.join(&archive)?));
     let marker = Marker {
         kernel_name: binary.to_string(),
@@ -146,8 +147,8 @@ fn relative(from: &TreePath, to: &TreePath) -> String {
     parts.join("/")
 }
 
-/// The manifest of a component's archives; `prefix` is the directory that holds `.kpack`.
-pub fn kpm(component: &str, archives: &[PackedArchive], prefix: &str) -> Result<Content> {
+/// The manifest of the archives called `name`; `prefix` is the directory that holds `.kpack`.
+pub fn kpm(name: &str, archives: &[PackedArchive], prefix: &str) -> Result<Content> {
     let listed = archives.iter().map(|archive| {
         let rows = archive.rows.iter().filter(|row| !row.alias);
         let entry = ManifestArchive {
@@ -158,7 +159,7 @@ pub fn kpm(component: &str, archives: &[PackedArchive], prefix: &str) -> Result<
         (archive.arch.to_string(), entry)
     });
     let manifest = Manifest {
-        component_name: component.to_owned(),
+        component_name: name.to_owned(),
         prefix: prefix.to_owned(),
         archives: listed.collect(),
     };

@@ -3,7 +3,7 @@
 //! A real directory of its own. Refused: what is shared with others (`/usr`, `/opt`), plain
 //! `/opt/rocm` (often a link or a tree of alternatives, through which a package manager would
 //! write over another vendor's files), and whatever a shell or a control file would read as more
-//! than a path. That no component is a link can only be seen where packages are installed:
+//! than a path. That no folder on the way is a link can only be seen where packages are installed:
 //! their scripts check it.
 
 use crate::error::{Error, Kind, Result};

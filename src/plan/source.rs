@@ -61,7 +61,7 @@ impl FileSource {
     }
 }
 
-/// The kernel archives of one package component: one per arch, over all groups.
+/// The kernel archives of one part of a family: one per arch, over all groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveSet {
     /// What archives are named after, e.g. `blas_lib`.

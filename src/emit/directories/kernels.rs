@@ -31,8 +31,8 @@ pub(super) struct Binary<'a> {
 pub(super) struct Kernels<'a> {
     /// `{name}_{component}`, e.g. `blas_lib`.
     pub component: &'a str,
-    /// The family of the artifact that has an arch's archive.
-    pub family: &'a dyn Fn(&BaseArch) -> Result<String>,
+    /// The GPU family in the name of the artifact that has an arch's archive.
+    pub gpu_family: &'a dyn Fn(&BaseArch) -> Result<String>,
     pub means: Means<'a>,
 }
 
@@ -55,7 +55,7 @@ impl Kernels<'_> {
                 kernels.iter().filter(|kernel| paths.contains(&kernel.binary)).cloned().collect();
             let archives = self.pack(name, &kernels)?;
             for archive in &archives {
-                let artifact = format!("{}_{}", self.component, (self.family)(&archive.arch)?);
+                let artifact = format!("{}_{}", self.component, (self.gpu_family)(&archive.arch)?);
                 let content = archive.content.clone();
                 add_file(outputs, &artifact, prefix, &archive.file_name, content)?;
             }
@@ -131,7 +131,7 @@ fn archive_names<'a>(
     prefixes.iter().zip(&modules).map(name).collect()
 }
 
-/// The component before `stage`, or the last one.
+/// The name before `stage`, or the last one.
 fn module(prefix: &str) -> &str {
     let mut parts = prefix.rsplit('/').filter(|part| *part != "stage");
     parts.next().unwrap_or(prefix)

@@ -47,8 +47,8 @@ struct Means<'a> {
 /// what the configuration says of packages does not hold here.
 const KERNEL_FOLDER: &str = "lib/.kpack";
 
-/// What kernel manifests call the folder above the last component of [`KERNEL_FOLDER`].
+/// What kernel manifests call the folder above the last one of [`KERNEL_FOLDER`].
 const KERNEL_PREFIX: &str = "lib";
 
-/// The family of artifacts with host files.
+/// The GPU family in names of artifacts with host files.
 const GENERIC: &str = "generic";

@@ -103,14 +103,17 @@ impl Writer<'_> {
         let id = self.component.id();
         let mut outputs = Outputs::default();
         let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
-        let kernels =
-            Kernels { component: &id, family: &|arch| self.family(arch), means: self.means };
+        let kernels = Kernels {
+            component: &id,
+            gpu_family: &|arch| self.gpu_family(arch),
+            means: self.means,
+        };
         kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
         for file in &self.component.databases {
             let prefix = self.prefix(&file.path, file.module.as_deref())?;
-            let families = file.archs.iter().map(|arch| self.family(arch));
-            for family in families.collect::<Result<BTreeSet<String>>>()? {
-                let artifact = format!("{id}_{family}");
+            let gpu_families = file.archs.iter().map(|arch| self.gpu_family(arch));
+            for gpu_family in gpu_families.collect::<Result<BTreeSet<String>>>()? {
+                let artifact = format!("{id}_{gpu_family}");
                 add_folders(&mut outputs, &artifact, prefix, &file.path)?;
                 let node = Node::File { data: file.content.clone(), mode: file.mode };
                 outputs.add(&artifact, prefix, &file.path, node)?;
@@ -150,8 +153,8 @@ impl Writer<'_> {
         prefix.ok_or_else(|| Error::bug(format!("{path} comes from no stage prefix")))
     }
 
-    /// The group of an arch, which names an artifact.
-    fn family(&self, arch: &BaseArch) -> Result<String> {
+    /// The GPU family of an arch in names of artifacts: its group.
+    fn gpu_family(&self, arch: &BaseArch) -> Result<String> {
         let group = self.groups.iter().find(|group| group.archs.contains(arch));
         let group = group.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
         let name = format!("{}_{}", self.component.id(), group.name);

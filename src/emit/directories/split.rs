@@ -3,7 +3,7 @@
 //! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
 //! fat, all of its archives are made anew. If none is, everything stays as it is, byte for byte:
 //! only files that lie in an artifact of the wrong sort move, host files to `generic`, device files
-//! to their arch. Several builds of a binary, for several families, are joined.
+//! to their arch. Several builds of a binary, for several GPU families, are joined.
 
 mod joined;
 mod sorting;

@@ -26,9 +26,9 @@ pub(in crate::plan) fn complete(
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
     let list = listed.list();
-    let components = metas::components(setting, groups, &drafts)?;
-    let unversioned = metas::unversioned(setting, &drafts, &components)?;
-    drafts.extend(components);
+    let host_metas = metas::host_metas(setting, groups, &drafts)?;
+    let unversioned = metas::unversioned(setting, &drafts, &host_metas)?;
+    drafts.extend(host_metas);
     let mut resolver = Resolver::new(setting, list, groups, &drafts);
     drafts.extend(unversioned);
     for (index, entry) in list.entries.iter().enumerate() {

@@ -91,7 +91,7 @@ struct Text<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Of a list whose packages with files are `drafts`, metapackages of single components among
+    /// Of a list whose packages with files are `drafts`, metapackages of single hosts among
     /// them. Metapackages of the list that lead to nothing are not made.
     pub fn new(
         setting: &'a Setting,

@@ -38,10 +38,10 @@ pub(in crate::plan) fn make(
 ) -> Result<Vec<Draft>> {
     let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
     let mut metas = groups(setting, all_groups, &main)?;
-    let components = components(setting, all_groups, drafts)?;
-    metas.extend(whole_set(setting, &main, &components)?);
-    metas.extend(unversioned(setting, drafts, &components)?);
-    metas.extend(components);
+    let host_metas = host_metas(setting, all_groups, drafts)?;
+    metas.extend(whole_set(setting, &main, &host_metas)?);
+    metas.extend(unversioned(setting, drafts, &host_metas)?);
+    metas.extend(host_metas);
     Ok(metas)
 }
 
@@ -69,14 +69,14 @@ fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Dr
     Ok(metas)
 }
 
-/// One per family, or per host and support package, with device code.
-pub(in crate::plan) fn components(
+/// One per host package, and support package where the scheme wants it, with device code.
+pub(in crate::plan) fn host_metas(
     setting: &Setting,
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let MetaTemplates { component, every_component, .. } = setting.names.metas();
-    let Some(template) = component else {
+    let MetaTemplates { component: template, every_component, .. } = setting.names.metas();
+    let Some(template) = template else {
         return Ok(Vec::new());
     };
     let mut by_stem: BTreeMap<&PackageNames, Vec<&Draft>> = BTreeMap::new();
@@ -113,7 +113,7 @@ pub(in crate::plan) fn components(
 }
 
 /// All hosts, and everything.
-fn whole_set(setting: &Setting, main: &[&Draft], components: &[Draft]) -> Result<Vec<Draft>> {
+fn whole_set(setting: &Setting, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
     let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     let mut metas = Vec::new();
@@ -128,7 +128,7 @@ fn whole_set(setting: &Setting, main: &[&Draft], components: &[Draft]) -> Result
     if let Some(template) = all {
         let names = setting.names.set_meta(template)?;
         let about = About { names, template: "all", values: context! {} };
-        let members = hosts.iter().map(|host| whole(host, components));
+        let members = hosts.iter().map(|host| whole(host, host_metas));
         metas.push(meta(setting, about, members)?);
     }
     Ok(metas)
@@ -138,7 +138,7 @@ fn whole_set(setting: &Setting, main: &[&Draft], components: &[Draft]) -> Result
 pub(in crate::plan) fn unversioned(
     setting: &Setting,
     drafts: &[Draft],
-    components: &[Draft],
+    host_metas: &[Draft],
 ) -> Result<Vec<Draft>> {
     let Some(template) = &setting.names.metas().unversioned else {
         return Ok(Vec::new());
@@ -146,7 +146,7 @@ pub(in crate::plan) fn unversioned(
     let mut metas = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.is_base()) {
         let names = setting.names.meta(template, &draft.stem)?;
-        let versioned = whole(draft, components);
+        let versioned = whole(draft, host_metas);
         let values = context! {
             name => setting.names.short(&draft.family),
             versioned => &versioned.deb,
@@ -162,9 +162,9 @@ pub(in crate::plan) fn unversioned(
 }
 
 /// What brings all of a host package's stem.
-fn whole<'a>(host: &'a Draft, components: &'a [Draft]) -> &'a PackageNames {
-    let component = components.iter().find(|meta| meta.stem == host.stem);
-    component.map_or(&host.names, |meta| &meta.names)
+fn whole<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
+    let meta = host_metas.iter().find(|meta| meta.stem == host.stem);
+    meta.map_or(&host.names, |meta| &meta.names)
 }
 
 pub(in crate::plan) struct About<'a> {

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
+use crate::error::abridged;
 use crate::gfx::{BaseArch, Target};
 use crate::report::words::{counted, few, list};
 
@@ -305,7 +306,9 @@ impl fmt::Display for OutsideSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folders(folders) => {
-                write!(f, "looks for libraries in {}, outside of the prefix; ", list(folders))?;
+                let folders: Vec<_> = folders.iter().map(|folder| abridged(folder)).collect();
+                let folders = few(&folders, 5);
+                write!(f, "looks for libraries in {folders}, outside of the prefix; ")?;
                 f.write_str("`runpath = \"origin\"` removes that")
             }
             Self::Stays { search_path, reason } => {

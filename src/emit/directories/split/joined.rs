@@ -1,4 +1,4 @@
-//! A component of which a shard has several builds, e.g. one for each family of a multi-arch run.
+//! A component of which a shard has several builds, e.g. one for each GPU family of a multi-arch run.
 //!
 //! Two builds of a binary have their wrappers in different orders, so they are joined as shards
 //! are, by recombination, with each arch as a group of its own. What contradicts itself is refused

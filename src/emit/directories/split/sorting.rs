@@ -73,7 +73,7 @@ impl<'a> ShardComponent<'a> {
         self.targets.is_empty() || self.targets.contains(arch)
     }
 
-    /// The archs that there is code for, apart from files for all members of a family: few of
+    /// The archs that there is code for, apart from files for all members of an arch family: few of
     /// these may be in the build.
     fn built_archs(&self) -> BTreeSet<BaseArch> {
         let mut built = BTreeSet::new();
@@ -176,7 +176,8 @@ impl<'a> ShardComponent<'a> {
         });
         means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
         means.progress.begin(Stage::Pack);
-        let writer = Kernels { component: self.id, family: &|arch| Ok(arch.to_string()), means };
+        let writer =
+            Kernels { component: self.id, gpu_family: &|arch| Ok(arch.to_string()), means };
         writer.add(binaries, &kernels, outputs)?;
         means.progress.end(Stage::Pack);
         Ok(())
@@ -252,7 +253,7 @@ fn add_device(
     outputs.add(to, &prefix.path, path, node.clone())
 }
 
-/// The archs of a file; of a family, those that are built, or all where none is.
+/// The archs of a file; of an arch family, those that are built, or all where none is.
 fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
         file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
@@ -273,8 +274,8 @@ impl<'a> ClassifiedArtifact<'a> {
         only_device &= !(device.is_empty() && split.archives.is_empty());
         if whole {
             for archive in &split.archives {
-                let family = &archive.reader.toc().gfx_arch_family;
-                let target = Target::parse_spelling(family).map_err(no_target)?;
+                let arch_family = &archive.reader.toc().gfx_arch_family;
+                let target = Target::parse_spelling(arch_family).map_err(no_target)?;
                 device.insert(&archive.path, vec![target.base().clone()]);
             }
         }

@@ -51,7 +51,7 @@ use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};
 use run::{Budget, threads};
-use settings::{Grouping, PublishSettings, SetSettings, Settings};
+use settings::{BuildSettings, Grouping, PublishSettings, SetSettings};
 use split::{SplitArtifact, SplitPolicy};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
@@ -73,11 +73,11 @@ pub struct Built {
 
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
-pub fn build(settings: &Settings, progress: &dyn Progress) -> Result<Built> {
+pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
     build_set(settings, progress).map(|(built, _)| built)
 }
 
-fn build_set(settings: &Settings, progress: &dyn Progress) -> Result<WrittenSet> {
+fn build_set(settings: &BuildSettings, progress: &dyn Progress) -> Result<WrittenSet> {
     let budget = Budget::new(settings.cost.limits);
     threads::with(budget.threads(), || run_build(settings, &budget, progress))
 }
@@ -86,7 +86,7 @@ fn build_set(settings: &Settings, progress: &dyn Progress) -> Result<WrittenSet>
 /// again; where the repository is on the same file system, they are hard links there. What can be
 /// refused of the publication without the packages is refused before they are built.
 pub fn build_and_publish(
-    settings: &Settings,
+    settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
     let jobs = settings.set.jobs;
@@ -154,8 +154,12 @@ pub fn discover(
     })
 }
 
-fn run_build(settings: &Settings, budget: &Budget, progress: &dyn Progress) -> Result<WrittenSet> {
-    let Settings { set, output, .. } = settings;
+fn run_build(
+    settings: &BuildSettings,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
+    let BuildSettings { set, output, .. } = settings;
     let cache = output.cache.as_ref().map(|cache| Cache::open(&cache.folder, cache.limit));
     let cache = cache.transpose()?;
     let mut decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
@@ -197,7 +201,7 @@ struct Decided {
 
 impl Decided {
     /// Leaves what belongs to `part`, and says what the whole set is.
-    fn keep_part(&mut self, part: SetPart, settings: &Settings) -> Result<PartRecord> {
+    fn keep_part(&mut self, part: SetPart, settings: &BuildSettings) -> Result<PartRecord> {
         let settings = settings.bytes_key();
         let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
         partition::keep(&self.recombined, &mut self.plan, part, digest)

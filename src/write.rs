@@ -16,10 +16,10 @@ use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
 use crate::run::{Budget, Use};
-use crate::settings::Settings;
+use crate::settings::BuildSettings;
 use crate::signing::Signer;
 
-impl Settings {
+impl BuildSettings {
     /// Everything beside the plan that decides the bytes of packages.
     pub(crate) fn bytes_key(&self) -> String {
         let (compression, level) = (self.cost.compression, self.cost.archive_level);
@@ -30,7 +30,7 @@ impl Settings {
 
 /// What a build writes with, and where.
 pub(crate) struct WriteOptions<'a> {
-    pub settings: &'a Settings,
+    pub settings: &'a BuildSettings,
     pub budget: &'a Budget,
     pub staging: &'a Staging,
     pub cache: Option<&'a Cache>,
@@ -44,7 +44,7 @@ pub(crate) fn write(
     progress: &dyn Progress,
 ) -> Result<Vec<Written>> {
     let WriteOptions { settings, budget, staging, cache } = *write_options;
-    let Settings { set, output, cost, .. } = settings;
+    let BuildSettings { set, output, cost, .. } = settings;
     // Where records need more than usual, the frames have less.
     let _records = budget.draw(Use::Frames, budget.excess_records());
     let pack_options = PackOptions {

@@ -9,7 +9,7 @@ use crate::Built;
 use crate::cli::render;
 use crate::error::Result;
 use crate::repo::Published;
-use crate::settings::{BuildArguments, Environment, Given};
+use crate::settings::{BuildArguments, Environment, GivenOptions};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -26,7 +26,11 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments, given: &Given, progress: &Terminal) -> Result<Outcome> {
+pub(super) fn run(
+    arguments: Arguments,
+    given: &GivenOptions,
+    progress: &Terminal,
+) -> Result<Outcome> {
     let settings = arguments.build.resolve(given, &Environment::of_process())?;
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();

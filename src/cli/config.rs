@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use super::{Outcome, terminal};
 use crate::cli::render;
 use crate::error::Result;
-use crate::settings::{self, BuildArguments, Environment, Given};
+use crate::settings::{self, BuildArguments, Environment, GivenOptions};
 
 /// Show the settings of a build, or the schema of packaging configurations.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ struct ShowArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments, given: &Given) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, given: &GivenOptions) -> Result<Outcome> {
     match arguments.command {
         ConfigCommand::Schema => terminal::print_json(&settings::schema())?,
         ConfigCommand::Show(arguments) => {

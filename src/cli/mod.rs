@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Kind, Result, printable};
-use crate::settings::Given;
+use crate::settings::GivenOptions;
 use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
@@ -66,7 +66,7 @@ enum Outcome {
 pub fn run() -> ExitCode {
     let command = Arguments::command();
     let parsed = command.clone().try_get_matches().and_then(|matches| {
-        Ok((Arguments::from_arg_matches(&matches)?, Given::of(&command, &matches)))
+        Ok((Arguments::from_arg_matches(&matches)?, GivenOptions::of(&command, &matches)))
     });
     let (arguments, given) = match parsed {
         Ok(parsed) => parsed,
@@ -114,7 +114,7 @@ fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
     ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
 }
 
-fn dispatch(command: Command, given: &Given, terminal: &Terminal) -> Result<Outcome> {
+fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(*arguments, given, terminal),
         Command::Plan(arguments) => plan::run(*arguments, terminal),

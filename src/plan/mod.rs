@@ -1,17 +1,25 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//! components ─ selectors: what goes into which family and part, or listed package ─► bundles
-//!    bundles ─ linkage: which need which others
-//!            ─ drafts: host, support and kernel packages
-//!     drafts ─ extras: what is treated or placed otherwise ─ common ─ metas ─ finish ─► packages
+//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, `folders`, and the
+//!              `relations` of the configuration
+//!
+//! components ─ contents   what goes into which family and part, or listed package ─► bundles
+//!    bundles ─ libraries  which bundle needs which others, and what from outside ─► linkage
+//!    bundles ─ drafts     host, support and kernel packages of each bundle ─► drafts
+//!     drafts ─ finish     what is treated or placed otherwise; metapackages; the package of what
+//!                         is outside of the prefix
+//!            ─ relations  what the configuration adds and takes away
+//!            ─ updates    packages whose place these take, and paths that moved
+//!            ─ finish     in the words of the formats, those that `--only` keeps ─► packages
+//!   packages ─ updates    what the set before this one needs
 //! ```
 //!
 //! A bundle gives one package for its host files and one per group that it has device code for.
 //! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
 //! the pack stage makes them. What serves several groups at once is in a package that the kernel
-//! packages of exactly these groups depend on. Refused: paths that two packages claim or none, names, versions and
-//! prefixes that a format cannot express.
+//! packages of exactly these groups depend on. Refused: paths that two packages claim or none,
+//! names, versions and prefixes that a format cannot express.
 //!
 //! Kernel packages are built for the architecture of their host although they hold data only: as
 //! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::cost::{CostArguments, CostSettings};
 use super::environment::Environment;
-use super::given::Given;
+use super::given::GivenOptions;
 use super::origin::Gathered;
 use super::publish::{PublicationArguments, PublishSettings};
 use super::set::{SetArguments, SetSettings};
@@ -69,7 +69,7 @@ struct OutputArguments {
 }
 
 /// Everything that decides what a build does.
-pub struct Settings {
+pub struct BuildSettings {
     /// Which package set.
     pub set: SetSettings,
     /// What it writes, and where.
@@ -106,7 +106,7 @@ pub struct CacheSettings {
 
 impl BuildArguments {
     /// The settings; all that is wrong with them, whatever the input is, is refused together.
-    pub fn resolve(self, given: &Given, environment: &Environment) -> Result<Settings> {
+    pub fn resolve(self, given: &GivenOptions, environment: &Environment) -> Result<BuildSettings> {
         let mut gathered = Gathered::default();
         let settings = self.gather(given, environment, &mut gathered);
         gathered.faults.usage_first().settle(settings)
@@ -114,10 +114,10 @@ impl BuildArguments {
 
     pub(super) fn gather(
         self,
-        given: &Given,
+        given: &GivenOptions,
         environment: &Environment,
         gathered: &mut Gathered,
-    ) -> Option<Settings> {
+    ) -> Option<BuildSettings> {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.resolve(&set.artifacts, &mut gathered.faults);
@@ -140,12 +140,12 @@ impl BuildArguments {
                 None
             }
         };
-        Some(Settings { set: set?, output, cost: cost?, signer, publish })
+        Some(BuildSettings { set: set?, output, cost: cost?, signer, publish })
     }
 }
 
 /// Options of a publication say nothing where nothing is published.
-fn refuse_given(given: &Given) -> Result<()> {
+fn refuse_given(given: &GivenOptions) -> Result<()> {
     let given = given.options_of::<PublicationArguments>();
     if given.is_empty() {
         Ok(())

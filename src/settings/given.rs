@@ -10,12 +10,12 @@ use super::origin::{Origin, Resolved};
 const PRINTING: [&str; 3] = ["help", "json", "log_format"];
 
 /// The options of a command, and those that were given.
-pub struct Given {
+pub struct GivenOptions {
     command: Command,
     matches: ArgMatches,
 }
 
-impl Given {
+impl GivenOptions {
     /// Those of the innermost command of `matches`.
     pub fn of(command: &Command, matches: &ArgMatches) -> Self {
         let inner = matches.subcommand();

@@ -23,10 +23,10 @@ pub(crate) use layers::Layers;
 #[cfg(test)]
 pub(crate) use origin::Gathered;
 
-pub use build::{BuildArguments, CacheSettings, OutputSettings, Settings};
+pub use build::{BuildArguments, BuildSettings, CacheSettings, OutputSettings};
 pub use cost::CostSettings;
 pub use environment::Environment;
-pub use given::Given;
+pub use given::GivenOptions;
 pub use origin::{Origin, Resolved};
 pub use publish::{PublicationArguments, PublishSettings};
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};

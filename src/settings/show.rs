@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::build::BuildArguments;
 use super::environment::Environment;
-use super::given::Given;
+use super::given::GivenOptions;
 use super::origin::{Gathered, Origin, Resolved};
 use super::schema::{self, KeyDefault};
 use crate::config::Config;
@@ -13,7 +13,7 @@ use crate::error::Result;
 impl BuildArguments {
     /// Every key of the configuration and every option of the command line, as a build or a plan with
     /// these arguments would have them.
-    pub fn show(self, given: &Given, environment: &Environment) -> Result<Vec<Resolved>> {
+    pub fn show(self, given: &GivenOptions, environment: &Environment) -> Result<Vec<Resolved>> {
         let mut gathered = Gathered::default();
         let settings = self.gather(given, environment, &mut gathered);
         let Gathered { faults, mut resolved } = gathered;

@@ -14,7 +14,7 @@ use rockpack::input::artifact::{ScanOptions, scan_with};
 use rockpack::report::{Progress, Silent, Stage};
 use rockpack::run::shares::{BuildNeeds, of_build};
 use rockpack::run::{Budget, Limits};
-use rockpack::settings::{BuildArguments, Environment, Given, Settings};
+use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
 use support::program::{repository, rust_files, source_folders};
 
@@ -22,7 +22,7 @@ use support::program::{repository, rust_files, source_folders};
 const SMALL: u64 = 512 << 20;
 const LARGE: u64 = 64 << 30;
 
-fn settings(artifacts: &Path, out: &Path, memory: u64) -> Settings {
+fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
     let command = BuildArguments::augment_args(Command::new("build"));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let (configuration, memory) = (text(&configuration()), memory.to_string());
@@ -34,7 +34,7 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> Settings {
     let words = ["build"].into_iter().chain(words.as_flattened().iter().copied());
     let matches = command.clone().get_matches_from(words);
     let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
-    arguments.resolve(&Given::of(&command, &matches), &Environment::default()).unwrap()
+    arguments.resolve(&GivenOptions::of(&command, &matches), &Environment::default()).unwrap()
 }
 
 /// The example shards, and as many empty files that a scan just fits into the records of the small

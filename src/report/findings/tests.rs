@@ -348,6 +348,7 @@ fn of_packages() -> Vec<Finding> {
             after: text("$ORIGIN/../lib"),
         },
         outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
+        outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
         outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
         debug(None),
         debug(Some(text("is cut off"))),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::config::CONTENT_DATE;
 use crate::content::Content;
-use crate::emit::{self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, Written};
+use crate::emit::{
+    self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
+};
 use crate::error::Result;
 use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
@@ -42,7 +44,7 @@ pub(crate) fn write(
     plan: &Plan,
     write_options: &WriteOptions<'_>,
     progress: &dyn Progress,
-) -> Result<Vec<Written>> {
+) -> Result<Vec<WrittenPackage>> {
     let WriteOptions { settings, budget, staging, cache } = *write_options;
     let BuildSettings { set, output, cost, .. } = settings;
     // Where records need more than usual, the frames have less.
@@ -94,7 +96,7 @@ fn write_one(
     turn: Turn,
     staging: &Staging,
     options: &EmitOptions<'_>,
-) -> Result<Written> {
+) -> Result<WrittenPackage> {
     let PackedPackage { package, mut code_objects, code_files, distinct, made } = packed;
     options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
@@ -104,7 +106,7 @@ fn write_one(
     let digests = emit::file_digests(&emitted);
     let records = code_files.into_iter().map(|code| code.record(&digests));
     code_objects.extend(records.collect::<Result<Vec<_>>>()?);
-    Ok(Written { role, distinct, code_objects, emitted })
+    Ok(WrittenPackage { role, distinct, code_objects, emitted })
 }
 
 /// Writes the package with the keys of a repository into `folder` and says what the index has of its

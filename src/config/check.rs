@@ -5,7 +5,7 @@ use std::mem::take;
 use super::architectures::{components, groups, packages};
 use super::databases;
 use super::document::Document;
-use super::former::{Bound, former};
+use super::former::{VersionBound, former};
 use super::keys::{Keys, Selector};
 use super::lines::{is_address, single_lines};
 use super::texts::texts;
@@ -23,8 +23,9 @@ pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     let packages = packages(take(&mut keys.packages), &document, &mut faults);
     selectors(&keys.selectors, &document, &mut faults);
     let replaces = take(&mut keys.replaces);
-    let replaces = former("replaces", replaces, Bound::Optional, &document, &mut faults);
-    let moved = former("moved", take(&mut keys.moved), Bound::Required, &document, &mut faults);
+    let replaces = former("replaces", replaces, VersionBound::Optional, &document, &mut faults);
+    let moved =
+        former("moved", take(&mut keys.moved), VersionBound::Required, &document, &mut faults);
     databases::check(&keys.databases, &document, &mut faults);
     let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
     let content_date = date.and_then(|date| faults.keep(date));

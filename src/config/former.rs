@@ -82,7 +82,7 @@ pub struct FormerPackage {
 
 /// Whether a name needs a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum VersionBound {
     /// The name alone means every version.
     Optional,
     /// A path was in the other package up to some version only.
@@ -93,13 +93,13 @@ pub(super) enum Bound {
 pub(super) fn former(
     key: &str,
     packages: Ordered<FormerSchema>,
-    bound: Bound,
+    bound: VersionBound,
     document: &Document,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
     let mut checked = Vec::new();
     for (package, schema) in packages.0 {
-        let mut read = |keys: &[&str], texts: &[String], rules: Rules| {
+        let mut read = |keys: &[&str], texts: &[String], rules: NameRules| {
             let mut found = Vec::new();
             for (index, text) in texts.iter().enumerate() {
                 let index = index.to_string();
@@ -108,7 +108,7 @@ pub(super) fn former(
             }
             found
         };
-        let (deb, rpm) = (Rules { bound, is_name: is_deb_name }, Rules { bound, is_name });
+        let (deb, rpm) = (NameRules { bound, is_name: is_deb_name }, NameRules { bound, is_name });
         let former = match &schema {
             FormerSchema::Both(texts) => {
                 let both = read(&[key, &package], texts, deb);
@@ -126,13 +126,13 @@ pub(super) fn former(
 
 /// What a name may be.
 #[derive(Clone, Copy)]
-struct Rules {
-    bound: Bound,
+struct NameRules {
+    bound: VersionBound,
     is_name: fn(&str) -> bool,
 }
 
 /// `name` or `name < version`.
-fn name(text: &str, rules: Rules, keys: &[&str], document: &Document) -> Result<FormerPackage> {
+fn name(text: &str, rules: NameRules, keys: &[&str], document: &Document) -> Result<FormerPackage> {
     let refuse = |message: String| -> Error {
         let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
         document.fault(keys, message).hint(hint)
@@ -147,7 +147,7 @@ fn name(text: &str, rules: Rules, keys: &[&str], document: &Document) -> Result<
     if before.is_some_and(|version| !is_version(version)) {
         return Err(refuse(format!("`{}` has no version behind `<`", text.escape_debug())));
     }
-    if before.is_none() && rules.bound == Bound::Required {
+    if before.is_none() && rules.bound == VersionBound::Required {
         return Err(refuse(format!(
             "`{name}` has no bound: say before which version it had the paths"
         )));

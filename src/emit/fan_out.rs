@@ -207,7 +207,7 @@ impl EntryReader<'_> {
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
-        let mut digests = Digests::new(debs && entry.formats.has(Format::Deb), self.sha1);
+        let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), self.sha1);
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -247,14 +247,14 @@ fn effort(content: &Content) -> Result<Effort> {
     Ok(Effort::of(&start[..len], content.len()))
 }
 
-/// Digests of a file that is read.
-pub(super) struct Digests {
+/// The digests of a file in the making.
+pub(super) struct FileHashers {
     sha256: Sha256,
     md5: Option<Md5>,
     sha1: Option<Sha1>,
 }
 
-impl Digests {
+impl FileHashers {
     pub fn new(md5: bool, sha1: bool) -> Self {
         Self { sha256: Sha256::new(), md5: md5.then(Md5::new), sha1: sha1.then(Sha1::new) }
     }

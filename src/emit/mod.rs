@@ -29,7 +29,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use compressor::{Compression, Contexts};
-pub use receipt::{WholeSet, Written, receipt};
+pub use receipt::{WholeSet, WrittenPackage, receipt};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;

@@ -11,7 +11,7 @@ use crate::report::Findings;
 
 /// A package that was written, without its content.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenPackage {
     /// What it is for.
     pub role: Role,
     /// Number of distinct code objects in its archives.
@@ -39,7 +39,7 @@ pub struct WholeSet<'a, F> {
 /// The receipt of the packages `written` of `set`, which may be one part of it.
 pub fn receipt<F>(
     set: WholeSet<'_, F>,
-    written: Vec<Written>,
+    written: Vec<WrittenPackage>,
     part: Option<PartRecord>,
     findings: &Findings,
 ) -> Receipt {
@@ -66,8 +66,8 @@ pub fn receipt<F>(
     }
 }
 
-fn package_records<F>(planned: &[Package<F>], written: Written) -> Vec<PackageRecord> {
-    let Written { role, distinct, emitted, .. } = written;
+fn package_records<F>(planned: &[Package<F>], written: WrittenPackage) -> Vec<PackageRecord> {
+    let WrittenPackage { role, distinct, emitted, .. } = written;
     let record = |emitted: Emitted| {
         let planned = planned.iter().find(|package| package.id == emitted.package);
         PackageRecord {

@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 
-use super::fan_out::Digests;
+use super::fan_out::FileHashers;
 use super::turns::sorted_out;
 use super::{EmitOptions, compressor};
 use crate::content::Content;
@@ -121,7 +121,7 @@ fn digests(
 ) -> Result<Vec<Option<FileDigests>>> {
     let digest = |entry: &PackageEntry<Content>| {
         let Node::File { data, .. } = &entry.node else { return Ok(None) };
-        let mut digests = Digests::new(false, sha1);
+        let mut digests = FileHashers::new(false, sha1);
         let read = data.each_window(|bytes| digests.update(bytes));
         read.context(|| format!("reading /{}", entry.path))?;
         Ok(Some(digests.finish()))

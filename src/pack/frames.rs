@@ -48,15 +48,15 @@ pub(super) fn compress(
     store: &FrameStore,
     options: &PackOptions<'_>,
 ) -> Result<Vec<Frame>> {
-    let work = Work { store, options, claimed: Mutex::default(), frames: Mutex::default() };
-    let bundles = Bundles::of(kernels);
+    let maker = FrameMaker { store, options, claimed: Mutex::default(), frames: Mutex::default() };
+    let bundles = PinnedBundles::of(kernels);
     // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are
     // decoded at a time; splitting the slice in halves would work on its far ends at once.
     let mut results: Vec<(usize, Result<Hashed>)> = kernels
         .iter()
         .enumerate()
         .par_bridge()
-        .map(|(index, kernel)| (index, bundles.within(index, kernel, || work.hash(kernel))))
+        .map(|(index, kernel)| (index, bundles.within(index, kernel, || maker.hash(kernel))))
         .collect();
     results.sort_by_key(|(index, _)| *index);
     let mut hashed = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn compress(
     }
     match Error::gather(faults) {
         Some(error) => Err(error),
-        None => work.into_frames(&hashed),
+        None => maker.into_frames(&hashed),
     }
 }
 
@@ -80,7 +80,7 @@ struct Hashed {
 }
 
 /// The state that the threads of one [`compress`] share.
-struct Work<'a> {
+struct FrameMaker<'a> {
     store: &'a FrameStore,
     options: &'a PackOptions<'a>,
     /// Code objects that some thread compresses or has compressed.
@@ -88,7 +88,7 @@ struct Work<'a> {
     frames: Mutex<HashMap<[u8; 32], Content>>,
 }
 
-impl Work<'_> {
+impl FrameMaker<'_> {
     /// Reads the code object once; its frame is kept unless another thread has it.
     fn hash(&self, kernel: &Kernel) -> Result<Hashed> {
         let original_size = kernel.content.len();
@@ -147,7 +147,7 @@ impl Work<'_> {
     }
 
     /// Its frame and digest, from one reading in windows.
-    fn compressed(&self, content: &Content) -> Result<([u8; 32], Sink<'_>)> {
+    fn compressed(&self, content: &Content) -> Result<([u8; 32], FrameSink<'_>)> {
         let mut encoder = self.encoder(content.len())?;
         let mut hasher = Sha256::new();
         let mut reader = content.reader();
@@ -168,7 +168,7 @@ impl Work<'_> {
     fn cached(&self, sha256: [u8; 32], original_size: u64) -> Result<bool> {
         let Some(cache) = self.options.cache else { return Ok(false) };
         let Some(entry) = cache.find(&self.key(sha256, original_size)) else { return Ok(false) };
-        let mut sink = Sink::new(self.store);
+        let mut sink = FrameSink::new(self.store);
         // What a sink fails with is this crate's own error.
         if !cache.copy(&entry, &mut sink).map_err(fault)? {
             return Ok(false);
@@ -187,8 +187,9 @@ impl Work<'_> {
         key.finish()
     }
 
-    fn encoder(&self, content_size: u64) -> Result<Encoder<'static, Sink<'_>>> {
-        let mut encoder = Encoder::new(Sink::new(self.store), self.options.level).map_err(fault)?;
+    fn encoder(&self, content_size: u64) -> Result<Encoder<'static, FrameSink<'_>>> {
+        let mut encoder =
+            Encoder::new(FrameSink::new(self.store), self.options.level).map_err(fault)?;
         // Loaders compare the content size in the frame with the TOC.
         encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
         // Four bytes that make loaders refuse a damaged frame instead of running it.
@@ -201,7 +202,7 @@ impl Work<'_> {
         locked(&self.claimed).insert(sha256)
     }
 
-    fn keep(&self, sha256: [u8; 32], original_size: u64, sink: Sink<'_>) -> Result<()> {
+    fn keep(&self, sha256: [u8; 32], original_size: u64, sink: FrameSink<'_>) -> Result<()> {
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: false });
         if let Some(cache) = self.options.cache {
@@ -246,20 +247,20 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Runs of kernels with the same binary and wrapper, whose content is kept open and decoded from
 /// the first of them to the last.
-struct Bundles {
+struct PinnedBundles {
     /// By kernel.
     indices: Vec<usize>,
-    bundles: Vec<Bundle>,
+    bundles: Vec<PinnedBundle>,
 }
 
 #[derive(Default)]
-struct Bundle {
+struct PinnedBundle {
     /// Kernels that are not done.
     left: AtomicUsize,
     pinned: Mutex<Vec<Pinned>>,
 }
 
-impl Bundles {
+impl PinnedBundles {
     fn of(kernels: &[Kernel]) -> Self {
         let runs = kernels
             .chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index))
@@ -268,7 +269,7 @@ impl Bundles {
         let mut bundles = Vec::new();
         for len in runs {
             indices.extend(std::iter::repeat_n(bundles.len(), len));
-            bundles.push(Bundle { left: AtomicUsize::new(len), ..Bundle::default() });
+            bundles.push(PinnedBundle { left: AtomicUsize::new(len), ..PinnedBundle::default() });
         }
         Self { indices, bundles }
     }
@@ -328,13 +329,13 @@ impl FrameStore {
 }
 
 /// Takes the bytes of one frame.
-struct Sink<'a> {
+struct FrameSink<'a> {
     store: &'a FrameStore,
     gathered: Vec<u8>,
     pieces: Vec<Content>,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> FrameSink<'a> {
     fn new(store: &'a FrameStore) -> Self {
         Self { store, gathered: Vec::new(), pieces: Vec::new() }
     }
@@ -352,7 +353,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-impl Write for Sink<'_> {
+impl Write for FrameSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.gathered.extend_from_slice(bytes);
         if self.gathered.len() >= PIECE_LEN {

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::table::{Align, TextTable};
 use super::{findings_text, units::bytes};
-use crate::emit::directories::{RecombineReport, SplitReport, Written};
+use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
 use crate::error::Error;
 use crate::report::Findings;
 
 /// What `split` and `recombine` print as JSON.
 #[derive(Debug, Serialize)]
 pub struct DirectoriesReport<'a> {
-    artifacts: &'a [Written],
+    artifacts: &'a [WrittenArtifact],
     /// Earlier artifacts of the same components that are gone, with their shard's folder if any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     removed: &'a [String],
@@ -34,7 +34,11 @@ impl<'a> DirectoriesReport<'a> {
         Self::new(&report.artifacts, &report.removed, &report.findings)
     }
 
-    fn new(artifacts: &'a [Written], removed: &'a [String], findings: &'a Findings) -> Self {
+    fn new(
+        artifacts: &'a [WrittenArtifact],
+        removed: &'a [String],
+        findings: &'a Findings,
+    ) -> Self {
         Self { artifacts, removed, findings, failures: Vec::new() }
     }
 
@@ -51,12 +55,13 @@ impl<'a> DirectoriesReport<'a> {
 }
 
 /// Artifacts as a table, those of an earlier run that were removed, then every finding.
-pub fn directories_text(artifacts: &[Written], removed: &[String], findings: &Findings) -> String {
-    let mut table = TextTable::new(&[
-        ("artifact", Align::Left),
-        ("files", Align::Right),
-        ("size", Align::Right),
-    ]);
+pub fn directories_text(
+    artifacts: &[WrittenArtifact],
+    removed: &[String],
+    findings: &Findings,
+) -> String {
+    let mut table =
+        Table::new(&[("artifact", Align::Left), ("files", Align::Right), ("size", Align::Right)]);
     for written in artifacts {
         let shard = written.shard.iter().map(|shard| format!("{shard}/"));
         let name: String = shard.chain([written.artifact.clone()]).collect();

@@ -21,7 +21,7 @@ mod recombine;
 mod split;
 mod staging;
 
-pub use output::{OutputArtifact, Written};
+pub use output::{OutputArtifact, WrittenArtifact};
 pub use recombine::{RecombineOptions, RecombineReport, recombine};
 pub use split::{SplitInput, SplitOptions, SplitReport, split};
 
@@ -36,7 +36,7 @@ const LEVEL: i32 = 1;
 /// What the artifacts of a component are made with.
 #[derive(Clone, Copy)]
 struct Means<'a> {
-    staging: &'a staging::Staging,
+    staging: &'a staging::ArtifactStaging,
     /// What compressed code objects are drawn from, of all archives that are written together; what
     /// it has no room for goes to nameless files.
     budget: &'a Budget,

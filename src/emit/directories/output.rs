@@ -24,7 +24,7 @@ pub struct OutputArtifact {
 
 /// An artifact directory that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Written {
+pub struct WrittenArtifact {
     /// The folder it lies in, if not the output folder itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,

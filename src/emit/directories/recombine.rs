@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::kernels::{Binary, Kernels, add_folders};
-use super::output::{OutputArtifact, Outputs, Written};
+use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
-use super::staging::{Replacing, Staging};
+use super::staging::{ArtifactStaging, Replacing};
 use super::{GENERIC, Means};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -35,7 +35,7 @@ pub struct RecombineOptions {
 #[derive(Debug)]
 pub struct RecombineReport {
     /// Artifacts that were written.
-    pub artifacts: Vec<Written>,
+    pub artifacts: Vec<WrittenArtifact>,
     /// Other artifacts of the same components that lay there and were removed, by name.
     pub removed: Vec<String>,
     /// What was noticed.
@@ -52,7 +52,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let split_options = SplitPolicy { rules: &rules, keeps_fat: &keeps_fat };
     let split = split::split_all(&scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
-    let staging = Staging::begin(&options.out)?;
+    let staging = ArtifactStaging::begin(&options.out)?;
     let primary = options.config.keys.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Means;
-use super::output::{OutputArtifact, Written};
-use super::staging::{Committed, Replacing, Staging, refuse_link};
+use super::output::{OutputArtifact, WrittenArtifact};
+use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
@@ -57,7 +57,7 @@ pub struct SplitOptions {
 #[derive(Debug)]
 pub struct SplitReport {
     /// Artifacts that were written.
-    pub artifacts: Vec<Written>,
+    pub artifacts: Vec<WrittenArtifact>,
     /// Other artifacts of the same components that lay there and were removed, with the folder of
     /// their shard if there is one.
     pub removed: Vec<String>,
@@ -75,11 +75,11 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     let mut report =
         SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
     let mut found = BTreeSet::new();
-    let mut outs: BTreeMap<&Path, Staging> = BTreeMap::new();
+    let mut outs: BTreeMap<&Path, ArtifactStaging> = BTreeMap::new();
     let mut links = LinkSet::default();
     for job in &jobs {
         if !outs.contains_key(job.out.as_path()) {
-            outs.insert(&job.out, Staging::begin(&job.out)?);
+            outs.insert(&job.out, ArtifactStaging::begin(&job.out)?);
         }
         let Some(staging) = outs.get(job.out.as_path()) else {
             return Err(Error::bug("a staging folder is gone"));
@@ -111,7 +111,8 @@ impl SplitReport {
     fn add(&mut self, job: &Job, done: Done) {
         let shard = (job.layout == OutputLayout::PerShard).then(|| job.shard.clone());
         let named = done.committed.written.into_iter();
-        self.artifacts.extend(named.map(|written| Written { shard: shard.clone(), ..written }));
+        self.artifacts
+            .extend(named.map(|written| WrittenArtifact { shard: shard.clone(), ..written }));
         let removed = done.committed.removed.into_iter();
         self.removed.extend(removed.map(|name| match &shard {
             Some(shard) => format!("{shard}/{name}"),
@@ -247,7 +248,7 @@ impl Job {
         options: &SplitOptions,
         rules: &DatabaseRules,
         links: &mut LinkSet,
-        staging: &Staging,
+        staging: &ArtifactStaging,
         progress: &dyn Progress,
     ) -> Result<Done> {
         // What is remembered of a component is given back with it.

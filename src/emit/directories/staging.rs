@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::output::{OutputArtifact, Written};
+use super::output::{OutputArtifact, WrittenArtifact};
 use crate::content::{Content, is_file};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::files::{
@@ -111,18 +111,18 @@ fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()>
 #[derive(Debug)]
 pub(super) struct Committed {
     /// The artifacts that were written.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenArtifact>,
     /// The artifacts that were removed, by name.
     pub removed: Vec<String>,
 }
 
 /// A place for artifacts that are not whole yet; removed with everything in it when dropped.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub(super) struct ArtifactStaging {
     swap: Swap,
 }
 
-impl Staging {
+impl ArtifactStaging {
     /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
         Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
@@ -152,7 +152,7 @@ impl Staging {
         let write = |artifact: &OutputArtifact| {
             write_artifact(artifact, &self.folder().join(&artifact.name))
         };
-        let results: Vec<Result<Written>> = artifacts.par_iter().map(write).collect();
+        let results: Vec<Result<WrittenArtifact>> = artifacts.par_iter().map(write).collect();
         let mut faults = Faults::default();
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;
@@ -191,9 +191,10 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     }
 }
 
-fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<Written> {
+fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtifact> {
     make_folders(root)?;
-    let mut written = Written { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
+    let mut written =
+        WrittenArtifact { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
     write_file(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
     for (prefix, tree) in &artifact.prefixes {
         let stage = root.join(prefix);

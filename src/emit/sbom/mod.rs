@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::content::hex;
-use crate::emit::{Emitted, EmittedMember, Written};
+use crate::emit::{Emitted, EmittedMember, WrittenPackage};
 use crate::error::{Error, Kind, Result};
 use crate::formats::spdx::{self, Checksum, Document, File, NO_ASSERTION, VerificationCode};
 use crate::input::artifact::{Artifact, Scan};
@@ -41,7 +41,7 @@ pub fn document(
     scan: &Scan,
     recombined: &Recombined,
     plan: &Plan,
-    written: &[Written],
+    written: &[WrittenPackage],
     stamp: i64,
     part: Option<SetPart>,
 ) -> Result<Document> {
@@ -51,7 +51,7 @@ pub fn document(
         Error::new(Kind::Limit, format!("{stamp} is no time that a document can have")).cause(error)
     })?;
     let name = format!("packages of version {version}{part}");
-    let mut made = Made {
+    let mut maker = DocumentMaker {
         document: Document::new(name, created.to_string(), TOOL),
         ids: BTreeSet::new(),
         files: BTreeMap::new(),
@@ -65,21 +65,21 @@ pub fn document(
     for emitted in emitted {
         let planned = plan.packages.iter().find(|package| package.id == emitted.package);
         let planned = planned.ok_or_else(|| Error::bug("a package was written without a plan"))?;
-        let id = made.package(emitted, planned)?;
+        let id = maker.package(emitted, planned)?;
         let artifacts = match known.entry(&planned.id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(origins.of(planned)?),
         };
         for artifact in artifacts {
-            let artifact = made.artifact(artifact);
-            made.document.relate(&id, "GENERATED_FROM", &artifact);
+            let artifact = maker.artifact(artifact);
+            maker.document.relate(&id, "GENERATED_FROM", &artifact);
         }
     }
-    made.finish()
+    maker.finish()
 }
 
 /// A document in the making.
-struct Made<'a> {
+struct DocumentMaker<'a> {
     document: Document,
     ids: BTreeSet<String>,
     /// By path and SHA-256.
@@ -88,7 +88,7 @@ struct Made<'a> {
     artifacts: BTreeMap<(&'a str, String), spdx::Package>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> DocumentMaker<'a> {
     /// Adds a package with its files; its id.
     fn package<F>(&mut self, emitted: &'a Emitted, planned: &Package<F>) -> Result<String> {
         let id = spdx::new_id("Package", &emitted.file_name, &mut self.ids);

@@ -52,7 +52,7 @@ pub(super) struct Reservation<'a> {
 }
 
 /// An entry as eviction sees it.
-struct Kept {
+struct StoredEntry {
     used: SystemTime,
     path: PathBuf,
     size: u64,
@@ -157,7 +157,7 @@ impl Room {
     }
 
     /// All entries, and nothing that somebody else put into the folder.
-    fn entries(&self) -> Result<Vec<Kept>> {
+    fn entries(&self) -> Result<Vec<StoredEntry>> {
         let mut entries = Vec::new();
         for folder in list(&self.folder)? {
             let folder = folder?;
@@ -200,9 +200,9 @@ fn tag(folder: &Path) -> Result<()> {
     scratch.put(&path)
 }
 
-fn kept(path: PathBuf) -> Result<Option<Kept>> {
+fn kept(path: PathBuf) -> Result<Option<StoredEntry>> {
     match fs::symlink_metadata(&path).and_then(|m| Ok((m.modified()?, m.len()))) {
-        Ok((used, size)) => Ok(Some(Kept { used, path, size })),
+        Ok((used, size)) => Ok(Some(StoredEntry { used, path, size })),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io(path, "inspect", error)),
     }

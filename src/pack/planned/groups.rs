@@ -40,7 +40,7 @@ pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_key(|name| (place(name), name.len(), *name));
-    let sets = Format::ALL.map(|format| (format, Set::new(packages, format)));
+    let sets = Format::ALL.map(|format| (format, FormatPackages::new(packages, format)));
     let mut sums = Vec::new();
     for group in names {
         for (format, set) in &sets {
@@ -64,14 +64,14 @@ fn sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) ->
 }
 
 /// The packages of one format by everything that they can be asked for by.
-struct Set<'a> {
+struct FormatPackages<'a> {
     packages: Vec<&'a ListedPackage>,
     by_name: BTreeMap<&'a str, &'a ListedPackage>,
     /// Names that packages provide; the package itself goes first.
     provided: BTreeMap<&'a str, &'a ListedPackage>,
 }
 
-impl<'a> Set<'a> {
+impl<'a> FormatPackages<'a> {
     fn new(packages: &'a [ListedPackage], format: Format) -> Self {
         let packages: Vec<_> = packages.iter().filter(|p| p.format == format).collect();
         let by_name = packages.iter().map(|package| (package.name.as_str(), *package)).collect();

@@ -129,11 +129,13 @@ impl<'a> Sizes<'a> {
         let files = files.filter(|file| file.content.is_some());
         let (mut small, mut large): (Vec<_>, Vec<_>) =
             files.partition(|file| file.size.bytes <= WHOLE);
-        assume(&mut small, Share::together)?;
+        assume(&mut small, CompressedShare::together)?;
         // Of a great many, the first of a few neighbours stands for them.
         let step = large.len().div_ceil(SAMPLES).max(1);
         for neighbours in large.chunks_mut(step) {
-            assume(neighbours, |contents| Share::each(contents.get(..1).unwrap_or_default()))?;
+            assume(neighbours, |contents| {
+                CompressedShare::each(contents.get(..1).unwrap_or_default())
+            })?;
         }
         Ok(())
     }
@@ -149,7 +151,7 @@ fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
     let contents: Vec<&Content> = kernels.iter().map(|kernel| &kernel.content).collect();
     let bytes = contents.iter().map(|content| content.len()).sum();
     let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
-    Ok(Share::each(&contents)?.apply(bytes) + rows.sum::<u64>())
+    Ok(CompressedShare::each(&contents)?.apply(bytes) + rows.sum::<u64>())
 }
 
 fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
@@ -164,7 +166,10 @@ fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
 }
 
 /// Estimates files of a payload by the share of all of them.
-fn assume(files: &mut [&mut Measured], share: impl Fn(&[&Content]) -> Result<Share>) -> Result<()> {
+fn assume(
+    files: &mut [&mut Measured],
+    share: impl Fn(&[&Content]) -> Result<CompressedShare>,
+) -> Result<()> {
     let contents = files.iter().filter_map(|file| file.content.as_ref());
     let share = share(&contents.collect::<Vec<_>>())?;
     for file in files {
@@ -175,12 +180,12 @@ fn assume(files: &mut [&mut Measured], share: impl Fn(&[&Content]) -> Result<Sha
 }
 
 /// What compression leaves of some bytes.
-struct Share {
+struct CompressedShare {
     left: u64,
     of: u64,
 }
 
-impl Share {
+impl CompressedShare {
     /// Of code objects: each is a frame of its own.
     fn each(contents: &[&Content]) -> Result<Self> {
         let mut share = Self { left: 0, of: 0 };

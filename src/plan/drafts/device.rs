@@ -30,7 +30,7 @@ pub(in crate::plan) struct DeviceFiles {
 
 /// The device side of a bundle.
 #[derive(Debug, Default)]
-pub(in crate::plan) struct Contents {
+pub(in crate::plan) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
     /// By the groups served: one for a group's own package, several for what they share. A group
     /// that shares something has a package of its own, even if nothing else is in it.
@@ -42,9 +42,9 @@ pub(in crate::plan) fn contents(
     setting: &Setting,
     groups: &[Group],
     bundle: &Bundle<'_>,
-) -> Result<Contents> {
+) -> Result<DeviceContents> {
     let archives = archive_set(setting, bundle)?;
-    let mut contents = Contents::default();
+    let mut contents = DeviceContents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
         let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
@@ -61,7 +61,7 @@ pub(in crate::plan) fn contents(
     Ok(contents)
 }
 
-impl Contents {
+impl DeviceContents {
     fn add(
         &mut self,
         groups: &[Group],

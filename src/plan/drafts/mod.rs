@@ -23,7 +23,7 @@ use crate::package::{Format, Relation, RelationKind, Role};
 use crate::recombine::Group;
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
-use device::{Contents, contents};
+use device::{DeviceContents, contents};
 
 /// A package of the set.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ pub(super) struct Says {
 }
 
 /// The drafts of a set without metapackages, and their archives.
-pub(super) struct Made {
+pub(super) struct DraftedSet {
     pub drafts: Vec<Draft>,
     pub archives: Vec<ArchiveSet>,
 }
@@ -138,7 +138,7 @@ pub(super) fn make(
     groups: &[Group],
     bundles: &[Bundle<'_>],
     linkage: &Linkage,
-) -> Result<Made> {
+) -> Result<DraftedSet> {
     let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
     let names: Vec<_> =
@@ -155,7 +155,7 @@ pub(super) fn make(
         }
     }
     let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    Ok(Made { drafts, archives: archives.collect() })
+    Ok(DraftedSet { drafts, archives: archives.collect() })
 }
 
 /// Makes the packages of a set of bundles, which it knows by index.
@@ -164,7 +164,7 @@ pub(super) struct Maker<'a> {
     pub groups: &'a [Group],
     pub bundles: &'a [Bundle<'a>],
     pub linkage: &'a Linkage,
-    pub contents: &'a [Contents],
+    pub contents: &'a [DeviceContents],
     /// Of the host packages.
     pub names: &'a [PackageNames],
 }
@@ -246,7 +246,7 @@ impl Maker<'_> {
     }
 
     /// What transformed binaries need to find their kernels.
-    fn runtime(&self, contents: &Contents) -> Vec<(Format, Relation)> {
+    fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
         let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
         let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));
         formats.filter_map(relation).collect()

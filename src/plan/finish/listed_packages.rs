@@ -3,7 +3,7 @@
 
 use minijinja::context;
 
-use super::listed_relations::{Dependent, Made, Resolver};
+use super::listed_relations::{Dependent, EntryOutcome, Resolver};
 use super::metas::{self, About};
 use crate::config::{PackageListEntry, SUMMARY_LIMIT};
 use crate::error::Result;
@@ -33,16 +33,16 @@ pub(in crate::plan) fn complete(
     drafts.extend(unversioned);
     for (index, entry) in list.entries.iter().enumerate() {
         match resolver.made.get(index).cloned() {
-            Some(Made::Meta { groups }) => {
+            Some(EntryOutcome::Meta { groups }) => {
                 let of_groups: Vec<usize> = groups.into_iter().collect();
                 drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
             }
-            Some(Made::Whole(_) | Made::Split { .. }) => {
+            Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
                 for draft in of(entry, &mut drafts) {
                     depend(&mut resolver, entry, draft)?;
                 }
             }
-            Some(Made::Nothing) if entry.is_meta => {
+            Some(EntryOutcome::Nothing) if entry.is_meta => {
                 let entry = entry.name.clone();
                 findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
             }

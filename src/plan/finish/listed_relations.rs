@@ -28,7 +28,7 @@ use crate::report::{Finding, Findings};
 
 /// What became of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::plan) enum Made {
+pub(in crate::plan) enum EntryOutcome {
     /// Nothing.
     Nothing,
     /// One package.
@@ -54,7 +54,7 @@ pub(in crate::plan) struct Resolver<'a> {
     pub list: &'a PackageList,
     pub groups: &'a [Group],
     /// By place in the list.
-    pub made: Vec<Made>,
+    pub made: Vec<EntryOutcome>,
     missing: BTreeSet<(String, String)>,
 }
 
@@ -110,14 +110,14 @@ impl<'a> Resolver<'a> {
         let mut changed = false;
         for (index, entry) in self.list.entries.iter().enumerate().filter(|(_, e)| e.is_meta) {
             let members = self.members(entry);
-            let alive = members.iter().any(|at| self.made.get(*at) != Some(&Made::Nothing));
+            let alive = members.iter().any(|at| self.made.get(*at) != Some(&EntryOutcome::Nothing));
             let groups: BTreeSet<usize> = members
                 .iter()
                 .filter(|_| entry.per_target)
                 .filter_map(|at| self.made.get(*at))
                 .flat_map(groups_of)
                 .collect();
-            let now = if alive { Made::Meta { groups } } else { Made::Nothing };
+            let now = if alive { EntryOutcome::Meta { groups } } else { EntryOutcome::Nothing };
             if let Some(before) = self.made.get_mut(index)
                 && *before != now
             {
@@ -142,37 +142,37 @@ impl<'a> Resolver<'a> {
         };
         let of_group = |group: usize| Ok(vec![self.of_group(entry, group)?]);
         match (made, dependent) {
-            (Made::Nothing, _) => Ok(Vec::new()),
-            (Made::Whole(_) | Made::Meta { .. }, Dependent::Kernels(group)) => {
+            (EntryOutcome::Nothing, _) => Ok(Vec::new()),
+            (EntryOutcome::Whole(_) | EntryOutcome::Meta { .. }, Dependent::Kernels(group)) => {
                 if groups_of(made).any(|known| known == group) {
                     of_group(group)
                 } else {
                     Ok(Vec::new())
                 }
             }
-            (Made::Whole(names), _) => Ok(vec![names.clone()]),
-            (Made::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
-            (Made::Split { host, all, groups }, Dependent::Meta) => match all {
+            (EntryOutcome::Whole(names), _) => Ok(vec![names.clone()]),
+            (EntryOutcome::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
+            (EntryOutcome::Split { host, all, groups }, Dependent::Meta) => match all {
                 Some(all) => Ok(vec![all.clone()]),
                 None => {
                     let kernels = groups.iter().map(|group| self.of_group(entry, *group));
                     std::iter::once(Ok(host.clone())).chain(kernels).collect()
                 }
             },
-            (Made::Split { groups, .. }, Dependent::Kernels(group)) => {
+            (EntryOutcome::Split { groups, .. }, Dependent::Kernels(group)) => {
+                if groups.contains(&group) { of_group(group) } else { Ok(Vec::new()) }
+            }
+            (EntryOutcome::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
+                if groups.contains(&group) { of_group(group) } else { Ok(vec![host.clone()]) }
+            }
+            (EntryOutcome::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
                 if groups.contains(&group) {
                     of_group(group)
                 } else {
                     Ok(Vec::new())
                 }
             }
-            (Made::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
-                if groups.contains(&group) { of_group(group) } else { Ok(vec![host.clone()]) }
-            }
-            (Made::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
-                if groups.contains(&group) { of_group(group) } else { Ok(Vec::new()) }
-            }
-            (Made::Meta { .. }, _) => Ok(vec![self.setting.names.package(&stem(entry))?]),
+            (EntryOutcome::Meta { .. }, _) => Ok(vec![self.setting.names.package(&stem(entry))?]),
         }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Resolver<'a> {
             let outside = !matches!(dependent, Dependent::Kernels(_));
             return Ok(outside.then_some(relation).into_iter().collect());
         };
-        if self.made.get(index) == Some(&Made::Nothing) {
+        if self.made.get(index) == Some(&EntryOutcome::Nothing) {
             self.miss(text, &relation.name);
         }
         let mut relations = Vec::new();
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
                 Some((index, _)) => {
                     let version = self.setting.version.full(text.format);
                     let found = self.packages(index, dependent)?;
-                    if self.made.get(index) == Some(&Made::Nothing) {
+                    if self.made.get(index) == Some(&EntryOutcome::Nothing) {
                         self.miss(text, name);
                     }
                     let named = found.iter().map(|names| names.of(text.format));
@@ -348,30 +348,30 @@ fn without_bare(draft: &mut Draft) {
     });
 }
 
-fn groups_of(made: &Made) -> impl Iterator<Item = usize> {
+fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
     let groups = match made {
-        Made::Split { groups, .. } | Made::Meta { groups } => Some(groups),
-        Made::Nothing | Made::Whole(_) => None,
+        EntryOutcome::Split { groups, .. } | EntryOutcome::Meta { groups } => Some(groups),
+        EntryOutcome::Nothing | EntryOutcome::Whole(_) => None,
     };
     groups.into_iter().flatten().copied()
 }
 
-fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Made {
+fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
     let stem = stem(entry);
     let own = || drafts.iter().filter(|draft| draft.stem == stem);
     let base = own().find(|draft| draft.is_base());
     let Some(base) = base else {
-        return Made::Nothing;
+        return EntryOutcome::Nothing;
     };
     let has = |group: &Group| own().any(|d| d.group_name() == Some(group.name.as_str()));
     let found = groups.iter().enumerate().filter(|(_, group)| has(group));
     let found: BTreeSet<usize> = found.map(|(index, _)| index).collect();
     if found.is_empty() {
-        Made::Whole(base.names.clone())
+        EntryOutcome::Whole(base.names.clone())
     } else {
         let all = own().find(|draft| draft.role == Role::Meta);
         let all = all.map(|draft| draft.names.clone());
-        Made::Split { host: base.names.clone(), all, groups: found }
+        EntryOutcome::Split { host: base.names.clone(), all, groups: found }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::tree::TreePath;
 
 /// The search path of a file as it is installed.
 #[derive(Debug, Default)]
-pub(in crate::plan) struct Written {
+pub(in crate::plan) struct InstalledSearchPath {
     pub text: String,
     /// Whether it is another than the input's.
     pub is_new: bool,
@@ -25,9 +25,9 @@ pub(in crate::plan) fn search_path(
     content: &Content,
     component: &str,
     findings: &mut Findings,
-) -> Result<Written> {
+) -> Result<InstalledSearchPath> {
     let Some(linking) = &linked.needs.linking else {
-        return Ok(Written::default());
+        return Ok(InstalledSearchPath::default());
     };
     let (path, prefix) = (linked.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
@@ -38,7 +38,7 @@ pub(in crate::plan) fn search_path(
             let search = OutsideSearch::Folders(outside);
             findings.add(Finding::RunpathOutside { file, search });
         }
-        return Ok(Written { text, is_new: false });
+        return Ok(InstalledSearchPath { text, is_new: false });
     }
     let rewriting = match runpath::rewrite(content, path, prefix) {
         Ok(rewriting) => rewriting,
@@ -46,7 +46,7 @@ pub(in crate::plan) fn search_path(
         Err(error) => {
             let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
             findings.add(Finding::LibrariesUnreadable { file, part, reason });
-            return Ok(Written { text, is_new: false });
+            return Ok(InstalledSearchPath { text, is_new: false });
         }
     };
     for (before, after) in &rewriting.changed {
@@ -60,7 +60,7 @@ pub(in crate::plan) fn search_path(
     }
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);
     let text = new.map_or(text, |(_, after)| after.clone());
-    Ok(Written { text, is_new: rewriting.content.is_some() })
+    Ok(InstalledSearchPath { text, is_new: rewriting.content.is_some() })
 }
 
 /// The folders of a search path that lie outside of the prefix, or anywhere.

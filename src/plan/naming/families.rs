@@ -168,7 +168,7 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
 /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
 /// take by an earlier one. The first would win in silence.
 fn check_claims(config: &Config, faults: &mut Faults) {
-    let claims: Vec<Claim<'_>> = claims(&config.keys.selectors.0).collect();
+    let claims: Vec<NumberedSelector<'_>> = claims(&config.keys.selectors.0).collect();
     for (place, claim) in claims.iter().enumerate() {
         let earlier = claims.iter().take(place);
         let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
@@ -191,28 +191,32 @@ fn check_claims(config: &Config, faults: &mut Faults) {
 }
 
 /// A configured selector and where it stands.
-struct Claim<'a> {
+struct NumberedSelector<'a> {
     package: &'a str,
     index: String,
     selector: &'a Selector,
 }
 
 /// All selectors in the order in which they are asked.
-fn claims(selectors: &Selectors) -> impl Iterator<Item = Claim<'_>> {
+fn claims(selectors: &Selectors) -> impl Iterator<Item = NumberedSelector<'_>> {
     selectors.iter().flat_map(|(package, selectors)| {
         let numbered = selectors.iter().enumerate();
-        numbered.map(move |(index, selector)| Claim { package, index: index.to_string(), selector })
+        numbered.map(move |(index, selector)| NumberedSelector {
+            package,
+            index: index.to_string(),
+            selector,
+        })
     })
 }
 
-impl Claim<'_> {
+impl NumberedSelector<'_> {
     /// Its place in the configuration, and what is at `rest` of it.
     fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
         [&["selectors", self.package, &self.index], rest].concat()
     }
 
     /// The first module, with its place, that it names beside `other` of another package.
-    fn shared(&self, other: &Claim<'_>) -> Option<(usize, &str)> {
+    fn shared(&self, other: &NumberedSelector<'_>) -> Option<(usize, &str)> {
         let (mine, theirs) = (self.selector, other.selector);
         let apart = match (&mine.components, &theirs.components) {
             (Some(mine), Some(theirs)) => !mine.iter().any(|kind| theirs.contains(kind)),
@@ -228,7 +232,7 @@ impl Claim<'_> {
     }
 
     /// Whether it takes everything that `later` could take.
-    fn covers(&self, later: &Claim<'_>) -> bool {
+    fn covers(&self, later: &NumberedSelector<'_>) -> bool {
         let within = |all: &Option<Vec<String>>, some: &Option<Vec<String>>| match (all, some) {
             (None, _) => true,
             (Some(_), None) => false,

@@ -35,7 +35,7 @@ pub(in crate::plan) struct PackagePart {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rules {
+struct ShippedParts {
     parts: Vec<PartSchema>,
     selectors: Ordered<Vec<Selector>>,
 }
@@ -103,7 +103,7 @@ pub(in crate::plan) struct Parts {
 impl Parts {
     /// The parts of `config` and, behind them, the shipped ones.
     pub fn new(config: &Config, naming: &Naming) -> Result<Self> {
-        let rules: Rules = toml::from_str(SHIPPED)
+        let rules: ShippedParts = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
         let mut parts = config.keys.parts.clone();

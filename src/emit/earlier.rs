@@ -1,8 +1,9 @@
 //! What is in an output folder before a commit, and which of it belongs to the earlier set.
 //!
-//! A commit replaces the set that the receipt in the folder lists. Packages of it that are not in the
-//! new set go, and so does an SPDX document of ours, which describes the earlier set; nothing else
-//! does. Refused are files of others in the place of ours, and receipts that do not fit together.
+//! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set
+//! that the new set does not have, and the SPDX document that rockpack wrote for it; everything else
+//! stays. It refuses to write over files that rockpack did not write, and to put receipts side by
+//! side that do not fit together.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, ErrorKind};

@@ -3,8 +3,9 @@
 //! A package is written in both formats from one read of every file: the content goes in windows
 //! through bounded channels to one writer per format, each on its own thread with its own
 //! compressor threads. Nothing is held but windows, digests and headers, so packages above 4 GiB
-//! work in the memory of small ones. [`in_turn`] keeps the cores busy from package to package. Files are staged in a hidden directory of the output folder,
-//! flushed and synced; the whole set appears when [`Staging::commit`] renames it into place.
+//! work in the memory of small ones. [`in_turn`] keeps the cores busy from package to package.
+//! Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
+//! appears when [`Staging::commit`] renames it into place.
 //!
 //! Refuses: entries that a format cannot hold, times before 1970, names that are no file names.
 

@@ -1,7 +1,7 @@
 //! Payloads that an earlier run compressed.
 //!
 //! A payload follows from its entries with the digests of their content, their time, and how it is
-//! compressed; of what else a package says, nothing is in it. So with another version, other
+//! compressed; nothing else that a package says is in it. So with another version, other
 //! relations, scripts or texts the payload is found again and only what is around it is written
 //! anew. To find it, the files of a package are read and digested before anything is compressed;
 //! where it is not found they are read a second time.

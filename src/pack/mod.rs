@@ -120,8 +120,8 @@ pub fn pack_kernels(
     Packer::new(options)?.pack(name, kernels)
 }
 
-/// The marker of `binary`, whose archives are called `name` and looked for in `kpack_dirs` (`lib/.kpack`) in this
-/// order; all are relative to the install prefix.
+/// The marker of `binary`, whose archives are called `name` and looked for in `kpack_dirs`
+/// (`lib/.kpack`) in this order; all are relative to the install prefix.
 pub fn marker<'a>(
     binary: &TreePath,
     kpack_dirs: impl IntoIterator<Item = &'a TreePath>,

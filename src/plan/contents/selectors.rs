@@ -1,9 +1,9 @@
 //! Which host file, code object and database goes into which family and part.
 //!
-//! [`Families`] says which family takes a module, or [`ClaimedList`] which entry of a list a path. Code
-//! objects follow their binaries; for families, links follow what they lead to and folders what is
-//! in them. What no family takes is an error that lists it; a list may cover a part of a run only,
-//! so what none of its entries takes is handed on.
+//! [`Families`] says which family takes a module; with a list of packages, [`ClaimedList`] says which
+//! entry takes a path. Code objects follow their binaries; for families, links follow what they lead
+//! to and folders what is in them. What no family takes is an error that lists it. A list may cover
+//! a part of a run only, so what none of its entries takes is handed on.
 
 use std::collections::{BTreeMap, BTreeSet};
 

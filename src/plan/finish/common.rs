@@ -1,9 +1,9 @@
 //! `rocm-common`: what a set needs outside of the prefix, once.
 //!
 //! It holds the file by which the dynamic loader knows `<prefix>/lib` (or the configuration's
-//! `libdir`), so that a program from
-//! anywhere finds the libraries of the set. Every package with libraries there depends on it. The
-//! file is a configuration file: an administrator who wants another order of libraries keeps it.
+//! `libdir`), so that a program from anywhere finds the libraries of the set. Every package with
+//! libraries there depends on it. The file is a configuration file: an administrator who wants
+//! another order of libraries keeps it.
 //!
 //! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for which names it looks at.
 

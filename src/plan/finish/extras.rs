@@ -6,8 +6,8 @@
 //!   `copyright` of its family's packages.
 //! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
 //!   library has: below the prefix no debugger finds it. One without a build-id, or so damaged that
-//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are refused unless they are the same.
-//!   Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
+//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are
+//!   refused unless they are the same. Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 

@@ -5,9 +5,9 @@
 //! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
 //! these, but somewhere else in the set, that is taken: whatever loads the file may have loaded it.
 //! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
-//! its name. A library outside of the linker path is *private*: files that find it depend on its package,
-//! and no file elsewhere should find it by its name. What libraries in kernel packages need is
-//! the host package's: kernel packages depend on it.
+//! its name. A library outside of the linker path is *private*: files that find it depend on its
+//! package, and no file elsewhere should find it by its name. What libraries in kernel packages
+//! need, the host package depends on, and kernel packages depend on the host package.
 
 use std::collections::{BTreeMap, BTreeSet};
 

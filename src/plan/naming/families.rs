@@ -6,9 +6,9 @@
 //! 2. the selectors of `config/components.toml`;
 //! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
 //!
-//! Refused: selectors of artifacts and modules that do not exist, configured selectors of which two
-//! packages name one module or one hides another, and families that two artifacts share although no
-//! single table says so.
+//! Refused: selectors of artifacts and modules that do not exist, a module that the configuration
+//! names for two packages, a configured selector behind one that takes all it could take, and a
+//! family that two artifacts share although no single table says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 

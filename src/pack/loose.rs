@@ -7,7 +7,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Result};
 use crate::package::{Format, Package, PackageEntry};
 use crate::plan::FileSource;
-use crate::receipt::{CodeObjectRecord, CodeObjectPlace};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::split::{LooseCode, loose_code};
 use crate::tree::Node;
 

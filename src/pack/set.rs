@@ -8,7 +8,7 @@ use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
 use crate::package::{Package, PackageEntry, Role};
 use crate::plan::{FileSource, Plan};
-use crate::receipt::{CodeObjectRecord, CodeObjectPlace};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
 use crate::tree::{Node, TreePath};

@@ -60,8 +60,11 @@ pub fn directories_text(
     removed: &[String],
     findings: &Findings,
 ) -> String {
-    let mut table =
-        Table::new(&[("artifact", Align::Left), ("files", Align::Right), ("size", Align::Right)]);
+    let mut table = TextTable::new(&[
+        ("artifact", Align::Left),
+        ("files", Align::Right),
+        ("size", Align::Right),
+    ]);
     for written in artifacts {
         let shard = written.shard.iter().map(|shard| format!("{shard}/"));
         let name: String = shard.chain([written.artifact.clone()]).collect();

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::pack::Sources;
 use crate::package::{Package, RelationKind, Role};
 use crate::plan::{FileSource, Plan};
-use crate::receipt::{SetPart, PartRecord};
+use crate::receipt::{PartRecord, SetPart};
 use crate::recombine::Recombined;
 use crate::report::Findings;
 use crate::tree::Node;

@@ -20,8 +20,8 @@ use crate::split::{
 };
 use crate::tree::{Node, Tree, TreePath};
 
-/// A library with one wrapper and a bundle without code objects: those of a [`ArtifactBuilder`] are given
-/// apart from it.
+/// A library with one wrapper and a bundle without code objects: those of an
+/// [`ArtifactBuilder`] are given apart from it.
 const FAT_LIBRARY: &str = r#"
     .section .hip_fatbin, "a", @progbits
     .p2align 12

@@ -4,8 +4,8 @@
 //! group names get groups of their own as well: they serve GPUs of several groups, so putting
 //! them into one of these would hide them from the others.
 //!
-//! Components are gone through one after the other: [`ArchGrouping::begin`] says whose code comes next,
-//! because a component's rules may leave out archs that others pack.
+//! Components are gone through one after the other: [`ArchGrouping::begin`] says whose code comes
+//! next, because a component's rules may leave out archs that others pack.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -84,8 +84,8 @@ fn walk(
 ) -> Result<(), rmp_serde::decode::Error> {
     let mut deserializer = rmp_serde::Deserializer::new(&mut reader);
     deserializer.set_max_depth(DEPTH_LIMIT);
-    let place = ValuePosition { depth: 0, key: ValueKey::Other };
-    ValueWalk { description, place }.deserialize(&mut deserializer)?;
+    let position = ValuePosition { depth: 0, key: ValueKey::Other };
+    ValueWalk { description, position }.deserialize(&mut deserializer)?;
     match reader.read(&mut [0; 1]).map_err(rmp_serde::decode::Error::InvalidDataRead)? {
         0 => Ok(()),
         _ => Err(rmp_serde::decode::Error::Uncategorized("more follows its value".to_owned())),
@@ -181,13 +181,13 @@ enum SeenValue {
 /// Walks a value and everything in it.
 struct ValueWalk<'a> {
     description: &'a mut IndexDescription,
-    place: ValuePosition,
+    position: ValuePosition,
 }
 
 impl ValueWalk<'_> {
     fn inside(&mut self, key: ValueKey) -> ValueWalk<'_> {
-        let place = ValuePosition { depth: self.place.depth.saturating_add(1), key };
-        ValueWalk { description: self.description, place }
+        let position = ValuePosition { depth: self.position.depth.saturating_add(1), key };
+        ValueWalk { description: self.description, position }
     }
 
     fn note(&mut self, text: &str) {
@@ -197,7 +197,7 @@ impl ValueWalk<'_> {
         if text.ends_with(".co") || text.ends_with(".hsaco") {
             insert(&mut self.description.code_object_files, text);
         }
-        match (self.place.key, self.place.depth) {
+        match (self.position.key, self.position.depth) {
             (ValueKey::Operation, _) => insert(&mut self.description.operations, text),
             (ValueKey::Number, 1) => insert(&mut self.description.libraries, text),
             _ => {}
@@ -229,7 +229,7 @@ impl<'de> Visitor<'de> for ValueWalk<'_> {
 
     fn visit_str<E>(mut self, text: &str) -> Result<SeenValue, E> {
         self.note(text);
-        Ok(match self.place.key {
+        Ok(match self.position.key {
             ValueKey::Type if text == "Placeholder" => SeenValue::Placeholder,
             ValueKey::Value => SeenValue::Value(text.to_owned()),
             _ => SeenValue::Other,
@@ -247,7 +247,7 @@ impl<'de> Visitor<'de> for ValueWalk<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<SeenValue, A::Error> {
         let mut placeholder = false;
         let mut value = None;
-        while let Some(key) = map.next_key_seed(KeyWalk(self.inside(self.place.key)))? {
+        while let Some(key) = map.next_key_seed(KeyWalk(self.inside(self.position.key)))? {
             match map.next_value_seed(self.inside(key))? {
                 SeenValue::Placeholder => placeholder = true,
                 SeenValue::Value(text) => value = Some(text),
@@ -295,7 +295,7 @@ impl<'de> Visitor<'de> for ValueWalk<'_> {
     }
 }
 
-/// Walks a key; its place is that of the map's values, behind the key of the map itself.
+/// Walks a key; its position is that of the map's values, behind the key of the map itself.
 struct KeyWalk<'a>(ValueWalk<'a>);
 
 impl<'de> DeserializeSeed<'de> for KeyWalk<'_> {
@@ -314,7 +314,7 @@ impl<'de> Visitor<'de> for KeyWalk<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<ValueKey, E> {
-        let ValuePosition { depth, key } = self.0.place;
+        let ValuePosition { depth, key } = self.0.position;
         if text.contains("gfx") {
             self.0.description.archs.extend(gfx::archs_in(text));
         }

@@ -30,19 +30,19 @@ pub(super) type Xml = Writer<Vec<u8>>;
 type Written = io::Result<()>;
 
 /// The list `primary`.
-pub fn primary(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+pub fn primary(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
     let spaces = [("xmlns", COMMON), ("xmlns:rpm", RPM)];
-    document("metadata", &spaces, places, |xml, place| {
+    document("metadata", &spaces, rpms, |xml, rpm| {
         let package = xml.create_element("package").with_attribute(("type", "rpm"));
-        package.write_inner_content(|xml| primary_package(xml, place)).map(drop)
+        package.write_inner_content(|xml| primary_package(xml, rpm)).map(drop)
     })
 }
 
 /// The list `filelists`.
-pub fn filelists(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
-    document("filelists", &[("xmlns", FILELISTS)], places, |xml, place| {
-        named(xml, place, |xml| {
-            for file in &place.package.files {
+pub fn filelists(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+    document("filelists", &[("xmlns", FILELISTS)], rpms, |xml, rpm| {
+        named(xml, rpm, |xml| {
+            for file in &rpm.package.files {
                 file_element(xml, file.kind, &file.path)?;
             }
             Ok(())
@@ -51,10 +51,10 @@ pub fn filelists(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
 }
 
 /// The list `other`.
-pub fn other(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
-    document("otherdata", &[("xmlns", OTHER)], places, |xml, place| {
-        named(xml, place, |xml| {
-            for entry in &place.package.changelog {
+pub fn other(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+    document("otherdata", &[("xmlns", OTHER)], rpms, |xml, rpm| {
+        named(xml, rpm, |xml| {
+            for entry in &rpm.package.changelog {
                 let date = entry.date.to_string();
                 let author = clean(&entry.author);
                 xml.create_element("changelog")
@@ -70,12 +70,12 @@ pub fn other(places: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
 fn document(
     root: &str,
     spaces: &[(&str, &str)],
-    places: &[RepositoryRpm<'_>],
+    rpms: &[RepositoryRpm<'_>],
     mut each: impl FnMut(&mut Xml, &RepositoryRpm<'_>) -> Written,
 ) -> Result<Vec<u8>> {
-    let count = places.len().to_string();
+    let count = rpms.len().to_string();
     self::root(root, spaces.iter().copied().chain([("packages", count.as_str())]), |xml| {
-        places.iter().try_for_each(|place| each(xml, place))
+        rpms.iter().try_for_each(|rpm| each(xml, rpm))
     })
 }
 
@@ -96,8 +96,8 @@ pub(super) fn root<'a>(
     Ok(bytes)
 }
 
-fn primary_package(xml: &mut Xml, place: &RepositoryRpm<'_>) -> Written {
-    let RepositoryRpm { package, path, size, sha256 } = place;
+fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    let RepositoryRpm { package, path, size, sha256 } = rpm;
     text(xml, "name", &package.name)?;
     text(xml, "arch", &package.arch)?;
     version(xml, package)?;
@@ -168,12 +168,12 @@ fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
 /// A package by its id, in the lists beside `primary`.
 fn named(
     xml: &mut Xml,
-    place: &RepositoryRpm<'_>,
+    rpm: &RepositoryRpm<'_>,
     content: impl FnOnce(&mut Xml) -> Written,
 ) -> Written {
-    let package = place.package;
+    let package = rpm.package;
     xml.create_element("package")
-        .with_attribute(("pkgid", place.sha256))
+        .with_attribute(("pkgid", rpm.sha256))
         .with_attribute(("name", package.name.as_str()))
         .with_attribute(("arch", package.arch.as_str()))
         .write_inner_content(|xml| {

@@ -4,9 +4,9 @@
 //!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, `folders`, and the
 //!              `relations` of the configuration
 //!
-//! components ─ contents   what goes into which family and part, or listed package ─► bundles
-//!    bundles ─ libraries  which bundle needs which others, and what from outside ─► linkage
-//!    bundles ─ drafts     host, support and kernel packages of each bundle ─► drafts
+//! components ─ contents   what goes into which family and part, or listed package ─► portions
+//!    portions ─ libraries  which portion needs which others, and what from outside ─► linkage
+//!    portions ─ drafts     host, support and kernel packages of each portion ─► drafts
 //!     drafts ─ finish     what is treated or placed otherwise; metapackages; the package of what
 //!                         is outside of the prefix
 //!            ─ relations  what the configuration adds and takes away
@@ -15,7 +15,7 @@
 //!   packages ─ updates    what the set before this one needs
 //! ```
 //!
-//! A bundle gives one package for its host files and one per group that it has device code for.
+//! A portion gives one package for its host files and one per group that it has device code for.
 //! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
 //! the pack stage makes them. What serves several groups at once is in a package that the kernel
 //! packages of exactly these groups depend on. Refused: paths that two packages claim or none,
@@ -59,8 +59,8 @@ use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
-use contents::bundle::Bundle;
 use contents::listed::ClaimedList;
+use contents::portion::Portion;
 use contents::{exclude, missing, selectors};
 use drafts::Draft;
 use finish::only::Only;
@@ -118,21 +118,21 @@ pub fn plan(
     let Setting { config, parts, .. } = setting;
     let groups = setting.names.groups(&recombined.groups);
     let listed = import.map(ClaimedList::new).transpose()?;
-    let (mut bundles, unlisted) = match &listed {
+    let (mut portions, unlisted) = match &listed {
         Some(listed) => assign_listed(recombined, listed, &mut findings)?,
         None => (selectors::assign(recombined, config, parts, &setting.names)?, Vec::new()),
     };
-    exclude::apply(&mut bundles, setting, &mut findings)?;
-    bundles.retain(|bundle| !bundle.is_empty());
-    note_hostless(setting, &bundles, &mut findings)?;
-    let linkage = linkage::discover(setting, parts, &bundles, &mut findings)?;
-    let made = drafts::make(setting, &groups, &bundles, &linkage)?;
+    exclude::apply(&mut portions, setting, &mut findings)?;
+    portions.retain(|portion| !portion.is_empty());
+    note_hostless(setting, &portions, &mut findings)?;
+    let linkage = linkage::discover(setting, parts, &portions, &mut findings)?;
+    let made = drafts::make(setting, &groups, &portions, &linkage)?;
     note_empty_groups(&groups, &made.drafts, &mut findings);
     setting.note_runtime(!made.archives.is_empty(), &mut findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, &mut findings)?;
     let listed = listed.as_ref();
-    let drafts = with_metas(setting, &groups, drafts, listed, &bundles, &mut findings)?;
+    let drafts = with_metas(setting, &groups, drafts, listed, &portions, &mut findings)?;
     let (drafts, edits) = configured(setting, drafts, &mut findings)?;
     let only = Only::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
@@ -163,12 +163,12 @@ fn with_metas(
     groups: &[Group],
     mut drafts: Vec<Draft>,
     listed: Option<&ClaimedList<'_>>,
-    bundles: &[Bundle<'_>],
+    portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
     match listed {
         Some(listed) => {
-            listed.note(bundles, findings);
+            listed.note(portions, findings);
             drafts = listed_packages::complete(setting, listed, groups, drafts, findings)?;
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
@@ -209,15 +209,15 @@ fn finished(
     Ok(packages)
 }
 
-/// The bundles of a list's entries, and the paths that none of them takes.
+/// The portions of a list's entries, and the paths that none of them takes.
 fn assign_listed<'a>(
     recombined: &'a Recombined,
     listed: &'a ClaimedList<'a>,
     findings: &mut Findings,
-) -> Result<(Vec<Bundle<'a>>, Vec<TreePath>)> {
+) -> Result<(Vec<Portion<'a>>, Vec<TreePath>)> {
     let assigned = selectors::assign_listed(recombined, listed)?;
     let left = missing::not_listed(&assigned.left, findings)?;
-    Ok((assigned.bundles, left))
+    Ok((assigned.portions, left))
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
@@ -230,9 +230,13 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
 }
 
 /// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(setting: &Setting, bundles: &[Bundle<'_>], findings: &mut Findings) -> Result<()> {
-    for bundle in bundles.iter().filter(|bundle| bundle.files.is_empty()) {
-        let package = bundle.host_names(&setting.names)?.deb;
+fn note_hostless(
+    setting: &Setting,
+    portions: &[Portion<'_>],
+    findings: &mut Findings,
+) -> Result<()> {
+    for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
+        let package = portion.host_names(&setting.names)?.deb;
         findings.add(Finding::HostPackageEmpty { package });
     }
     Ok(())

@@ -14,7 +14,7 @@ const READ: &[(&str, &str, &str, &str)] = &[
         "gfx906",
         "21 code objects or database files (20 different) are in no package, because no group has \
          this arch (x_lib/a: 15, x_lib/b: 1, x_lib/c: 1, x_lib/d: 2, x_lib/e: 1 and 1 more)",
-        "21 code objects or database files (20 different) are in no package, because no group has \
+        "21 code objects or database files (20 distinct) are in no package, because no group has \
          this arch (x_lib/a: 15, x_lib/b: 1, x_lib/c: 1, x_lib/d: 2, x_lib/e: 1)",
     ),
     (
@@ -96,7 +96,7 @@ const READ: &[(&str, &str, &str, &str)] = &[
         "blas gfx906",
         "1 code objects or database files (1 different) are in no package, because components.blas \
          leaves this arch out (blas_lib/lib/libx.so: 1)",
-        "1 code object or database file (1 different) is in no package, because components.blas \
+        "1 code object or database file is in no package, because components.blas \
          leaves this arch out (blas_lib/lib/libx.so: 1)",
     ),
     (
@@ -104,20 +104,21 @@ const READ: &[(&str, &str, &str, &str)] = &[
         "rocm-blas gfx906",
         "2 code objects or database files (2 different) are in no package, because \
          packages.rocm-blas leaves this arch out (lib/libx.so: 2)",
-        "",
+        "2 code objects or database files are in no package, because packages.rocm-blas leaves this \
+         arch out (lib/libx.so: 2)",
     ),
     (
         "R046",
         "gfx906",
         "2 code objects or database files (2 different) are in no package, because no group has this \
          arch (x: 2)",
-        "",
+        "2 code objects or database files are in no package, because no group has this arch (x: 2)",
     ),
     (
         "R055",
         "blas_lib",
         "2 files and 1 different code objects are in no package, because --only leaves them out",
-        "--only leaves out 2 files and 1 different code object of it",
+        "--only leaves out 2 files and 1 distinct code object of it",
     ),
     (
         "R070",
@@ -130,7 +131,7 @@ const READ: &[(&str, &str, &str, &str)] = &[
         "R078",
         "blas_lib",
         "no listed package takes 6 paths of it (a, b, c, d, e, …), with 1 different code objects",
-        "no listed package takes 5 paths of it (a, b, c, d, e), with 1 different code object",
+        "no listed package takes 5 paths of it (a, b, c, d, e), with 1 distinct code object",
     ),
     (
         "R093",

@@ -50,7 +50,9 @@ impl Environment {
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = since.ok().and_then(|since| i64::try_from(since.as_secs()).ok());
-        seconds
-            .ok_or_else(|| Error::new(Kind::Usage, "the clock stands before 1970").hint("set it"))
+        seconds.ok_or_else(|| {
+            Error::new(Kind::Usage, "the clock stands before 1970")
+                .hint("set the clock, or SOURCE_DATE_EPOCH")
+        })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bundle::{Bundle, OwnedDatabase};
+use super::portion::{OwnedDatabase, Portion};
 use crate::config::{ArchFilter, Config};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
@@ -17,20 +17,20 @@ use crate::report::{ArchFilterTable, Finding, Findings};
 
 /// Takes out what no package is made of.
 pub(in crate::plan) fn apply(
-    bundles: &mut [Bundle<'_>],
+    portions: &mut [Portion<'_>],
     setting: &Setting,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();
-    let names = bundles.iter().map(|bundle| bundle.host_names(&setting.names));
+    let names = portions.iter().map(|portion| portion.host_names(&setting.names));
     let names: Vec<PackageNames> = names.collect::<Result<_>>()?;
     for (package, filter) in &setting.config.packages {
-        let stems = bundles.iter().map(|bundle| Some(&bundle.stem));
+        let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
-        match found.and_then(|index| bundles.get_mut(index)) {
-            Some(bundle) => faults.keep(reduce(bundle, package, filter, findings)),
+        match found.and_then(|index| portions.get_mut(index)) {
+            Some(portion) => faults.keep(reduce(portion, package, filter, findings)),
             None => {
-                faults.add(unknown(package, bundles, &setting.config));
+                faults.add(unknown(package, portions, &setting.config));
                 None
             }
         };
@@ -38,8 +38,8 @@ pub(in crate::plan) fn apply(
     faults.finish()
 }
 
-fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
-    let known = bundles.iter().map(|bundle| bundle.stem.deb.clone());
+fn unknown(package: &str, portions: &[Portion<'_>], config: &Config) -> Error {
+    let known = portions.iter().map(|portion| portion.stem.deb.clone());
     let known: Vec<String> = known.collect();
     let message = "there is no such package with host files";
     let error = config.fault(&["packages", package], message);
@@ -47,13 +47,13 @@ fn unknown(package: &str, bundles: &[Bundle<'_>], config: &Config) -> Error {
 }
 
 fn reduce(
-    bundle: &mut Bundle<'_>,
+    portion: &mut Portion<'_>,
     package: &str,
     filter: &ArchFilter,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut left = ExcludedCode::default();
-    let before = std::mem::take(&mut bundle.kernels);
+    let before = std::mem::take(&mut portion.kernels);
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
     for kernel in out {
@@ -62,8 +62,8 @@ fn reduce(
         }
         left.add(kernel.target.base(), kernel.binary.as_str(), &kernel.content);
     }
-    bundle.kernels = kept;
-    for database in std::mem::take(&mut bundle.databases) {
+    portion.kernels = kept;
+    for database in std::mem::take(&mut portion.databases) {
         let (archs, out): (Vec<BaseArch>, Vec<BaseArch>) =
             database.archs.into_iter().partition(|arch| filter.has(arch));
         // A file of several archs is left out only if nobody needs it.
@@ -71,7 +71,7 @@ fn reduce(
             left.add(arch, database.file.path.as_str(), &database.file.content);
         }
         if !archs.is_empty() {
-            bundle.databases.push(OwnedDatabase { archs, ..database });
+            portion.databases.push(OwnedDatabase { archs, ..database });
         }
     }
     left.report(package, findings)

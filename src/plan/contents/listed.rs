@@ -1,12 +1,12 @@
 //! Packages of a list: which entry takes what of the artifacts.
 //!
-//! An entry claims parts of stage prefixes. It becomes one bundle, whichever components it takes;
+//! An entry claims parts of stage prefixes. It becomes one portion, whichever components it takes;
 //! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
 //! two entries claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bundle::Bundle;
+use super::portion::Portion;
 use super::stage_prefixes::StagePrefixes;
 use crate::config::{Claim, PackageList, PackageListEntry, PartRole};
 use crate::error::{Error, Faults, Result};
@@ -35,13 +35,13 @@ pub struct Import<'a> {
 /// A list, ready to say who takes what.
 pub(in crate::plan) struct ClaimedList<'a> {
     import: &'a Import<'a>,
-    entries: Vec<EntryBundle>,
+    entries: Vec<EntryPortion>,
     /// Artifact, component and stage prefix → the place in the list of who takes it.
     owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
 }
 
-/// What the bundle of an entry is like.
-struct EntryBundle {
+/// What the portion of an entry is like.
+struct EntryPortion {
     family: String,
     stem: PackageNames,
     part: PackagePart,
@@ -49,7 +49,7 @@ struct EntryBundle {
 
 impl<'a> ClaimedList<'a> {
     pub fn new(import: &'a Import<'a>) -> Result<Self> {
-        let entries = import.list.entries.iter().map(EntryBundle::new).collect();
+        let entries = import.list.entries.iter().map(EntryPortion::new).collect();
         let mut listed = Self { import, entries, owners: BTreeMap::new() };
         listed.own()?;
         Ok(listed)
@@ -74,8 +74,8 @@ impl<'a> ClaimedList<'a> {
         }
     }
 
-    /// Family, stem and part of an entry's bundle.
-    pub fn bundle(&self, index: usize) -> Option<(&str, &PackageNames, &PackagePart)> {
+    /// Family, stem and part of an entry's portion.
+    pub fn portion(&self, index: usize) -> Option<(&str, &PackageNames, &PackagePart)> {
         let entry = self.entries.get(index)?;
         Some((&entry.family, &entry.stem, &entry.part))
     }
@@ -141,12 +141,12 @@ impl<'a> ClaimedList<'a> {
         error.hint("packages that can be installed together cannot own one path")
     }
 
-    /// Notes what entries ask for and do not get, where `bundles` are made.
-    pub fn note(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
+    /// Notes what entries ask for and do not get, where `portions` are made.
+    pub fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
         findings.extend(self.list().findings.clone());
         self.note_absent_modules(findings);
-        self.note_without_content(bundles, findings);
-        note_devel(bundles, findings);
+        self.note_without_content(portions, findings);
+        note_devel(portions, findings);
     }
 
     /// Notes claims on modules that an artifact does not have.
@@ -170,9 +170,9 @@ impl<'a> ClaimedList<'a> {
         }
     }
 
-    /// Notes entries that no bundle was made for.
-    fn note_without_content(&self, bundles: &[Bundle<'_>], findings: &mut Findings) {
-        let made = |index| bundles.iter().any(|bundle| bundle.entry == Some(index));
+    /// Notes entries that no portion was made for.
+    fn note_without_content(&self, portions: &[Portion<'_>], findings: &mut Findings) {
+        let made = |index| portions.iter().any(|portion| portion.entry == Some(index));
         for (index, entry) in self.list().entries.iter().enumerate() {
             if entry.is_meta || made(index) {
                 continue;
@@ -186,7 +186,7 @@ impl<'a> ClaimedList<'a> {
     }
 }
 
-impl EntryBundle {
+impl EntryPortion {
     /// Development and test packages are of the family that they are about, with archives of their
     /// own names.
     fn new(entry: &PackageListEntry) -> Self {
@@ -207,9 +207,9 @@ impl EntryBundle {
 
 /// Notes entries for developers with device code: they are not cut in two, but it has to be
 /// somewhere, and no host package has any.
-fn note_devel(bundles: &[Bundle<'_>], findings: &mut Findings) {
-    for bundle in bundles.iter().filter(|bundle| bundle.is_devel && bundle.has_device_code()) {
-        let (entry, claim) = (bundle.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
+    for portion in portions.iter().filter(|portion| portion.is_devel && portion.has_device_code()) {
+        let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
         findings.add(Finding::ListClaimIgnored { entry, claim });
     }
 }

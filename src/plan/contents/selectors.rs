@@ -7,15 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bundle::{Bundle, Owned, OwnedDatabase};
 use super::listed::ClaimedList;
 use super::missing::UnassignedContent;
+use super::portion::{Owned, OwnedDatabase, Portion};
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::naming::Naming;
 use crate::plan::naming::families::Families;
 use crate::plan::naming::parts::Parts;
 use crate::recombine::{Component, Recombined};
+use crate::report::words::{are, counted};
 use crate::split::HostFile;
 use crate::tree::{LINK_LIMIT, Node, TreePath};
 
@@ -23,7 +24,7 @@ use crate::tree::{LINK_LIMIT, Node, TreePath};
 const NAMED_PATHS: usize = 20;
 
 /// By family or listed name, and place of the part.
-type Bundles<'a> = BTreeMap<(String, usize), Bundle<'a>>;
+type Portions<'a> = BTreeMap<(String, usize), Portion<'a>>;
 
 /// Who says what goes where.
 #[derive(Clone, Copy)]
@@ -38,9 +39,9 @@ enum Owner {
     Entry(usize),
 }
 
-/// All bundles, and what is in none.
+/// All portions, and what is in none.
 pub(in crate::plan) struct Assigned<'a> {
-    pub bundles: Vec<Bundle<'a>>,
+    pub portions: Vec<Portion<'a>>,
     pub left: Vec<(&'a Component, UnassignedContent<'a>)>,
 }
 
@@ -49,17 +50,17 @@ pub(in crate::plan) fn assign_listed<'a>(
     recombined: &'a Recombined,
     listed: &'a ClaimedList<'a>,
 ) -> Result<Assigned<'a>> {
-    let (mut faults, mut bundles) = (Faults::default(), Bundles::new());
+    let (mut faults, mut portions) = (Faults::default(), Portions::new());
     let mut left = Vec::new();
     for component in &recombined.components {
         let mut assigner = Assigner::new(component, Cut::Listed(listed));
-        faults.keep(assigner.add(&mut bundles));
+        faults.keep(assigner.add(&mut portions));
         if !assigner.left.is_empty() {
             left.push((component, assigner.left));
         }
     }
     faults.finish()?;
-    Ok(Assigned { bundles: bundles.into_values().collect(), left })
+    Ok(Assigned { portions: portions.into_values().collect(), left })
 }
 
 /// Assigns everything, in the order of families and parts.
@@ -68,23 +69,23 @@ pub(in crate::plan) fn assign<'a>(
     config: &Config,
     parts: &'a Parts,
     naming: &Naming,
-) -> Result<Vec<Bundle<'a>>> {
+) -> Result<Vec<Portion<'a>>> {
     let mut faults = Faults::default();
     let families = Families::new(config, parts, naming);
     families.check_selectors(recombined, &mut faults);
-    let mut bundles = Bundles::new();
+    let mut portions = Portions::new();
     for component in &recombined.components {
         if faults.keep(families.check_name(&component.artifact)).is_none() {
             continue;
         }
         let mut assigner = Assigner::new(component, Cut::Families(&families, parts));
-        let added = assigner.add(&mut bundles);
+        let added = assigner.add(&mut portions);
         faults.keep(added.and_then(|()| assigner.refuse_left()));
     }
-    let made = bundles.values().map(|bundle| (bundle.family.as_str(), &bundle.artifacts));
+    let made = portions.values().map(|portion| (portion.family.as_str(), &portion.artifacts));
     families.refuse_merged(made, &mut faults);
     faults.finish()?;
-    Ok(bundles.into_values().collect())
+    Ok(portions.into_values().collect())
 }
 
 struct Assigner<'a, 'c> {
@@ -98,7 +99,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
         Self { component, cut, left: UnassignedContent::default() }
     }
 
-    fn add(&mut self, bundles: &mut Bundles<'a>) -> Result<()> {
+    fn add(&mut self, portions: &mut Portions<'a>) -> Result<()> {
         let component = self.component;
         // A folder that something stands in is made for what stands there.
         let paths = component.host.iter().map(|(path, _)| path);
@@ -108,8 +109,8 @@ impl<'a, 'c> Assigner<'a, 'c> {
                 self.left.add_node(path, node);
                 continue;
             };
-            let bundle = self.bundle(owner, bundles)?;
-            if let Some(other) = bundle.files.insert(path, Owned { component, node })
+            let portion = self.portion(owner, portions)?;
+            if let Some(other) = portion.files.insert(path, Owned { component, node })
                 && !(is_folder(node) && is_folder(other.node))
             {
                 return Err(twice(path, other.component, component));
@@ -118,7 +119,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
         for kernel in &component.kernels {
             let node = component.host.get(&kernel.binary);
             match node.and_then(|node| self.owner_of_node(&kernel.binary, node, 0)) {
-                Some(owner) => self.bundle(owner, bundles)?.kernels.push(kernel),
+                Some(owner) => self.portion(owner, portions)?.kernels.push(kernel),
                 None => self.left.add_kernel(kernel),
             }
         }
@@ -129,32 +130,36 @@ impl<'a, 'c> Assigner<'a, 'c> {
             };
             let archs = file.archs.clone();
             let database = OwnedDatabase { component, file, archs };
-            self.bundle(owner, bundles)?.databases.push(database);
+            self.portion(owner, portions)?.databases.push(database);
         }
         Ok(())
     }
 
-    fn bundle<'b>(&self, owner: Owner, bundles: &'b mut Bundles<'a>) -> Result<&'b mut Bundle<'a>> {
+    fn portion<'b>(
+        &self,
+        owner: Owner,
+        portions: &'b mut Portions<'a>,
+    ) -> Result<&'b mut Portion<'a>> {
         let made = match (owner, self.cut) {
             (Owner::Family(family), Cut::Families(_, parts)) => {
                 let (place, part) = parts.of(self.component.kind)?;
-                ((family.clone(), place), Bundle::new(family.clone(), part.stem(&family), part))
+                ((family.clone(), place), Portion::new(family.clone(), part.stem(&family), part))
             }
             (Owner::Entry(index), Cut::Listed(listed)) => {
-                let found = listed.bundle(index);
+                let found = listed.portion(index);
                 let (family, stem, part) =
                     found.ok_or_else(|| Error::bug(format!("no entry {index} is listed")))?;
-                let bundle = Bundle::new(family.to_owned(), stem.clone(), part);
+                let portion = Portion::new(family.to_owned(), stem.clone(), part);
                 let is_devel = listed.is_devel(index);
-                ((stem.rpm.clone(), index), Bundle { entry: Some(index), is_devel, ..bundle })
+                ((stem.rpm.clone(), index), Portion { entry: Some(index), is_devel, ..portion })
             }
             _ => return Err(Error::bug("an owner of another cut")),
         };
         let (key, new) = made;
-        let bundle = bundles.entry(key).or_insert(new);
-        bundle.components.insert(self.component.id());
-        bundle.artifacts.insert(self.component.artifact.clone());
-        Ok(bundle)
+        let portion = portions.entry(key).or_insert(new);
+        portion.components.insert(self.component.id());
+        portion.artifacts.insert(self.component.artifact.clone());
+        Ok(portion)
     }
 
     fn owner_of_node(&self, path: &TreePath, node: &Node<HostFile>, links: usize) -> Option<Owner> {
@@ -199,7 +204,8 @@ impl<'a, 'c> Assigner<'a, 'c> {
         let paths = self.left.paths();
         let named: Vec<&str> = paths.iter().take(NAMED_PATHS).map(|path| path.as_str()).collect();
         let (id, count) = (self.component.id(), paths.len());
-        let message = format!("{count} paths of {id} are in no package: {}", named.join(", "));
+        let (paths, are) = (counted(count, "path"), are(count));
+        let message = format!("{paths} of {id} {are} in no package: {}", named.join(", "));
         Err(Error::new(Kind::Config, message)
             .hint("add a selector for the artifact without `modules`; it takes what is left"))
     }

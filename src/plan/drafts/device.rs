@@ -1,4 +1,4 @@
-//! The device side of a bundle: its kernel archives and database files by group.
+//! The device side of a portion: its kernel archives and database files by group.
 //!
 //! A database file that serves archs of several groups belongs to all of these at once. Such files
 //! are collected per *set* of groups, so that no group ever gets what only others need.
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
-use crate::plan::contents::bundle::{Bundle, Owned, OwnedDatabase};
 use crate::plan::contents::placed::file_mode;
+use crate::plan::contents::portion::{Owned, OwnedDatabase, Portion};
 use crate::plan::setting::Setting;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
@@ -28,7 +28,7 @@ pub(in crate::plan) struct DeviceFiles {
     pub archs: BTreeSet<BaseArch>,
 }
 
-/// The device side of a bundle.
+/// The device side of a portion.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
@@ -37,13 +37,13 @@ pub(in crate::plan) struct DeviceContents {
     pub packages: BTreeMap<Served, DeviceFiles>,
 }
 
-/// What a bundle's code objects and databases become.
+/// What a portion's code objects and databases become.
 pub(in crate::plan) fn contents(
     setting: &Setting,
     groups: &[Group],
-    bundle: &Bundle<'_>,
+    portion: &Portion<'_>,
 ) -> Result<DeviceContents> {
-    let archives = archive_set(setting, bundle)?;
+    let archives = archive_set(setting, portion)?;
     let mut contents = DeviceContents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
@@ -52,7 +52,7 @@ pub(in crate::plan) fn contents(
         let node = Node::File { data, mode: file_mode(0) };
         contents.add(groups, std::slice::from_ref(arch), path, node)?;
     }
-    for OwnedDatabase { component, file, archs } in &bundle.databases {
+    for OwnedDatabase { component, file, archs } in &portion.databases {
         let data = FileSource::Database { component: component.id(), path: file.path.clone() };
         let node = Node::File { data, mode: file_mode(file.mode) };
         contents.add(groups, archs, file.path.clone(), node)?;
@@ -124,21 +124,21 @@ fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSourc
         .hint("a package holds a path once: take the file out of one of the components")
 }
 
-/// The archives of a bundle's fat binaries; every marker needs a name, even without any code.
-fn archive_set(setting: &Setting, bundle: &Bundle<'_>) -> Result<Option<ArchiveSet>> {
+/// The archives of a portion's fat binaries; every marker needs a name, even without any code.
+fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
     let Setting { names, folders, .. } = setting;
-    let fat = bundle.files.iter().filter(|(_, owned)| is_fat(owned));
+    let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
     if binaries.is_empty() {
         return Ok(None);
     }
     let archs: BTreeSet<&BaseArch> =
-        bundle.kernels.iter().map(|kernel| kernel.target.base()).collect();
+        portion.kernels.iter().map(|kernel| kernel.target.base()).collect();
     let search = names.archive_search().iter().map(TreePath::new);
     let search = search.collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
-        name: format!("{}_{}", names.short(&bundle.family), bundle.part.archives),
+        name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
         folder: folders.kernels.clone(),
         search: search.into_iter().filter(|folder| *folder != folders.kernels).collect(),
         manifest_prefix: folders.manifest_prefix(),

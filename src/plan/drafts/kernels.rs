@@ -14,7 +14,7 @@ use crate::plan::texts::Description;
 
 impl Maker<'_> {
     pub fn kernel_names(&self, index: usize, group: usize) -> Result<PackageNames> {
-        self.setting.names.kernels(&self.bundles[index].stem, &self.groups[group].name)
+        self.setting.names.kernels(&self.portions[index].stem, &self.groups[group].name)
     }
 
     /// Named after its groups only where there are several such packages: usually there is one.
@@ -22,10 +22,10 @@ impl Maker<'_> {
         let several = self.contents[index].shared().count() > 1;
         let groups = served.iter().filter(|_| several);
         let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
-        self.setting.names.kernels_common(&self.bundles[index].stem, &groups)
+        self.setting.names.kernels_common(&self.portions[index].stem, &groups)
     }
 
-    /// The package of a bundle's device code for one group.
+    /// The package of a portion's device code for one group.
     pub fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
         let names = self.kernel_names(index, group)?;
         let archs = self.archs(index, &Served::from([group]));
@@ -44,7 +44,7 @@ impl Maker<'_> {
         Ok(draft)
     }
 
-    /// The package of a bundle's device code for several groups at once.
+    /// The package of a portion's device code for several groups at once.
     pub fn common(&self, index: usize, served: &Served) -> Result<Draft> {
         let names = self.common_names(index, served)?;
         let archs = self.archs(index, served);
@@ -75,7 +75,7 @@ impl Maker<'_> {
         Draft {
             files: files.unwrap_or_default(),
             documents_of: Some(self.names[index].clone()),
-            ..Draft::of(&self.bundles[index], names, role, description)
+            ..Draft::of(&self.portions[index], names, role, description)
         }
     }
 
@@ -94,7 +94,7 @@ impl Maker<'_> {
 
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
         let mut links = BTreeSet::from(self.host_of_kernels(index));
-        let provided = self.setting.names.kernels_any(&self.bundles[index].stem)?;
+        let provided = self.setting.names.kernels_any(&self.portions[index].stem)?;
         links.insert(Link::exact(RelationKind::Provides, &provided));
         for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
             let common = self.common_names(index, served)?;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
 
-use super::contents::bundle::{Bundle, Owned};
 use super::contents::placed::{Extras, file_mode};
+use super::contents::portion::{Owned, Portion};
 use super::libraries::discovered::Discovered;
 use super::libraries::linkage::Linkage;
 use super::naming::{PackageNames, place_of};
@@ -91,19 +91,19 @@ impl Draft {
         }
     }
 
-    /// One of the packages of `bundle`.
+    /// One of the packages of `portion`.
     pub fn of(
-        bundle: &Bundle<'_>,
+        portion: &Portion<'_>,
         names: PackageNames,
         role: Role,
         description: Description,
     ) -> Self {
-        let part = bundle.part;
+        let part = portion.part;
         Self {
-            stem: bundle.stem.clone(),
-            family: bundle.family.clone(),
+            stem: portion.stem.clone(),
+            family: portion.family.clone(),
             is_main: part.role == PartRole::Host,
-            components: bundle.components.clone(),
+            components: portion.components.clone(),
             ..Self::new(names, role, description, &part.section, &part.group)
         }
     }
@@ -132,18 +132,18 @@ pub(super) struct DraftedSet {
     pub archives: Vec<ArchiveSet>,
 }
 
-/// Makes the packages of all bundles.
+/// Makes the packages of all portions.
 pub(super) fn make(
     setting: &Setting,
     groups: &[Group],
-    bundles: &[Bundle<'_>],
+    portions: &[Portion<'_>],
     linkage: &Linkage,
 ) -> Result<DraftedSet> {
-    let contents = bundles.iter().map(|bundle| contents(setting, groups, bundle));
+    let contents = portions.iter().map(|portion| contents(setting, groups, portion));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
     let names: Vec<_> =
-        bundles.iter().map(|b| b.host_names(&setting.names)).collect::<Result<_>>()?;
-    let maker = Maker { setting, groups, bundles, linkage, contents: &contents, names: &names };
+        portions.iter().map(|b| b.host_names(&setting.names)).collect::<Result<_>>()?;
+    let maker = Maker { setting, groups, portions, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);
@@ -158,11 +158,11 @@ pub(super) fn make(
     Ok(DraftedSet { drafts, archives: archives.collect() })
 }
 
-/// Makes the packages of a set of bundles, which it knows by index.
+/// Makes the packages of a set of portions, which it knows by index.
 pub(super) struct Maker<'a> {
     pub setting: &'a Setting,
     pub groups: &'a [Group],
-    pub bundles: &'a [Bundle<'a>],
+    pub portions: &'a [Portion<'a>],
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
     /// Of the host packages.
@@ -170,54 +170,54 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The family of a bundle without the vendor.
+    /// The family of a portion without the vendor.
     pub fn short_name(&self, index: usize) -> &str {
-        self.setting.names.short(&self.bundles[index].family)
+        self.setting.names.short(&self.portions[index].family)
     }
 
-    /// The host or support package of a bundle.
+    /// The host or support package of a portion.
     fn host(&self, index: usize) -> Result<Draft> {
-        let (bundle, contents) = (&self.bundles[index], &self.contents[index]);
+        let (portion, contents) = (&self.portions[index], &self.contents[index]);
         let names = self.names[index].clone();
         let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let groups = groups.collect::<Vec<_>>().join(", ");
         let values = context! {
             name => self.short_name(index),
-            part => &bundle.part.archives,
+            part => &portion.part.archives,
             groups,
         };
         let texts = &self.setting.texts;
-        let description = texts.description(&bundle.part.template, &names.deb, values)?;
-        let role = match bundle.part.role {
+        let description = texts.description(&portion.part.template, &names.deb, values)?;
+        let role = match portion.part.role {
             PartRole::Host => Role::Host,
             PartRole::Support => Role::Support,
         };
         Ok(Draft {
-            native: self.linkage.native.contains(&index) || bundle.has_device_code(),
+            native: self.linkage.native.contains(&index) || portion.has_device_code(),
             links: self.host_links(index)?,
             relations: self.runtime(contents),
             discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
             files: self.host_files(index)?,
-            ..Draft::of(bundle, names, role, description)
+            ..Draft::of(portion, names, role, description)
         })
     }
 
     fn host_links(&self, index: usize) -> Result<BTreeSet<Link>> {
-        let bundle = &self.bundles[index];
+        let portion = &self.portions[index];
         let mut links = BTreeSet::new();
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
             links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
         }
-        let is_its_host = |(other, _): &(&Bundle<'_>, &PackageNames)| {
-            other.family == bundle.family && other.part.role == PartRole::Host
+        let is_its_host = |(other, _): &(&Portion<'_>, &PackageNames)| {
+            other.family == portion.family && other.part.role == PartRole::Host
         };
-        let hosts = self.bundles.iter().zip(self.names).filter(is_its_host);
+        let hosts = self.portions.iter().zip(self.names).filter(is_its_host);
         for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
-            if bundle.part.needs_host {
+            if portion.part.needs_host {
                 links.insert(Link::exact(RelationKind::Depends, names));
             }
         }
-        links.extend(self.headers(bundle));
+        links.extend(self.headers(portion));
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
             links.insert(Link::any(RelationKind::Suggests, &kernels));
@@ -227,19 +227,20 @@ impl Maker<'_> {
 
     /// What the headers of a family include: the development packages of the families whose
     /// libraries its own ones need. A list of packages says itself what depends on what.
-    fn headers(&self, bundle: &Bundle<'_>) -> Vec<Link> {
-        if !bundle.part.is_devel() || bundle.entry.is_some() {
+    fn headers(&self, portion: &Portion<'_>) -> Vec<Link> {
+        if !portion.part.is_devel() || portion.entry.is_some() {
             return Vec::new();
         }
-        let is_host =
-            |other: &Bundle<'_>| other.family == bundle.family && other.part.role == PartRole::Host;
-        let hosts = self.bundles.iter().enumerate().filter(|(_, other)| is_host(other));
+        let is_host = |other: &Portion<'_>| {
+            other.family == portion.family && other.part.role == PartRole::Host
+        };
+        let hosts = self.portions.iter().enumerate().filter(|(_, other)| is_host(other));
         let needed = hosts.filter_map(|(index, _)| self.linkage.needs.get(&index)).flatten();
-        let needed = needed.filter_map(|index| self.bundles.get(*index));
+        let needed = needed.filter_map(|index| self.portions.get(*index));
         let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
-        let others = self.bundles.iter().zip(self.names).filter(|(other, _)| {
+        let others = self.portions.iter().zip(self.names).filter(|(other, _)| {
             other.part.is_devel()
-                && other.family != bundle.family
+                && other.family != portion.family
                 && families.contains(other.family.as_str())
         });
         others.map(|(_, names)| Link::exact(RelationKind::Depends, names)).collect()
@@ -256,7 +257,7 @@ impl Maker<'_> {
         let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
         let names = self.names[index].deb.clone();
         let mut files = BTreeMap::new();
-        for (path, owned) in &self.bundles[index].files {
+        for (path, owned) in &self.portions[index].files {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
         if let Some(archives) = archives {

@@ -1,4 +1,4 @@
-//! What the files of a bundle need from outside of the set, and offer, as relations.
+//! What the files of a portion need from outside of the set, and offer, as relations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings};
 use crate::tree::TreePath;
 
-/// Relations of one bundle's host package.
+/// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::plan) struct Discovered {
     /// To the packages of the distribution.
@@ -34,13 +34,13 @@ impl Discovered {
     }
 }
 
-/// Gathers the needs of all files by bundle.
+/// Gathers the needs of all files by portion.
 pub(in crate::plan) struct Gatherer<'a> {
     setting: &'a Setting,
-    bundles: BTreeMap<usize, Gathering<'a>>,
+    portions: BTreeMap<usize, Gathering<'a>>,
 }
 
-/// What is known of one bundle.
+/// What is known of one portion.
 #[derive(Default)]
 struct Gathering<'a> {
     deb: Gathered<'a>,
@@ -57,12 +57,12 @@ struct Gathering<'a> {
 
 impl<'a> Gatherer<'a> {
     pub fn new(setting: &'a Setting) -> Self {
-        Self { setting, bundles: BTreeMap::new() }
+        Self { setting, portions: BTreeMap::new() }
     }
 
     /// Adds the needs of a file, whose needed libraries were `found`.
     pub fn add(&mut self, linked: &LinkedFile<'_>, found: &BTreeMap<&str, LibraryPlace>) {
-        let gathering = self.bundles.entry(linked.bundle).or_default();
+        let gathering = self.portions.entry(linked.portion).or_default();
         gathering.requires.extend(linked.needs.interpreters.iter().cloned());
         let Some(linking) = &linked.needs.linking else {
             return;
@@ -85,14 +85,14 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// The relations of all bundles. `name` is the name of a bundle, for findings.
+    /// The relations of all portions. `name` is the name of a portion, for findings.
     pub fn finish(
         self,
         name: impl Fn(usize) -> String,
         findings: &mut Findings,
     ) -> Result<BTreeMap<usize, Discovered>> {
         let mut all = BTreeMap::new();
-        for (index, gathering) in self.bundles {
+        for (index, gathering) in self.portions {
             gathering.note(&name(index), self.setting, findings);
             all.insert(index, gathering.relations()?);
         }

@@ -1,4 +1,4 @@
-//! Which bundles need which others, and what they need from outside, by the libraries that their
+//! Which portions need which others, and what they need from outside, by the libraries that their
 //! programs link to.
 //!
 //! A needed library is looked up as the dynamic linker would: in the search path written in the
@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::dependencies::search::{self, Order};
 use crate::error::Result;
 use crate::input::artifact::ComponentKind;
-use crate::plan::contents::bundle::{Bundle, Owned};
+use crate::plan::contents::portion::{Owned, Portion};
 use crate::plan::libraries;
 use crate::plan::naming::parts::Parts;
 use crate::plan::setting::Setting;
@@ -27,16 +27,16 @@ use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
 use crate::split::{HostFile, HostKind};
 use crate::tree::{LINK_LIMIT, Node, TreePath};
 
-/// What the host files of a set say about their bundles, by index.
+/// What the host files of a set say about their portions, by index.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Linkage {
-    /// Bundle → bundles whose libraries it links to, without itself.
+    /// Portion → portions whose libraries it links to, without itself.
     pub needs: BTreeMap<usize, BTreeSet<usize>>,
-    /// Bundles with files for one processor.
+    /// Portions with files for one processor.
     pub native: BTreeSet<usize>,
     /// Paths of files whose search paths are written anew.
     pub rewritten: BTreeSet<TreePath>,
-    /// Bundle → what it needs from outside, and offers.
+    /// Portion → what it needs from outside, and offers.
     pub discovered: BTreeMap<usize, Discovered>,
 }
 
@@ -44,13 +44,13 @@ pub(in crate::plan) struct Linkage {
 pub(in crate::plan) fn discover(
     setting: &Setting,
     parts: &Parts,
-    bundles: &[Bundle<'_>],
+    portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
     let mut linkage = Linkage::default();
     let mut linked_files = Vec::new();
-    for (index, bundle) in bundles.iter().enumerate() {
-        for (path, owned) in &bundle.files {
+    for (index, portion) in portions.iter().enumerate() {
+        for (path, owned) in &portion.files {
             let Some((content, mode)) = host_content(owned) else {
                 continue;
             };
@@ -63,7 +63,7 @@ pub(in crate::plan) fn discover(
                 continue;
             }
             if let Some(needs) = read(content, mode, &component, path, findings)? {
-                let linked = LinkedFile { bundle: index, path, needs, in_host: true };
+                let linked = LinkedFile { portion: index, path, needs, in_host: true };
                 let written =
                     runpath::search_path(setting, &linked, content, &component, findings)?;
                 if written.is_new {
@@ -72,9 +72,9 @@ pub(in crate::plan) fn discover(
                 linked_files.push((linked, written.text));
             }
         }
-        linked_files.extend(of_databases(index, bundle, parts, findings)?);
+        linked_files.extend(of_databases(index, portion, parts, findings)?);
     }
-    let library_set = LibrarySet::new(setting, bundles, &linked_files);
+    let library_set = LibrarySet::new(setting, portions, &linked_files);
     let prefix = setting.prefix.path();
     let mut gatherer = Gatherer::new(setting);
     for (linked, search_path) in &linked_files {
@@ -86,15 +86,15 @@ pub(in crate::plan) fn discover(
                 continue;
             }
             let place = library_set.find(name, linked, &order, findings);
-            if let LibraryPlace::InSet { bundles, .. } = &place {
-                let others = bundles.iter().copied().filter(|other| *other != linked.bundle);
-                linkage.needs.entry(linked.bundle).or_default().extend(others);
+            if let LibraryPlace::InSet { portions, .. } = &place {
+                let others = portions.iter().copied().filter(|other| *other != linked.portion);
+                linkage.needs.entry(linked.portion).or_default().extend(others);
             }
             found.insert(name.as_str(), place);
         }
         gatherer.add(linked, &found);
     }
-    let names = bundles.iter().map(|bundle| Ok(bundle.host_names(&setting.names)?.deb));
+    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     linkage.discovered = gatherer.finish(name, findings)?;
@@ -104,12 +104,12 @@ pub(in crate::plan) fn discover(
 /// Libraries in kernel packages, which depend on their host: that one has what they need.
 fn of_databases<'a>(
     index: usize,
-    bundle: &Bundle<'a>,
+    portion: &Portion<'a>,
     parts: &Parts,
     findings: &mut Findings,
 ) -> Result<Vec<(LinkedFile<'a>, String)>> {
     let mut linked_files = Vec::new();
-    for database in &bundle.databases {
+    for database in &portion.databases {
         let (content, path) = (&database.file.content, &database.file.path);
         if !libraries::is_native(content)? {
             continue;
@@ -123,7 +123,7 @@ fn of_databases<'a>(
             let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
             let search_path = search_path.to_owned();
             linked_files
-                .push((LinkedFile { bundle: index, path, needs, in_host: false }, search_path));
+                .push((LinkedFile { portion: index, path, needs, in_host: false }, search_path));
         }
     }
     Ok(linked_files)
@@ -191,17 +191,17 @@ fn file_name(needed: &str) -> &str {
 
 /// A library of the set.
 struct Provider<'a> {
-    bundle: usize,
+    portion: usize,
     path: &'a TreePath,
 }
 
 /// All libraries that a name may lead to.
 struct LibrarySet<'a> {
     setting: &'a Setting,
-    bundles: &'a [Bundle<'a>],
+    portions: &'a [Portion<'a>],
     /// Soname, or else file name → libraries.
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
-    /// Path → bundle and node of everything in the set.
+    /// Path → portion and node of everything in the set.
     by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
     /// File name of a needed library → everything of that name in the set. A search path may have
     /// thousands of folders, most of which are not there.
@@ -211,22 +211,22 @@ struct LibrarySet<'a> {
 impl<'a> LibrarySet<'a> {
     fn new(
         setting: &'a Setting,
-        bundles: &'a [Bundle<'a>],
+        portions: &'a [Portion<'a>],
         linked_files: &'a [(LinkedFile<'a>, String)],
     ) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
         let mut by_file_name: BTreeMap<&str, Vec<&TreePath>> = BTreeMap::new();
-        for (LinkedFile { bundle, path, needs, .. }, _) in linked_files {
+        for (LinkedFile { portion, path, needs, .. }, _) in linked_files {
             let Some(linking) = &needs.linking else { continue };
             let needed = linking.needed.iter().map(|name| (file_name(name), Vec::new()));
             by_file_name.extend(needed);
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {
-                by_name.entry(name).or_default().push(Provider { bundle: *bundle, path });
+                by_name.entry(name).or_default().push(Provider { portion: *portion, path });
             }
         }
-        let files = bundles.iter().enumerate().flat_map(|(index, bundle)| {
-            bundle.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
+        let files = portions.iter().enumerate().flat_map(|(index, portion)| {
+            portion.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
         });
         let by_path: BTreeMap<&TreePath, (usize, &Node<HostFile>)> = files.collect();
         for path in by_path.keys().copied() {
@@ -234,7 +234,7 @@ impl<'a> LibrarySet<'a> {
                 places.push(path);
             }
         }
-        Self { setting, bundles, by_name, by_path, by_file_name }
+        Self { setting, portions, by_name, by_path, by_file_name }
     }
 
     /// Where the file `linked`, whose search path has this order, finds the library `name`.
@@ -255,16 +255,16 @@ impl<'a> LibrarySet<'a> {
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let public: Vec<_> =
             providers.iter().filter(|p| self.setting.folders.is_public(p.path)).collect();
-        if let Some(found) = self.chosen(linked.bundle, name, &public, findings) {
-            return LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: false };
+        if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
+            return LibraryPlace::InSet { portions: BTreeSet::from([found]), is_private: false };
         }
         if self.setting.knows_library(name) {
             return LibraryPlace::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
-        match self.chosen(linked.bundle, name, &all, findings) {
+        match self.chosen(linked.portion, name, &all, findings) {
             Some(found) => {
-                LibraryPlace::InSet { bundles: BTreeSet::from([found]), is_private: true }
+                LibraryPlace::InSet { portions: BTreeSet::from([found]), is_private: true }
             }
             None if self.setting.distribution.is_none() => LibraryPlace::Outside,
             None => LibraryPlace::Nowhere,
@@ -287,12 +287,12 @@ impl<'a> LibrarySet<'a> {
     /// What lies at `path`, with all links on the way.
     fn at(&self, mut path: TreePath) -> Option<LibraryPlace> {
         let is_private = !self.setting.folders.is_public(&path);
-        let mut bundles = BTreeSet::new();
+        let mut portions = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
-            let (bundle, node) = self.by_path.get(&path)?;
-            bundles.insert(*bundle);
+            let (portion, node) = self.by_path.get(&path)?;
+            portions.insert(*portion);
             match node {
-                Node::File { .. } => return Some(LibraryPlace::InSet { bundles, is_private }),
+                Node::File { .. } => return Some(LibraryPlace::InSet { portions, is_private }),
                 Node::Link { target } => path = path.resolve_link(target)?,
                 Node::Directory { .. } => return None,
             }
@@ -300,7 +300,7 @@ impl<'a> LibrarySet<'a> {
         None
     }
 
-    /// Of several bundles that provide `name`: bundle `index` itself, or else the first.
+    /// Of several portions that provide `name`: portion `index` itself, or else the first.
     fn chosen(
         &self,
         index: usize,
@@ -308,14 +308,14 @@ impl<'a> LibrarySet<'a> {
         providers: &[&Provider<'_>],
         findings: &mut Findings,
     ) -> Option<usize> {
-        let candidates: BTreeSet<usize> = providers.iter().map(|p| p.bundle).collect();
+        let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
         if candidates.contains(&index) {
             return Some(index);
         }
         let first = candidates.first().copied();
         if candidates.len() > 1 {
-            let names = candidates.iter().filter_map(|&at| self.bundles.get(at));
-            let providers = names.map(|bundle| bundle.family.clone()).collect();
+            let names = candidates.iter().filter_map(|&at| self.portions.get(at));
+            let providers = names.map(|portion| portion.family.clone()).collect();
             findings.add(Finding::LibraryAmbiguous { library: name.to_owned(), providers });
         }
         first
@@ -323,7 +323,7 @@ impl<'a> LibrarySet<'a> {
 }
 
 impl Linkage {
-    /// The nearest bundles that `index` needs, directly or through others, and for which `wanted`
+    /// The nearest portions that `index` needs, directly or through others, and for which `wanted`
     /// holds; what lies behind these is their own concern.
     pub fn nearest(&self, index: usize, wanted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();

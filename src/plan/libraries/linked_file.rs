@@ -7,7 +7,7 @@ use crate::tree::TreePath;
 
 /// A file of the set that says something of its needs.
 pub(in crate::plan) struct LinkedFile<'a> {
-    pub bundle: usize,
+    pub portion: usize,
     pub path: &'a TreePath,
     pub needs: Needs,
     /// Whether it is in the host package, and not in a kernel package.
@@ -17,8 +17,8 @@ pub(in crate::plan) struct LinkedFile<'a> {
 /// Where a needed library was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) enum LibraryPlace {
-    /// In these bundles of the set: that of the library, and those of links to it.
-    InSet { bundles: BTreeSet<usize>, is_private: bool },
+    /// In these portions of the set: that of the library, and those of links to it.
+    InSet { portions: BTreeSet<usize>, is_private: bool },
     /// In the distribution or the configuration; where there is no distribution to ask, not in
     /// the set.
     Outside,

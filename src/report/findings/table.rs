@@ -287,7 +287,7 @@ findings! {
         ["{component}"]
         [
             "--only leaves out {} and {} of it",
-            counted(*files, "file"), counted(code_objects.len(), "different code object")
+            counted(*files, "file"), counted(code_objects.len(), "distinct code object")
         ];
     /// A code file of a kernel database is a bundle of several archs, and is not cut.
     DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }
@@ -359,7 +359,7 @@ findings! {
             "no listed package takes {} of it ({}), with {}",
             counted(paths.len(), "path"),
             few(paths, 5),
-            counted(code_objects.len(), "different code object")
+            counted(code_objects.len(), "distinct code object")
         ];
     /// A listed package asks for what it does not get.
     ListClaimIgnored = "R079" "list-claim-ignored" Warning { entry: String, claim: IgnoredClaim }
@@ -479,5 +479,7 @@ fn device_code(count: usize) -> String {
 /// How much device code, `different` of it, is left out, why, and where it was.
 fn left_out(count: usize, different: usize, why: &str, places: &[LeftOutPlace]) -> String {
     let (code, are, places) = (device_code(count), are(count), few(places, 5));
-    format!("{code} ({different} different) {are} in no package, because {why} ({places})")
+    let distinct =
+        if different < count { format!(" ({different} distinct)") } else { String::new() };
+    format!("{code}{distinct} {are} in no package, because {why} ({places})")
 }

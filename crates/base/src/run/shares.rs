@@ -96,7 +96,7 @@ fn machine_memory() -> Result<u64> {
     let total = total.ok_or_else(|| {
         Error::unsupported("does not say how much memory there is")
             .file(path)
-            .hint("say it with --memory")
+            .hint("give --memory the amount that the run may take")
     })?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();

@@ -28,7 +28,7 @@ pub(in crate::plan) struct OwnedDatabase<'a> {
 
 /// Everything that goes into one part of a family: its host package and its kernel packages.
 #[derive(Debug)]
-pub(in crate::plan) struct Bundle<'a> {
+pub(in crate::plan) struct Portion<'a> {
     pub family: String,
     /// What the names of its packages are made of.
     pub stem: PackageNames,
@@ -47,7 +47,7 @@ pub(in crate::plan) struct Bundle<'a> {
     pub artifacts: BTreeSet<String>,
 }
 
-impl<'a> Bundle<'a> {
+impl<'a> Portion<'a> {
     pub fn new(family: String, stem: PackageNames, part: &'a PackagePart) -> Self {
         Self {
             family,

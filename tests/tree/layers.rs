@@ -168,30 +168,57 @@ fn is_test(path: &Path) -> bool {
     within || name == "fixture" || name == "tests" || name.ends_with("_tests")
 }
 
-/// Modules named behind `crate::` in `text`, tests and comments left out.
-fn named_modules(text: &str) -> Vec<String> {
-    names_behind(text, "crate::")
-}
-
-/// Modules named behind `prefix` in `text`, tests and comments left out.
-fn names_behind(text: &str, prefix: &str) -> Vec<String> {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let named = lines.flat_map(|line| line.split(prefix).skip(1));
-    let mut modules = Vec::new();
-    for rest in named {
-        let list = match rest.strip_prefix('{') {
-            Some(list) => list.split('}').next().unwrap_or_default(),
-            None => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest),
-        };
-        for name in list.split(',') {
-            let name = name.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next();
-            modules.extend(
-                name.filter(|n| n.starts_with(|c: char| c.is_lowercase())).map(str::to_owned),
-            );
+/// `text` without comments and without items that only tests are compiled from.
+fn code(text: &str) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    while let Some(line) = lines.next() {
+        if line.trim() == "#[cfg(test)]" {
+            let indent = line.len() - line.trim_start().len();
+            let end = format!("{}}}", " ".repeat(indent));
+            let first = lines.next().unwrap_or_default();
+            if !first.ends_with(';') && !first.ends_with('}') {
+                lines.by_ref().find(|line| *line == end);
+            }
+        } else {
+            code += line;
+            code.push('\n');
         }
     }
-    modules
+    code
+}
+
+/// Modules named behind `prefix` in `code`: the first name, or each first name of a list in braces.
+fn names_behind(code: &str, prefix: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut names = Vec::new();
+    for rest in code.split(prefix).skip(1) {
+        let (mut depth, mut begins) = (0, true);
+        for (at, c) in rest.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ if begins && is_name(c) => {
+                    names.extend(rest[at..].split(|c| !is_name(c)).next().map(str::to_owned));
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            begins = depth == 1 && (c == '{' || c == ',' || begins && c.is_whitespace());
+        }
+    }
+    names.retain(|name| name.starts_with(char::is_lowercase));
+    names
+}
+
+#[test]
+fn names_are_found_however_they_are_imported() {
+    let text = "use crate::a::B;\n#[cfg(test)]\nmod tests;\nuse crate::{\n    b::{self, C}, D,\n    \
+                e,\n};\n// crate::comment\nfn f() { crate::f::g() }\n#[cfg(test)]\nmod more {\n    \
+                use crate::not;\n}\nuse crate::h;\n";
+    assert_eq!(names_behind(&code(text), "crate::"), ["a", "b", "e", "f", "h"]);
 }
 
 /// The files of the program by the room that they are in, without tests, and without `cli` and
@@ -215,7 +242,7 @@ fn rooms() -> BTreeMap<String, Vec<PathBuf>> {
 fn used_by(room: &str, files: &[PathBuf]) -> BTreeMap<String, PathBuf> {
     let mut used = BTreeMap::new();
     for file in files {
-        let named = named_modules(&fs::read_to_string(file).unwrap());
+        let named = names_behind(&code(&fs::read_to_string(file).unwrap()), "crate::");
         let others = named.into_iter().filter(|name| name != room);
         used.extend(others.map(|name| (name, file.clone())));
     }
@@ -242,23 +269,50 @@ fn no_room_uses_what_lies_above_it() {
     }
 }
 
-/// What verify reads packages and artifacts with may share: finished formats, which other programs
-/// judge. Of device code in host binaries, bundles and databases it has an opinion of its own.
+/// The finished formats that verify reads packages and artifacts with as the writers do; other
+/// programs judge them. Of host binaries and bundles it has an opinion of its own.
 const SHARED_WITH_WRITERS: [&str; 9] =
     ["code_object", "deb", "hold", "kpack", "kpm", "marker", "package_file", "payload", "rpm"];
 
+/// What its checks read besides: indexes of repositories and SPDX documents.
+const OF_CHECKS: [&str; 3] = ["apt_index", "compression", "spdx"];
+
+/// The modules of `room` that files below `folder` name.
+fn modules_of(room: &str, folder: &str) -> BTreeSet<String> {
+    let files = rust_files(&repository(folder)).into_iter();
+    let names = files.flat_map(|file| {
+        let code = code(&fs::read_to_string(file).unwrap());
+        names_behind(&code, &format!("crate::{room}::"))
+    });
+    names.collect()
+}
+
 #[test]
 fn verify_reads_with_eyes_of_its_own() {
-    let files = rust_files(&repository("src/verify/own"));
-    let mut formats = BTreeSet::new();
-    for file in &files {
-        let text = fs::read_to_string(file).unwrap();
-        formats.extend(names_behind(&text, "crate::formats::"));
-    }
-    assert_eq!(formats, SHARED_WITH_WRITERS.map(str::to_owned).into());
-    let used = used_by("verify", &files);
+    let own = "src/verify/own";
+    assert_eq!(modules_of("formats", own), SHARED_WITH_WRITERS.map(str::to_owned).into());
+    assert_eq!(modules_of("input", own), ["database".to_owned()].into());
+    let siblings = modules_of("verify", own);
+    assert!(
+        siblings.iter().all(|name| ["own", "problem"].contains(&name.as_str())),
+        "{siblings:?}"
+    );
+    let used = used_by("verify", &rust_files(&repository(own)));
     let expected = ["content", "formats", "gfx", "input", "package", "run", "tree"];
     assert_eq!(Vec::from_iter(used.keys()), expected, "{used:?}");
+    let all = modules_of("formats", "src/verify");
+    let expected = SHARED_WITH_WRITERS.into_iter().chain(OF_CHECKS).map(str::to_owned);
+    assert_eq!(all, expected.collect());
+}
+
+#[test]
+fn no_room_names_the_crates_below_by_their_own_names() {
+    for file in rust_files(&repository("src")) {
+        let code = code(&fs::read_to_string(&file).unwrap());
+        let is_door = file.ends_with("src/lib.rs");
+        assert!(is_door || !code.contains("rockpack_base"), "{}", file.display());
+        assert!(!code.contains("rockpack_kpack"), "{}", file.display());
+    }
 }
 
 #[test]

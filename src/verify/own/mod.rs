@@ -1,10 +1,11 @@
 //! What packages, artifacts and prefixes hold, read with eyes of verify's own.
 //!
-//! What wrote them is what is in question. So host ELF files, offload bundles, compressed bundles and
-//! databases are told and taken apart a second way, by other structures of the file than the split and
-//! the transform go by. The readers of the finished formats (packages, kernel archives, manifests,
-//! markers, headers of code objects) are those of the writers; other programs judge them in the tests.
-//! A test holds which formats may be asked.
+//! What wrote them is what is in question. So host ELF files, offload bundles and compressed bundles are
+//! taken apart a second way, by other structures of the file than the split and the transform go by, and
+//! the archs that an index of kernels names are searched as text. Shared with the writers are the readers
+//! of finished formats (packages, kernel archives, manifests, markers, headers of code objects), which
+//! other programs judge in the tests, and of kernel databases the rules and the reader that tells to
+//! which files an index refers. A test holds this list.
 
 pub(super) mod archive;
 pub(super) mod digest;

@@ -2,10 +2,14 @@
 
 use std::fmt::Display;
 
-/// `1 file`, `2 files`; nouns that take an `s`.
+/// `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
-    let ending = if count == N::from(1) { "" } else { "s" };
-    format!("{count} {noun}{ending}")
+    match noun.strip_suffix('y') {
+        _ if count == N::from(1) => format!("{count} {noun}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None if noun.ends_with('x') => format!("{count} {noun}es"),
+        None => format!("{count} {noun}s"),
+    }
 }
 
 /// The verb behind a number of things.
@@ -36,6 +40,10 @@ mod tests {
     #[test]
     fn one_thing_is_no_plural() {
         assert_eq!([0, 1, 2].map(|n: usize| counted(n, "file")), ["0 files", "1 file", "2 files"]);
+        assert_eq!(
+            ["repository", "prefix"].map(|noun| counted(2, noun)),
+            ["2 repositories", "2 prefixes"]
+        );
         assert_eq!([1, 2].map(are), ["is", "are"]);
     }
 

@@ -5,6 +5,7 @@ use crate::receipt::difference::{
     Changed, ChangedAspect, ChangedPackage, Difference, UnpairedPackage,
 };
 use crate::receipt::listing::Size;
+use crate::report::words::counted;
 
 /// One line for each thing that differs, `+` for what is new and `-` for what is gone, and a last
 /// one that says how much was looked at.
@@ -77,13 +78,14 @@ fn limits(difference: &Difference) -> String {
     let mut text = String::new();
     if difference.by_size > 0 {
         text.push_str(&text_line!(
-            "{} files of the same size were compared by size only; --digests compares contents",
-            difference.by_size
+            "{} of the same size {} compared by size only; --digests compares contents",
+            counted(difference.by_size, "file"),
+            if difference.by_size == 1 { "was" } else { "were" }
         ));
     }
     if difference.uncompared > 0 {
         text.push_str(&text_line!(
-            "{} kernel archives and manifests were not compared: their bytes are known once they \
+            "kernel archives and manifests not compared: {}; their bytes are known once they \
              are built, the code objects of archives with --digests and from a packages.json",
             difference.uncompared
         ));

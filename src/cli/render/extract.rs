@@ -3,6 +3,7 @@
 use super::units::bytes;
 use crate::files::new_file::WriteOutcome;
 use crate::inspect::extract::Extracted;
+use crate::report::words::counted;
 
 /// One line for each file, and the sum.
 pub fn extract_text(extracted: &[Extracted]) -> String {
@@ -15,5 +16,5 @@ pub fn extract_text(extracted: &[Extracted]) -> String {
         text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
     }
     let total = extracted.iter().map(|one| one.size).sum();
-    text + &text_line!("{} code objects, {}", extracted.len(), bytes(total))
+    text + &text_line!("{}, {}", counted(extracted.len(), "code object"), bytes(total))
 }

@@ -8,6 +8,7 @@ use super::units::size;
 use crate::pack::planned::{GroupSum, Planned};
 use crate::package::RelationKind;
 use crate::receipt::listing::{ListedMember, ListedPackage, Size};
+use crate::report::words::counted;
 
 /// Packages, what each group needs, and every finding; with `details` also the relations and files
 /// of every package.
@@ -47,9 +48,9 @@ fn packages_text(planned: &Planned) -> String {
     }
     let mut text = table.render();
     let total: Size = planned.packages.iter().map(|package| package.download).sum();
-    let (count, prefix) = (planned.packages.len(), &planned.prefix);
+    let (count, prefix) = (counted(planned.packages.len(), "package"), &planned.prefix);
     text.push('\n');
-    text.push_str(&text_line!("{count} packages, {}; installed below {prefix}", size(total)));
+    text.push_str(&text_line!("{count}, {}; installed below {prefix}", size(total)));
     text
 }
 

@@ -3,6 +3,7 @@
 use super::findings_text;
 use super::units::bytes;
 use crate::repo::{ChannelReport, Published};
+use crate::report::words::counted;
 
 /// Paths shown of each list; all are in the JSON.
 const SHOWN: usize = 20;
@@ -15,9 +16,10 @@ pub fn published_text(published: &Published) -> String {
 
 fn channel(report: &ChannelReport) -> String {
     let ChannelReport { channel, generation, packages, bytes: size, added, removed, .. } = report;
+    let packages = counted(*packages, "package");
     let signed = if report.signed { ", signed" } else { "" };
     let mut text = text_line!(
-        "{channel}: {packages} packages, {}; publication {generation}{signed}: {} added, {} removed, {} read",
+        "{channel}: {packages}, {}; publication {generation}{signed}: {} added, {} removed, {} read",
         bytes(*size),
         added.len(),
         removed.len(),

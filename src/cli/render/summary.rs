@@ -2,6 +2,7 @@
 
 use super::table::{Align, TextTable};
 use super::units::bytes;
+use crate::report::words::counted;
 use crate::report::{StageSummary, Sum, Summary, WorkSummary};
 
 /// Stages with their time, then what was compressed, then the whole.
@@ -22,8 +23,8 @@ pub fn summary_text(summary: &Summary) -> String {
         text.push_str(&format!(", at most {} of memory", bytes(*memory)));
     }
     if summary.packages > 0 {
-        let (count, sum) = (summary.packages, bytes(summary.package_bytes));
-        text.push_str(&format!("; {count} packages of {sum}"));
+        let (count, sum) = (counted(summary.packages, "package"), bytes(summary.package_bytes));
+        text.push_str(&format!("; {count} of {sum}"));
     }
     text + "\n"
 }

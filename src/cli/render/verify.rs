@@ -1,5 +1,6 @@
 //! The result of a verification, for people.
 
+use crate::report::words::counted;
 use crate::verify::Report;
 
 /// Failed checks, one a line, then what was looked at.
@@ -47,17 +48,7 @@ pub fn verify_text(report: &Report) -> String {
     }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
-        1 => text.push_str("1 check failed\n"),
-        count => text.push_str(&text_line!("{count} checks failed")),
+        count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
     }
     text
-}
-
-fn counted(count: u64, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("{count} {what}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) if what.ends_with('x') => format!("{count} {what}es"),
-        (_, None) => format!("{count} {what}s"),
-    }
 }

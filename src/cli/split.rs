@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Folder for the artifacts; created if missing
     #[arg(long, value_name = "DIR")]
     output_dir: PathBuf,
-    /// {name}_{component} of the one artifact [default: from the name of its folder]
+    /// {name}_{kind} of the one artifact [default: from the name of its folder]
     #[arg(
         long,
         visible_alias = "component-name",

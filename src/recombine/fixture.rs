@@ -154,7 +154,7 @@ impl ArtifactBuilder {
         self.0.databases.push(DatabaseFile {
             path: path(at),
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
-            family: false,
+            for_arch_family: false,
             module: None,
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
@@ -172,7 +172,7 @@ impl ArtifactBuilder {
             .databases
             .iter_mut()
             .filter(|file| file.path == path(at))
-            .for_each(|f| f.family = true);
+            .for_each(|f| f.for_arch_family = true);
         part
     }
 

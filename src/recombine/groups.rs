@@ -161,7 +161,7 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
     let families: BTreeSet<&[BaseArch]> =
-        databases.filter(|file| file.family).map(|file| file.archs.as_slice()).collect();
+        databases.filter(|file| file.for_arch_family).map(|file| file.archs.as_slice()).collect();
     let unbuilt = families.iter().filter(|family| !family.iter().any(|arch| found.contains(arch)));
     let unbuilt: Vec<BaseArch> = unbuilt.flat_map(|family| family.iter().cloned()).collect();
     found.extend(unbuilt);
@@ -177,7 +177,7 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
         _ => None,
     });
     let code_objects = wrappers.flatten().flat_map(|wrapper| wrapper.code_objects.iter());
-    let databases = artifact.databases.iter().filter(|file| !file.family);
+    let databases = artifact.databases.iter().filter(|file| !file.for_arch_family);
     let databases = databases.flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }

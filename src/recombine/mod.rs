@@ -164,7 +164,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// `{name}_{component}`, e.g. `blas_lib`.
+    /// `{name}_{kind}`, e.g. `blas_lib`.
     pub fn id(&self) -> String {
         format!("{}_{}", self.artifact, self.kind)
     }

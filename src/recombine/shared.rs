@@ -274,7 +274,7 @@ fn move_shared(
             part.databases.push(DatabaseFile {
                 path: folder.join(&format!("{arch}/{}", path.name()))?,
                 archs: vec![arch.clone()],
-                family: false,
+                for_arch_family: false,
                 module: data.module.clone(),
                 shard: part.shard.clone(),
                 rule: rule.clone(),

@@ -11,7 +11,7 @@ use crate::report::Findings;
 use crate::split::SplitArtifact;
 use crate::tree::Node;
 
-/// `{name}_{component}`.
+/// `{name}_{kind}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ComponentKey {
     pub artifact: String,
@@ -39,7 +39,7 @@ impl ComponentSources {
         let primary = primary(&split, config)?;
         split.sort_by_key(|artifact| {
             let is_primary = artifact.shard == primary;
-            let generic = artifact.name.family == GENERIC;
+            let generic = artifact.name.gpu_family == GENERIC;
             let name = (artifact.shard.clone(), Reverse(generic));
             (Reverse(is_primary), name, artifact.name.clone())
         });
@@ -91,7 +91,7 @@ fn is_joined(split: &[SplitArtifact]) -> bool {
     let has_files = |artifact: &SplitArtifact| {
         artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
     };
-    split.iter().all(|artifact| artifact.name.family == GENERIC || !has_files(artifact))
+    split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_files(artifact))
 }
 
 fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {

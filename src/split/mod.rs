@@ -118,7 +118,7 @@ pub struct DatabaseFile {
     /// what serves the members of a family.
     pub archs: Vec<BaseArch>,
     /// Whether these are the members of a family by name: not all of them need be in this build.
-    pub family: bool,
+    pub for_arch_family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.

@@ -56,7 +56,7 @@ fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
         .iter()
         .filter(|a| split_apart.iter().any(|part| part.shard == a.shard && part.name == a.name))
         .collect();
-    let Some(generic) = own.iter().find(|artifact| artifact.name.family == GENERIC) else {
+    let Some(generic) = own.iter().find(|artifact| artifact.name.gpu_family == GENERIC) else {
         return Ok(None);
     };
     let wanted = database_paths(split_apart);

@@ -29,7 +29,7 @@ pub(super) struct Binary<'a> {
 
 /// What writing kernels needs to know.
 pub(super) struct Kernels<'a> {
-    /// `{name}_{component}`, e.g. `blas_lib`.
+    /// `{name}_{kind}`, e.g. `blas_lib`.
     pub component: &'a str,
     /// The GPU family in the name of the artifact that has an arch's archive.
     pub gpu_family: &'a dyn Fn(&BaseArch) -> Result<String>,

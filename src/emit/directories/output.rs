@@ -14,7 +14,7 @@ use crate::tree::{Node, Tree, TreePath};
 /// An artifact directory before it is written.
 #[derive(Debug)]
 pub struct OutputArtifact {
-    /// `{name}_{component}_{gpu_family}`.
+    /// `{name}_{kind}_{gpu_family}`.
     pub name: String,
     /// The bytes of its manifest.
     pub manifest: Content,
@@ -28,7 +28,7 @@ pub struct WrittenArtifact {
     /// The folder it lies in, if not the output folder itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// `{name}_{component}_{gpu_family}`.
+    /// `{name}_{kind}_{gpu_family}`.
     pub artifact: String,
     /// Number of files and links.
     pub files: usize,

@@ -24,7 +24,7 @@ impl<'a> Places<'a> {
         let mut artifacts: Vec<&Artifact> = all.iter().copied().filter(own).collect();
         artifacts.sort_by_key(|artifact| {
             let other = primary.is_some_and(|primary| artifact.shard != primary);
-            let generic = artifact.name.family == GENERIC;
+            let generic = artifact.name.gpu_family == GENERIC;
             (other, &artifact.shard, !generic, &artifact.name)
         });
         let mut places = Self { prefixes: BTreeMap::new(), modules: BTreeMap::new() };

@@ -27,7 +27,7 @@ use sorting::ShardComponent;
 /// What to take apart.
 #[derive(Debug, Clone)]
 pub enum SplitInput {
-    /// One artifact; its `{name}_{component}` may be given.
+    /// One artifact; its `{name}_{kind}` may be given.
     Artifact {
         /// Its folder.
         folder: PathBuf,
@@ -139,7 +139,7 @@ fn note_dangling(links: &LinkSet, findings: &mut Findings) {
 /// A component of a shard.
 struct Job {
     shard: String,
-    /// `{name}_{component}` of its outputs.
+    /// `{name}_{kind}` of its outputs.
     component: String,
     /// Folders of its artifacts.
     folders: Vec<PathBuf>,

@@ -44,7 +44,7 @@ const FOLDER_MODE: u32 = 0o755;
 /// Which components a run writes.
 #[derive(Debug)]
 pub(super) struct Replacing<'a> {
-    /// `{name}_{component}` of each.
+    /// `{name}_{kind}` of each.
     pub components: Vec<String>,
     /// The artifacts that are read.
     pub inputs: Vec<&'a Path>,

@@ -55,15 +55,15 @@ impl fmt::Display for ComponentKind {
     }
 }
 
-/// The name of an artifact: `{name}_{component}_{family}`, e.g. `blas_lib_gfx110X-dgpu`.
+/// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactName {
     /// E.g. `blas`, `host-suite-sparse`.
     pub name: String,
     /// E.g. `lib`.
     pub component: ComponentKind,
-    /// The job label: `generic`, a target, a build family.
-    pub family: String,
+    /// The label that the build job gave: `generic`, a target, several GPUs.
+    pub gpu_family: String,
 }
 
 impl FromStr for ArtifactName {
@@ -71,23 +71,22 @@ impl FromStr for ArtifactName {
     fn from_str(text: &str) -> Result<Self> {
         let fields: Vec<&str> = text.split('_').collect();
         let bad = || {
-            Error::malformed(format!("`{text}` is no artifact name")).hint(
-                "artifacts are named {name}_{component}_{family}, as in blas_lib_gfx110X-dgpu",
-            )
+            Error::malformed(format!("`{text}` is no artifact name"))
+                .hint("artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu")
         };
-        let &[name, component, family] = fields.as_slice() else {
+        let &[name, component, gpu_family] = fields.as_slice() else {
             return Err(bad());
         };
-        if name.is_empty() || family.is_empty() {
+        if name.is_empty() || gpu_family.is_empty() {
             return Err(bad());
         }
         let component = component.parse()?;
-        Ok(Self { name: name.to_owned(), component, family: family.to_owned() })
+        Ok(Self { name: name.to_owned(), component, gpu_family: gpu_family.to_owned() })
     }
 }
 
 impl fmt::Display for ArtifactName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.name, self.component, self.family)
+        write!(f, "{}_{}_{}", self.name, self.component, self.gpu_family)
     }
 }

@@ -329,7 +329,7 @@ fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Err
 
 /// An error for a folder without artifacts.
 pub(super) fn nothing_in(root: &Path) -> Error {
-    let hint = "an artifact is a folder named {name}_{component}_{family} with an \
+    let hint = "an artifact is a folder named {name}_{kind}_{gpu_family} with an \
                 artifact_manifest.txt, or a .tar.zst or .tar.xz of that name; a shard is a folder \
                 of artifacts";
     Error::new(Kind::Usage, "holds neither artifacts nor shards").file(root).hint(hint)

@@ -19,7 +19,7 @@ pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardFound {
 fn artifact(split: &SplitArtifact) -> ArtifactFound {
     let mut found = ArtifactFound {
         name: split.name.to_string(),
-        family: split.name.family.clone(),
+        family: split.name.gpu_family.clone(),
         host_files: Amount::default(),
         binaries: 0,
         code_objects: BTreeMap::new(),

@@ -61,7 +61,7 @@ struct Declared {
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
     archs: Vec<BaseArch>,
     /// Whether the archs are those of a family, few of which may be in the build.
-    family: bool,
+    for_arch_family: bool,
 }
 
 impl Declared {
@@ -162,7 +162,7 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
         code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
-        family: claim.directory.len() > 1,
+        for_arch_family: claim.directory.len() > 1,
         archs,
     }
 }
@@ -175,7 +175,7 @@ fn lone(path: &TreePath) -> Declared {
         code: true,
         standalone: true,
         moves: false,
-        family: false,
+        for_arch_family: false,
         archs: if named.len() == 1 { named.into_iter().collect() } else { Vec::new() },
     }
 }
@@ -200,7 +200,7 @@ fn decide(
         _ if declared.serves_all() => Some(Vec::new()),
         _ if own.is_empty() || own == *said => Some(said.clone()),
         // Code for a generic target runs on all members of a family.
-        _ if declared.family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
+        _ if declared.for_arch_family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
         DatabaseRole::Whole if own.len() > 1 => {
             mismatch(MismatchOutcome::NoDatabase);
             None
@@ -241,7 +241,7 @@ pub(super) fn settle(
         let DatabaseCandidate {
             path, module, mode, content, archs, code_objects, declared, ..
         } = candidate;
-        let Declared { rule, role, moves, family, .. } = declared;
+        let Declared { rule, role, moves, for_arch_family, .. } = declared;
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
@@ -251,7 +251,7 @@ pub(super) fn settle(
             settled.databases.push(DatabaseFile {
                 path,
                 archs,
-                family,
+                for_arch_family,
                 module,
                 shard,
                 rule,

@@ -152,7 +152,7 @@ fn is_split(read: &Installed) -> bool {
 
 /// What an artifact may hold. A generic one is for every GPU, whoever made it.
 fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
-    let family = artifact.name.family.as_str();
+    let family = artifact.name.gpu_family.as_str();
     if family == GENERIC {
         read.side = Some(Side::Host);
     } else if split {

@@ -16,7 +16,7 @@ use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
 pub(super) struct ShardComponent<'a> {
-    /// `{name}_{component}` of the outputs.
+    /// `{name}_{kind}` of the outputs.
     pub id: &'a str,
     /// The artifacts, and what became of each.
     pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
@@ -78,7 +78,7 @@ impl<'a> ShardComponent<'a> {
     fn built_archs(&self) -> BTreeSet<BaseArch> {
         let mut built = BTreeSet::new();
         for (_, split) in &self.sources {
-            let alone = split.databases.iter().filter(|file| !file.family);
+            let alone = split.databases.iter().filter(|file| !file.for_arch_family);
             built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
             built.extend(binaries_of(split).flat_map(|(_, fat)| archs_of(fat).cloned()));
         }
@@ -92,7 +92,7 @@ impl<'a> ShardComponent<'a> {
     /// The folder of the artifact of the input that is called `name`.
     fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
         let same = |(artifact, _): &&(&'a Artifact, &'a SplitArtifact)| {
-            format!("{}_{}", self.id, artifact.name.family) == name
+            format!("{}_{}", self.id, artifact.name.gpu_family) == name
         };
         let found = self.sources.iter().filter(|_| whole).find(same)?;
         Some(found.0.root.as_path())
@@ -257,7 +257,7 @@ fn add_device(
 fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
         file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
-    if file.family && !members.is_empty() { members } else { file.archs.clone() }
+    if file.for_arch_family && !members.is_empty() { members } else { file.archs.clone() }
 }
 
 impl<'a> ClassifiedArtifact<'a> {

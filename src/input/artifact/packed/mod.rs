@@ -1,4 +1,4 @@
-//! Packed artifacts: `{name}_{component}_{family}.tar.zst` and `.tar.xz`.
+//! Packed artifacts: `{name}_{kind}_{gpu_family}.tar.zst` and `.tar.xz`.
 //!
 //! ```text
 //! zstd frames or xz streams

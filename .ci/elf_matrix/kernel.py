@@ -6,6 +6,7 @@ version 8 works it out as those kernels did."""
 import concurrent.futures
 import hashlib
 import http.client
+import os
 import pathlib
 import shutil
 import struct
@@ -17,8 +18,8 @@ from debian import mirror
 
 PACKAGE = "pool/main/l/linux-signed-amd64/linux-image-5.10.0-32-amd64_5.10.223-1_amd64.deb"
 SHA256 = "86a6792f3a03ab15a643f385830cdaa921f15e3e9c8bf63aa55a9243c62fc797"
-# Where releases go that are no longer supported.
-ARCHIVE = "http://archive.debian.org/debian/"
+# A server with releases that are no longer supported, for when apt's mirror has dropped this one.
+ARCHIVE = os.environ.get("ROCKPACK_DEBIAN_ARCHIVE")
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir /proc
 /bin/busybox mount -t proc proc /proc
@@ -73,11 +74,11 @@ def download(address, package):
 def fetch(folder):
     """Debian 11's kernel."""
     package = folder / pathlib.PurePath(PACKAGE).name
-    for server in [mirror(), ARCHIVE]:
+    for server in filter(None, [mirror(), ARCHIVE]):
         if package.exists():
             break
         download(f"{server.rstrip('/')}/{PACKAGE}", package)
-    assert package.exists(), f"no server has {PACKAGE}: fetch Debian 11's kernel and put it at {package}"
+    assert package.exists(), f"no server has {PACKAGE}: put Debian 11's kernel at {package}, or set ROCKPACK_DEBIAN_ARCHIVE to a server's folder that has pool/"
     check(package)
     subprocess.run(["dpkg-deb", "-x", package, folder / "linux"], check=True)
     return next((folder / "linux/boot").glob("vmlinuz-*"))

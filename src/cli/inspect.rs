@@ -16,7 +16,7 @@ use crate::run::interrupt;
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
 ///
 /// Of packages: fields, members, and which of them hold device code; of host binaries: wrappers,
-/// bundles, references to archives; of code objects: target, kernels and what their notes say.
+/// bundles, markers; of code objects: target, kernels and what their notes say.
 ///
 /// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
 #[derive(Debug, Args)]

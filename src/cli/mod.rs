@@ -30,7 +30,7 @@ use crate::settings::GivenOptions;
 use progress::{LogFormat, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
-/// per GPU group, as .deb and .rpm.
+/// per architecture group, as .deb and .rpm.
 #[derive(Debug, Parser)]
 #[command(name = "rockpack", version, max_term_width = 100)]
 struct Arguments {

@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     /// Shards, or folders of shards; may be given several times
     #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
     artifacts: Vec<PathBuf>,
-    /// Packaging configuration: primary shard, arch groups, validation (.json or .toml)
+    /// Packaging configuration: primary shard, architecture groups, validation (.json or .toml)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder for the artifacts; created if missing

@@ -71,7 +71,7 @@ pub struct Keys {
     /// set and another folder has [default: lib]
     #[arg(skip)]
     pub libdir: Option<String>,
-    /// Folder below the prefix for kernel archives and their manifests, where the references of
+    /// Folder below the prefix for kernel archives and their manifests, where the markers of
     /// binaries lead: `lib64/rocm/kpack`, say [default: `.kpack` in `libdir`]
     #[arg(skip)]
     pub kpackdir: Option<String>,

@@ -22,7 +22,7 @@ pub struct SetArguments {
     /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
     #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
     pub(super) artifacts: Vec<PathBuf>,
-    /// Packaging configuration (.json or .toml): primary shard, arch groups, validation rules for
+    /// Packaging configuration (.json or .toml): primary shard, architecture groups, validation rules for
     /// all or for single components, packages by module (README: table of keys). Without one, and
     /// without --packages, groups and primary shard are those that `discover --propose` would write
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@ use support::tools::{need, told};
 
 /// Patterns of what serves packages. Documents may name it, and so does this file.
 const MIRRORS: [&str; 8] = [
-    r"(deb|security|snapshot|httpredir|ftp[a-z.]*)\.debian\.org",
+    r"(deb|archive|security|snapshot|httpredir|ftp[a-z.]*)\.debian\.org",
     r"(archive|security)\.ubuntu\.com",
     r"(dl|mirrors|download)\.fedoraproject\.org",
     r"(mirror\.centos|download\.opensuse|dl\.rockylinux|repo\.almalinux)\.org",

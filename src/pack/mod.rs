@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Owns what an archive holds and under which names. Refuses code objects that are empty, two for
-//! the same key and target, and archives that loaders would refuse. Pure apart from the spool, a
-//! nameless file for the frames that do not fit into memory.
+//! the same key and target, and archives that loaders would refuse. Pure apart from the spool, an
+//! anonymous temporary file for the frames that do not fit into memory.
 //!
 //! The bytes of an archive follow from its code objects and the level alone: every frame is
 //! compressed by one thread, in the same steps, whatever the number of cores.

@@ -217,12 +217,12 @@ fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> 
         (Node::Directory { .. }, _) | (_, Node::Directory { .. }) => {
             Verdict::Clash("is a directory on one side only")
         }
-        (Node::Link { target: one }, Node::Link { target: other }) => match one == other {
-            false if compare != Compare::Kinds => {
-                Verdict::Differ(format!("is a link to {one} and to {other}"))
-            }
-            _ => Verdict::Agree,
-        },
+        (Node::Link { target: one }, Node::Link { target: other })
+            if compare != Compare::Kinds && one != other =>
+        {
+            Verdict::Differ(format!("is a link to {one} and to {other}"))
+        }
+        (Node::Link { .. }, Node::Link { .. }) => Verdict::Agree,
         (Node::File { data: one, mode }, Node::File { data: other, mode: mode_there }) => {
             if compare != Compare::Kinds
                 && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0)

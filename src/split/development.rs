@@ -90,7 +90,8 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     }
 }
 
-/// What names of sections of an unlinked object start with that hold device code: bundled by either driver, or unbundled.
+/// How the names of sections begin that hold device code in an unlinked object: bundled by either
+/// driver, or unbundled.
 const DEVICE_SECTIONS: [&[u8]; 3] =
     [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 

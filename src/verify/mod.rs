@@ -7,7 +7,7 @@
 //! bundles are taken apart a second way.
 //!
 //! Packages are read once, several at a time. Only facts about their files are kept; a file that
-//! has to be read at will is held in memory up to 64 MiB and in a nameless file beyond.
+//! has to be read at will is held in memory up to 64 MiB and in an anonymous temporary file beyond.
 
 mod against;
 mod checks;

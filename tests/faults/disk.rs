@@ -152,7 +152,7 @@ fn a_build_on_a_full_disk_leaves_the_earlier_set() {
     full_disks(&Scenario::build(), (72, 9));
 }
 
-/// What packed artifacts hold goes into a nameless file beside the output.
+/// What packed artifacts hold goes into an anonymous temporary file beside the output.
 #[test]
 fn a_build_without_room_for_its_spool_leaves_the_earlier_set() {
     need_to_mount();

@@ -38,7 +38,7 @@ const LEVEL: i32 = 1;
 struct Means<'a> {
     staging: &'a staging::ArtifactStaging,
     /// What compressed code objects are drawn from, of all archives that are written together; what
-    /// it has no room for goes to nameless files.
+    /// it has no room for goes to anonymous temporary files.
     budget: &'a Budget,
     progress: &'a dyn Progress,
 }

@@ -142,7 +142,7 @@ pub(super) fn make(
     let contents = portions.iter().map(|portion| contents(setting, groups, portion));
     let contents: Vec<_> = contents.collect::<Result<_>>()?;
     let names: Vec<_> =
-        portions.iter().map(|b| b.host_names(&setting.names)).collect::<Result<_>>()?;
+        portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, portions, linkage, contents: &contents, names: &names };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {

@@ -27,7 +27,7 @@ const CACHE: usize = 128;
 /// The zstd level of blocks: they are written once, and read a few times.
 const LEVEL: i32 = 1;
 
-/// Keeps blocks in a nameless file.
+/// Keeps blocks in an anonymous temporary file.
 pub struct BlockStore {
     spool: Spool,
     /// What reading the content of runs draws from.

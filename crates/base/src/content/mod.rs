@@ -103,7 +103,7 @@ impl Content {
         Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
     }
 
-    /// `len` bytes at `offset` of a nameless file that this run writes itself; they must be
+    /// `len` bytes at `offset` of an anonymous temporary file that this run writes itself; they must be
     /// written before they are read, and never change after that.
     pub fn of_spool(file: Arc<File>, offset: u64, len: u64) -> Self {
         Self::of_source(PieceSource::Spool(file), offset, len)

@@ -1,4 +1,4 @@
-//! A nameless file for bytes that do not fit into memory.
+//! An anonymous temporary file for bytes that do not fit into memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ pub struct Spool {
 impl Spool {
     /// A new, empty one on the file system of `directory`.
     pub fn create(directory: &Path) -> Result<Self> {
-        let file = nameless(directory)
+        let file = anonymous(directory)
             .map_err(|cause| Error::io(directory, "create a spool file in", cause.into()))?;
         Ok(Self {
             directory: directory.to_path_buf(),
@@ -44,7 +44,7 @@ impl Spool {
     }
 }
 
-fn nameless(directory: &Path) -> Result<File, Errno> {
+fn anonymous(directory: &Path) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn both_kinds_of_spool_have_no_name_and_keep_bytes() {
         let directory = tempfile::tempdir().unwrap();
-        for create in [nameless, unlinked] {
+        for create in [anonymous, unlinked] {
             let spool = Spool {
                 directory: directory.path().to_path_buf(),
                 file: Arc::new(create(directory.path()).unwrap()),

@@ -1,4 +1,4 @@
-//! Keeps a stream at hand: in memory if it is short, in a nameless file if not.
+//! Keeps a stream at hand: in memory if it is short, in an anonymous temporary file if not.
 
 use std::io::Read;
 

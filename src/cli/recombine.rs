@@ -1,6 +1,6 @@
 //! `rockpack recombine`: the artifacts of all shards in, artifacts per arch group out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 
@@ -10,7 +10,8 @@ use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::Config;
 use crate::emit::directories::{self, RecombineOptions};
-use crate::error::{Result, printable};
+use crate::error::{Faults, Result, printable};
+use crate::run::threads;
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///
@@ -37,23 +38,37 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let config = match &arguments.config {
-        Some(path) => Config::open(path)?,
-        None => Config::default(),
-    };
-    let artifacts = arguments.input_shards_dir.into_iter().chain(arguments.artifacts).collect();
-    let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
-    let report = arguments.written.memory.within(|budget| {
-        let options = RecombineOptions { artifacts, config, out: arguments.output_dir, budget };
-        directories::recombine(&options, progress)
-    })?;
-    if arguments.written.json {
+    let Arguments { input_shards_dir, artifacts, config, output_dir, written } = arguments;
+    let artifacts = input_shards_dir.into_iter().chain(artifacts).collect();
+    let options = options(artifacts, config.as_deref(), output_dir, &written)?;
+    let out = printable(&options.out.to_string_lossy()).into_owned();
+    let work = || directories::recombine(&options, progress);
+    let report = threads::with(options.budget.threads(), work)?;
+    if written.json {
         terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);
     }
-    let shown = arguments.written.shown(&report.findings);
+    let shown = written.shown(&report.findings);
     let text = render::directories_text(&report.artifacts, &report.removed, &shown);
     let count = report.artifacts.len();
     terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)
+}
+
+/// All that is wrong with the options, whatever the artifacts are, is refused together.
+fn options(
+    artifacts: Vec<PathBuf>,
+    config: Option<&Path>,
+    out: PathBuf,
+    written: &WrittenArguments,
+) -> Result<RecombineOptions> {
+    let mut faults = Faults::default();
+    let config = faults.keep(config.map_or_else(|| Ok(Config::default()), Config::open));
+    config.iter().for_each(|config| drop(faults.keep(config.database_rules())));
+    let budget = faults.keep(written.memory.budget());
+    faults.keep(directories::check_ahead(&artifacts, &out));
+    let options = config.zip(budget);
+    let options =
+        options.map(|(config, budget)| RecombineOptions { artifacts, config, out, budget });
+    faults.usage_first().settle(options)
 }

@@ -10,10 +10,10 @@ use super::written::WrittenArguments;
 use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
-use crate::error::{Error, Kind, Result, printable};
+use crate::error::{Error, Faults, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
 use crate::report::Progress;
-use crate::run::Budget;
+use crate::run::threads;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -61,11 +61,11 @@ pub(super) struct Arguments {
 
 pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     note_unused(&arguments, progress);
-    let out = printable(&arguments.output_dir.to_string_lossy()).into_owned();
     let written = std::mem::take(&mut arguments.written);
-    let report = written
-        .memory
-        .within(|budget| directories::split(&options(arguments, budget)?, progress))?;
+    let options = options(arguments, &written)?;
+    let out = printable(&options.out.to_string_lossy()).into_owned();
+    let work = || directories::split(&options, progress);
+    let report = threads::with(options.budget.threads(), work)?;
     if written.json {
         terminal::print_json(&DirectoriesReport::of_split(&report))?;
     } else {
@@ -114,26 +114,32 @@ fn note_unused(arguments: &Arguments, progress: &Terminal) {
     }
 }
 
-fn options(arguments: Arguments, budget: Budget) -> Result<SplitOptions> {
+/// All that is wrong with the options, whatever the artifacts are, is refused together.
+fn options(arguments: Arguments, written: &WrittenArguments) -> Result<SplitOptions> {
     let input = match (arguments.artifact_dir, arguments.batch_artifact_parent_dir) {
         (Some(folder), _) => SplitInput::Artifact { folder, component: arguments.artifact_prefix },
         (None, Some(folder)) => SplitInput::Shard(folder),
         (None, None) => SplitInput::Shards(arguments.artifacts),
     };
-    let targets = targets(&arguments.gpu_targets)?;
-    Ok(SplitOptions { input, out: arguments.output_dir, targets, budget })
+    let out = arguments.output_dir;
+    let mut faults = Faults::default();
+    let targets = targets(&arguments.gpu_targets, &mut faults);
+    let budget = faults.keep(written.memory.budget());
+    faults.keep(input.check_ahead(&out));
+    let options = budget.map(|budget| SplitOptions { input, out, targets, budget });
+    faults.usage_first().settle(options)
 }
 
 /// The archs of target IDs: features are left out, since an arch has one archive for all of them.
-fn targets(texts: &[String]) -> Result<BTreeSet<BaseArch>> {
+fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     let named =
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
-    let target = |text: &str| match Target::parse_spelling(text) {
-        Ok(target) => Ok(target.base().clone()),
-        Err(fault) => {
-            let message = format!("--gpu-targets: {fault}");
-            Err(Error::new(Kind::Usage, message).hint("give archs such as gfx1100 or gfx90a"))
-        }
+    let target = |text: &str| {
+        let target = Target::parse_spelling(text).map_err(|fault| {
+            Error::new(Kind::Usage, format!("--gpu-targets: {fault}"))
+                .hint("give archs such as gfx1100 or gfx90a")
+        });
+        faults.keep(target).map(|target| target.base().clone())
     };
-    named.map(target).collect()
+    named.filter_map(target).collect()
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::memory::MemoryArguments;
 use crate::report::Findings;
+use crate::settings::MemoryArguments;
 
 /// What such a command may take, and what it prints.
 #[derive(Debug, Default, Args)]

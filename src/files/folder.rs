@@ -25,17 +25,38 @@ impl Drop for MadeFolder {
 
 /// Makes the output folder at `path` where it is missing. `holds` is what will be in it: `packages`.
 pub fn make_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
+    if is_folder(path, holds)? {
+        return Ok(MadeFolder(None));
+    }
+    make_folders(path).map_err(|error| error.hint(HINT))?;
+    Ok(MadeFolder(Some(path.to_path_buf())))
+}
+
+/// Refuses an output folder that [`make_folder`] could not make, as far as that can be told from what
+/// is there; makes none. Says whether it is there.
+pub fn check_folder(path: &Path, holds: &str) -> Result<bool> {
+    if is_folder(path, holds)? {
+        return Ok(true);
+    }
+    // The nearest one above it that is there gets the missing ones.
+    for above in path.ancestors().skip(1).filter(|above| *above != Path::new("")) {
+        if is_folder(above, holds)? {
+            break;
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a folder is at `path`; an error if something else is, or nobody can tell.
+fn is_folder(path: &Path, holds: &str) -> Result<bool> {
     let message = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => return Ok(MadeFolder(None)),
+        Ok(metadata) if metadata.is_dir() => return Ok(true),
         Ok(_) => "is a file",
         Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Err(Error::io(path, "inspect", error).hint(HINT));
         }
         Err(_) if path.is_symlink() => "is a link that leads nowhere",
-        Err(_) => {
-            make_folders(path).map_err(|error| error.hint(HINT))?;
-            return Ok(MadeFolder(Some(path.to_path_buf())));
-        }
+        Err(_) => return Ok(false),
     };
     let message = format!("{message}, and {holds} are written into a folder");
     Err(Error::new(Kind::Usage, message).file(path).hint(HINT))

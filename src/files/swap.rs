@@ -35,8 +35,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{
-    Durability, Form, MadeFolder, Scratch, kind_of, list, lock, make_folder, remove_file,
-    remove_folder, rename, sync_folder, write_file,
+    Durability, Form, MadeFolder, Scratch, check_folder, kind_of, list, lock, make_folder,
+    remove_file, remove_folder, rename, sync_folder, write_file,
 };
 use crate::error::{Error, Result};
 
@@ -125,6 +125,25 @@ impl Swap {
         let scratch = Scratch::create(Form::Folder, out, outlet.prefix)?;
         scratch.lock()?;
         Ok(Self { outlet, out: out.to_path_buf(), scratch, _made: made })
+    }
+
+    /// Refuses a folder in which no run can begin, or against which `check` finds something, and
+    /// changes nothing. Where a run is not finished, or left something, nobody can tell yet.
+    pub fn check_ahead(
+        outlet: &Outlet,
+        out: &Path,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if !check_folder(out, outlet.holds)? {
+            return Ok(());
+        }
+        let _guard = lock::folder(out)?;
+        for entry in list(out)? {
+            if entry?.file_name().to_string_lossy().starts_with(outlet.prefix) {
+                return Ok(());
+            }
+        }
+        check()
     }
 
     /// The folder in which names appear.

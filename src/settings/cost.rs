@@ -5,6 +5,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::memory::MemoryArguments;
 use super::origin::{Gathered, Origin};
 use super::set::SetSettings;
 use crate::dependencies::distribution::PayloadCompression;
@@ -31,10 +32,8 @@ pub(super) struct CostArguments {
     /// Level of the payloads, 1 to 19 for zstd and 0 to 9 for xz [default: the preset's]
     #[arg(long, value_name = "LEVEL")]
     payload_level: Option<u32>,
-    /// Memory to keep to, e.g. 4G; the packages do not depend on it. With less there are fewer
-    /// threads, and more in anonymous temporary files beside OUT [default: a quarter of the machine's]
-    #[arg(long, value_name = "SIZE", value_parser = shares::parse_size)]
-    memory: Option<u64>,
+    #[command(flatten)]
+    memory: MemoryArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,7 +106,7 @@ impl CostArguments {
             thread: pack::thread_memory(archive_level),
             jobs: set.map_or(1, |set| set.jobs),
         };
-        let limits = gathered.faults.keep(shares::of_build(self.memory, needs))?;
+        let limits = gathered.faults.keep(self.memory.of_build(needs))?;
         Some(CostSettings { compression, archive_level, limits })
     }
 

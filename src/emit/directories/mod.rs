@@ -25,6 +25,11 @@ pub use output::{OutputArtifact, WrittenArtifact};
 pub use recombine::{RecombineOptions, RecombineReport, recombine};
 pub use split::{SplitInput, SplitOptions, SplitReport, split};
 
+use std::path::{Path, PathBuf};
+
+use crate::error::{Faults, Result};
+use crate::files::Swap;
+use crate::input::artifact;
 use crate::report::Progress;
 use crate::run::Budget;
 
@@ -32,6 +37,14 @@ use crate::run::Budget;
 /// step that makes packages and compresses anew, so speed counts: measured on Debian's librocblas
 /// (435 MB of code objects, one core), level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
 const LEVEL: i32 = 1;
+
+/// Refuses an output folder for what is made of `roots`, whatever these hold; changes nothing.
+pub fn check_ahead(roots: &[PathBuf], out: &Path) -> Result<()> {
+    let mut faults = Faults::default();
+    faults.keep(artifact::refuse_inside(roots, out, "output folder"));
+    faults.keep(Swap::check_ahead(&staging::ARTIFACTS, out, || Ok(())));
+    faults.finish()
+}
 
 /// What the artifacts of a component are made with.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
 use super::staging::{ArtifactStaging, Replacing};
-use super::{GENERIC, Means};
+use super::{GENERIC, Means, check_ahead};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
@@ -44,7 +44,7 @@ pub struct RecombineReport {
 
 /// Joins the artifacts of all shards and writes the result. On an error nothing appears.
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
-    artifact::refuse_inside(&options.artifacts, &options.out, "output folder")?;
+    check_ahead(&options.artifacts, &options.out)?;
     let scan_options = ScanOptions::beside(&options.out, &options.budget);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;

@@ -11,9 +11,9 @@ mod sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::Means;
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
+use super::{Means, check_ahead};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
@@ -38,6 +38,24 @@ pub enum SplitInput {
     Shard(PathBuf),
     /// Shards, or folders of shards: each gets a folder of its own in the output.
     Shards(Vec<PathBuf>),
+}
+
+impl SplitInput {
+    /// Refuses an output folder that it cannot be taken apart into, and names of artifacts that are
+    /// none, before anything of it is read.
+    pub fn check_ahead(&self, out: &Path) -> Result<()> {
+        let mut faults = Faults::default();
+        let roots = match self {
+            Self::Artifact { folder, component } => {
+                faults.keep(artifact::name_artifact(folder, component.as_deref()));
+                std::slice::from_ref(folder)
+            }
+            Self::Shard(folder) => std::slice::from_ref(folder),
+            Self::Shards(roots) => roots,
+        };
+        faults.keep(check_ahead(roots, out));
+        faults.finish()
+    }
 }
 
 /// How to take it apart.
@@ -161,12 +179,7 @@ enum OutputLayout {
 /// The jobs, and what was noticed when they were looked for.
 fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
     let out = &options.out;
-    let roots = match &options.input {
-        SplitInput::Artifact { folder, .. } => std::slice::from_ref(folder),
-        SplitInput::Shard(folder) => std::slice::from_ref(folder),
-        SplitInput::Shards(roots) => roots,
-    };
-    artifact::refuse_inside(roots, out, "output folder")?;
+    options.input.check_ahead(out)?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;

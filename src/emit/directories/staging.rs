@@ -30,7 +30,7 @@ use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};
 
 /// No artifact describes another. Earlier versions of rockpack left the same record.
-static ARTIFACTS: Outlet = Outlet {
+pub(super) static ARTIFACTS: Outlet = Outlet {
     prefix: ".rockpack-artifacts-",
     holds: "artifacts",
     durability: Durability::Unsynced,

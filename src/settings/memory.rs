@@ -1,0 +1,28 @@
+//! How much memory a command takes.
+
+use clap::Args;
+
+use crate::error::Result;
+use crate::run::{Budget, Limits, shares, threads};
+
+/// The option of every command that writes much.
+#[derive(Debug, Default, Args)]
+pub struct MemoryArguments {
+    /// Memory to keep to, e.g. 4G; what is written does not depend on it. With less there are fewer
+    /// threads, and more in anonymous temporary files beside the output [default: a quarter of the
+    /// machine's]
+    #[arg(long, value_name = "SIZE", value_parser = shares::parse_size)]
+    memory: Option<u64>,
+}
+
+impl MemoryArguments {
+    /// What a build that needs this much may take.
+    pub(super) fn of_build(&self, needs: shares::BuildNeeds) -> Result<Limits> {
+        shares::of_build(self.memory, needs)
+    }
+
+    /// The budget of a command that compresses no payloads.
+    pub fn budget(&self) -> Result<Budget> {
+        shares::of_reader(self.memory, threads::count()).map(Budget::new)
+    }
+}

@@ -10,7 +10,7 @@ use super::{Outcome, memory, terminal};
 use crate::cli::render;
 use crate::config::Syntax;
 use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt, printable};
+use crate::error::{Error, Faults, Kind, Result, ResultExt, printable};
 use crate::files::new_file;
 use crate::inspect::discover::{Discovery, Proposal, propose};
 
@@ -45,7 +45,12 @@ struct DiscoverOutput {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let file = arguments.propose.as_ref().and_then(Option::as_deref);
-    let syntax = file.map(syntax_of).transpose()?;
+    let mut faults = Faults::default();
+    let syntax = file.and_then(|file| faults.keep(syntax_of(file)));
+    if let Some(file) = file {
+        faults.keep(new_file::check_place(file));
+    }
+    faults.usage_first().finish()?;
     let folders = [arguments.folders, arguments.artifacts].concat();
     let discovery = crate::discover(&folders, &memory::by_default(), progress)?;
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;

@@ -1,5 +1,6 @@
 //! `rockpack verify`: finished output against the invariants.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,7 +9,7 @@ use super::progress::Terminal;
 use super::{Outcome, memory, terminal};
 use crate::cli::render;
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::files::new_file;
 use crate::input::artifact;
 use crate::input::artifact::ScanOptions;
@@ -54,6 +55,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let trust = trust(&arguments)?;
     let budget = memory::by_default();
     let scan = if arguments.against.is_empty() {
         None
@@ -61,8 +63,6 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?)
     };
     let folders = if arguments.prefix { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
-    let trust =
-        Trust { keys: PublicKeys::open(&arguments.key)?, now: Environment::of_process().now()? };
     let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.
@@ -77,6 +77,21 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         terminal::print(&render::verify_text(&report))?
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
+}
+
+/// What is trusted. All that is wrong with the options, whatever is to be checked, is refused together.
+fn trust(arguments: &Arguments) -> Result<Trust> {
+    let mut faults = Faults::default();
+    let keys = faults.keep(PublicKeys::open(&arguments.key));
+    let now = faults.keep(Environment::of_process().now());
+    if let Some(file) = &arguments.join {
+        faults.keep(new_file::check_place(file));
+    }
+    for path in arguments.paths.iter().chain(&arguments.against) {
+        faults.keep(fs::metadata(path).map_err(|e| Error::io(path, "inspect", e)));
+    }
+    let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now });
+    faults.usage_first().settle(trust)
 }
 
 /// Writes the receipt of the whole set, unless a check failed.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Form, Scratch, folder_of, kind_of, lock};
+use super::{Form, Scratch, check_folder, folder_of, kind_of, lock};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -40,8 +40,26 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     } else {
         "is there already, and is no file"
     };
+    Err(taken(path, message))
+}
+
+fn taken(path: &Path, message: &str) -> Error {
     let hint = "nothing is overwritten: move it away or choose another place";
-    Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
+    Error::new(Kind::Conflict, message).file(path).hint(hint)
+}
+
+/// Refuses a place where no content could be written to, whatever it is: one that is no file, or is in
+/// no folder.
+pub fn check_place(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
+    if !check_folder(folder, "files")? {
+        // Says that it is not there.
+        fs::metadata(folder).map_err(|e| Error::io(path, "create", e))?;
+    }
+    match kind_of(path)? {
+        Some(kind) if !kind.is_file() => Err(taken(path, "is there already, and is no file")),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Removes what dead runs left in `folder`. Without locks no run is taken for dead, and what cannot

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
@@ -25,11 +25,9 @@ pub struct PublicKeys(Vec<SignedPublicKey>);
 impl PublicKeys {
     /// Reads key files, armoured or not, with one or several keys each.
     pub fn open(paths: &[PathBuf]) -> Result<Self> {
-        let mut keys = Vec::new();
-        for path in paths {
-            keys.extend(read(path)?);
-        }
-        Ok(Self(keys))
+        let mut faults = Faults::default();
+        let keys = paths.iter().filter_map(|path| faults.keep(read(path))).flatten().collect();
+        faults.finish().map(|()| Self(keys))
     }
 
     /// Whether there is no key.

@@ -36,8 +36,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use config::Config;
-use emit::{Staging, sbom};
-use error::{Result, ResultExt};
+use emit::{SpdxDocument, Staging, sbom};
+use error::{Faults, Result, ResultExt};
 use input::artifact::{self, Scan, ScanOptions};
 use input::database::DatabaseRules;
 use inspect::discover;
@@ -51,7 +51,7 @@ use recombine::Recombined;
 use report::{Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};
 use run::{Budget, threads};
-use settings::{BuildSettings, Grouping, PublishSettings, SetSettings};
+use settings::{BuildSettings, Grouping, OutputSettings, PublishSettings, SetSettings};
 use split::{SplitArtifact, SplitPolicy};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
@@ -74,6 +74,7 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
+    check_output(&settings.output)?;
     build_set(settings, progress).map(|(built, _)| built)
 }
 
@@ -82,18 +83,28 @@ fn build_set(settings: &BuildSettings, progress: &dyn Progress) -> Result<Writte
     threads::with(budget.threads(), || run_build(settings, &budget, progress))
 }
 
+/// Refuses an output folder that no set can be written into, so that nobody waits for one first.
+fn check_output(output: &OutputSettings) -> Result<()> {
+    let document = if output.sbom { SpdxDocument::Present } else { SpdxDocument::Absent };
+    Staging::check_ahead(&output.folder, output.part, document)
+}
+
 /// [`build`], and publishes what was written where the settings say so. The packages are not read
 /// again; where the repository is on the same file system, they are hard links there. What can be
-/// refused of the publication without the packages is refused before they are built.
+/// refused of the output folder and the publication without the packages is refused before they are
+/// built.
 pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
     let jobs = settings.set.jobs;
     let repo = settings.publish.as_ref().map(PublishSettings::options);
+    let mut faults = Faults::default();
+    faults.keep(check_output(&settings.output));
     if let Some(repo) = &repo {
-        threads::with(jobs, || repo::check_ahead(repo))?;
+        faults.keep(threads::with(jobs, || repo::check_ahead(repo)));
     }
+    faults.finish()?;
     let (built, indexed) = build_set(settings, progress)?;
     let Some(repo) = repo else {
         return Ok((built, None));

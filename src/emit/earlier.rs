@@ -42,8 +42,10 @@ fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
 
 /// Whether a set has an SPDX document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpdxDocument {
+pub enum SpdxDocument {
+    /// It has none.
     Absent,
+    /// It has one.
     Present,
 }
 

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use compressor::{Compression, Contexts};
+pub use earlier::SpdxDocument;
 pub use receipt::{WholeSet, WrittenPackage, receipt};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};

@@ -56,12 +56,16 @@ impl Staging {
     /// written into one folder.
     pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
         let receipt = receipt::file_name(part);
-        let swap = Swap::begin(&PACKAGES, out, || {
-            earlier::refuse_mixed(out, &receipt)?;
-            earlier::packages(out, &receipt)?;
-            earlier::refuse_foreign_sbom(out, &receipt, SpdxDocument::Absent)
-        })?;
+        let check = || refuse_foreign(out, &receipt, SpdxDocument::Absent);
+        let swap = Swap::begin(&PACKAGES, out, check)?;
         Ok(Self { swap, names: Mutex::default(), receipt })
+    }
+
+    /// Refuses a folder that no set, or part of one, can be written into, whatever is in the set. Makes
+    /// and changes nothing.
+    pub fn check_ahead(out: &Path, part: Option<SetPart>, document: SpdxDocument) -> Result<()> {
+        let receipt = receipt::file_name(part);
+        Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, &receipt, document))
     }
 
     /// An empty file for a package; a name is given out once.
@@ -136,4 +140,11 @@ impl Staging {
             earlier::change(swap.out(), &receipt, names, document)
         })
     }
+}
+
+/// Refuses receipts and documents in `out` that the set with `receipt` cannot be beside, or replace.
+fn refuse_foreign(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
+    earlier::refuse_mixed(out, receipt)?;
+    earlier::packages(out, receipt)?;
+    earlier::refuse_foreign_sbom(out, receipt, document)
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::content::{Content, InputFile, Inputs, NAME_MAX};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::files::{make_folder, new_file};
+use crate::files::{check_folder, make_folder, new_file};
 use crate::run::Budget;
 
 pub use selection::Selection;
@@ -51,6 +51,9 @@ pub struct Extracted {
     pub outcome: new_file::WriteOutcome,
 }
 
+/// What is written into the output folder.
+const HOLDS: &str = "code objects";
+
 /// A code object that was found and is to be written.
 #[derive(Debug)]
 struct SelectedCode {
@@ -79,6 +82,7 @@ fn extract_from(
     selection: &Selection,
     inputs: &mut Inputs,
 ) -> Result<Vec<Extracted>> {
+    check_folder(out, HOLDS)?;
     let mut faults = Faults::default();
     let mut planned = Planned::default();
     for file in files {
@@ -91,7 +95,7 @@ fn extract_from(
     }
     faults.finish()?;
     planned.check(out)?;
-    let _made = make_folder(out, "code objects")?;
+    let _made = make_folder(out, HOLDS)?;
     new_file::clear_dead(out);
     planned
         .entries

@@ -8,13 +8,16 @@ use clap::Args;
 use super::progress::Terminal;
 use super::{Outcome, terminal};
 use crate::cli::render;
+use crate::config::{MAINTAINER, is_maintainer};
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::rpm::HeaderSigner;
 use crate::package::{Format, Package};
-use crate::repo::{Changes, KeyPackage, publish};
-use crate::settings::{Environment, PublicationArguments, SigningArguments};
-use crate::signing::{IndexSigner, Signer, header_signer, header_signer_of};
+use crate::repo::{Changes, KeyPackage, RepoOptions, keyring, publish};
+use crate::settings::{
+    Environment, PublicationArguments, PublishRequest, PublishSettings, SigningArguments,
+};
+use crate::signing::{Signer, header_signer, header_signer_of};
 
 /// Publish packages in a repository that apt, dnf and zypper use as it is.
 ///
@@ -45,8 +48,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "VERSION")]
     key_package: Option<String>,
     /// Who maintains the key package
-    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package")]
-    maintainer: Option<String>,
+    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value = MAINTAINER)]
+    maintainer: String,
     /// Publish only .deb packages
     #[arg(long)]
     deb: bool,
@@ -67,38 +70,21 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Who maintains a key package where nobody is named.
-const DEFAULT_MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
-
-pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
-    let changes = Changes { keep, remove: arguments.remove, ..Changes::default() };
-    let environment = Environment::of_process();
-    let signer = arguments.signing.signer(&environment)?;
-    let publication = arguments.publication;
-    let index_signer = publication.index_signer(signer.as_ref(), environment.now()?)?;
-    let mut options =
-        publication.options(arguments.packages, arguments.out, changes, &environment)?;
-    options.check = arguments.check;
-    if arguments.sign_packages {
-        let by = package_signer(signer.as_ref(), index_signer.as_ref(), options.date)?;
-        options.package_signer = Some(by);
-    }
-    options.signer = index_signer.as_deref();
-    let asked = [(arguments.deb, Format::Deb), (arguments.rpm, Format::Rpm)];
-    options.formats =
-        asked.into_iter().filter_map(|(asked, format)| asked.then_some(format)).collect();
+pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let prints_json = arguments.json;
+    let (check, key_version) = (arguments.check, arguments.key_package.take());
+    let maintainer = std::mem::take(&mut arguments.maintainer);
+    let settings = arguments.resolve(key_version.as_deref(), &maintainer)?;
     let write = |package: &Package<Content>, folder: &Path| {
-        crate::write_key_package(package, folder, signer.as_ref())
+        crate::write_key_package(package, folder, settings.signer.as_ref())
     };
-    let maintainer = arguments.maintainer.as_deref().unwrap_or(DEFAULT_MAINTAINER);
-    options.key_package = arguments.key_package.as_deref().map(|version| KeyPackage {
-        version,
-        maintainer,
-        write: &write,
-    });
+    let maintainer = &maintainer;
+    let key_package =
+        key_version.as_deref().map(|version| KeyPackage { version, maintainer, write: &write });
+    let package_signer = settings.package_signer.clone();
+    let options = RepoOptions { check, key_package, package_signer, ..settings.publish.options() };
     let published = publish(&options, progress)?;
-    if arguments.json {
+    if prints_json {
         terminal::print_json(&published)?
     } else {
         terminal::print(&render::published_text(&published))?
@@ -106,16 +92,81 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
+/// What is published, and by which keys.
+struct RepoSettings {
+    publish: PublishSettings,
+    /// The key in a file.
+    signer: Option<Arc<dyn Signer>>,
+    /// What signs the packages that are added, if they are to be signed.
+    package_signer: Option<HeaderSigner>,
+}
+
+impl Arguments {
+    /// The settings; all that is wrong with them, whatever the packages are, is refused together.
+    fn resolve(self, key_version: Option<&str>, maintainer: &str) -> Result<RepoSettings> {
+        let environment = Environment::of_process();
+        let mut faults = Faults::default();
+        self.refuse_without_key(key_version, &mut faults);
+        if let Some(version) = key_version {
+            faults.keep(keyring::check_version(version));
+            faults.keep(check_maintainer(maintainer));
+        }
+        let signer = faults.keep(self.signing.signer(&environment));
+        let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
+        let asked = [(self.deb, Format::Deb), (self.rpm, Format::Rpm)];
+        let request = PublishRequest {
+            packages: self.packages,
+            out: self.out,
+            formats: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
+            changes: Changes { keep, remove: self.remove, ..Changes::default() },
+            time: faults.keep(environment.now()),
+        };
+        let key = signer.as_ref().and_then(Option::as_ref);
+        let publish = self.publication.resolve(request, key, &mut faults);
+        let package_signer = match &publish {
+            Some(publish) if self.sign_packages => faults.keep(package_signer(key, publish)),
+            _ => None,
+        };
+        let settings = signer.zip(publish).map(|(signer, publish)| RepoSettings {
+            publish,
+            signer,
+            package_signer: package_signer.flatten(),
+        });
+        faults.usage_first().settle(settings)
+    }
+
+    /// Refuses what needs a key where none is named; whether it can be used is told apart.
+    fn refuse_without_key(&self, key_version: Option<&str>, faults: &mut Faults) {
+        if self.signing.has_key() || self.publication.has_own_key() {
+            return;
+        }
+        let needs = [
+            (self.sign_packages, "--sign-packages needs a key"),
+            (key_version.is_some(), "a key package needs a key"),
+        ];
+        for (_, message) in needs.into_iter().filter(|(wanted, _)| *wanted) {
+            let hint = "give --sign-key, --gpg-key-id or --sign-command";
+            faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+    }
+}
+
+fn check_maintainer(text: &str) -> Result<()> {
+    if is_maintainer(text) {
+        return Ok(());
+    }
+    let message = format!("--maintainer `{}` is no name with an address", text.escape_debug());
+    let hint = "it is written as in `ROCm packagers <rocm@example.org>`";
+    Err(Error::new(Kind::Usage, message).hint(hint))
+}
+
 /// What signs packages: the key in the file, or the program that signs indexes.
 fn package_signer(
     key: Option<&Arc<dyn Signer>>,
-    other: Option<&Arc<dyn IndexSigner>>,
-    time: i64,
-) -> Result<HeaderSigner> {
-    match (key, other) {
-        (Some(key), _) => header_signer(key, time),
-        (None, Some(other)) => Ok(header_signer_of(Arc::clone(other))),
-        (None, None) => Err(Error::new(Kind::Usage, "--sign-packages needs a key")
-            .hint("give --sign-key, --gpg-key-id or --sign-command")),
+    publish: &PublishSettings,
+) -> Result<Option<HeaderSigner>> {
+    match (key, publish.index_signer()) {
+        (Some(key), _) => header_signer(key, publish.options().date).map(Some),
+        (None, other) => Ok(other.map(|other| header_signer_of(Arc::clone(other)))),
     }
 }

@@ -22,6 +22,11 @@ fn is_line(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(char::is_control)
 }
 
+/// Whether it is `Name <address>` in one line.
+pub fn is_maintainer(text: &str) -> bool {
+    is_line(text) && is_address(text)
+}
+
 /// Whether it is `Name <address>`.
 pub(super) fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {

@@ -34,6 +34,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use document::Document;
+pub use lines::is_maintainer;
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{

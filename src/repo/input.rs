@@ -63,6 +63,30 @@ pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
     faults.finish()
 }
 
+/// Refuses a folder for packages that lies, or will lie, in the repository where they are published:
+/// it could not be given to that repository again, and would be taken for it.
+pub fn refuse_output_inside(repository: &Path, out: &Path) -> Result<()> {
+    if !place(out)?.starts_with(place(repository)?) {
+        return Ok(());
+    }
+    let hint = "write the packages into a folder outside of the repository";
+    let message =
+        format!("the output folder lies inside of the repository {}", repository.display());
+    Err(Error::new(Kind::Usage, message).file(out).hint(hint))
+}
+
+/// Where `folder` is, behind all links, or will be when it is made.
+fn place(folder: &Path) -> Result<PathBuf> {
+    for above in folder.ancestors().filter(|above| *above != Path::new("")) {
+        if let Some(real) = real_path(above)? {
+            return Ok(real.join(folder.strip_prefix(above).unwrap_or(Path::new(""))));
+        }
+    }
+    // A relative path of which nothing is there.
+    let here = Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))?;
+    Ok(here.join(folder))
+}
+
 /// A file that was given, before it is read.
 struct FoundPackage {
     file: PathBuf,

@@ -35,11 +35,7 @@ pub fn package(
     maintainer: &str,
     keys: &str,
 ) -> Result<Package<Content>> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
-    if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.chars().all(legal) {
-        let message = format!("`{version}` is no version of a key package");
-        return Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"));
-    }
+    check_version(version)?;
     let id = format!("{}-archive-keyring", name.to_lowercase());
     let mut entries = Vec::new();
     folder(&mut entries, Format::Deb, &["usr", "usr/share", "usr/share/keyrings"])?;
@@ -70,6 +66,16 @@ pub fn package(
         id,
         entries,
     })
+}
+
+/// Refuses what cannot be the version of a key package.
+pub fn check_version(version: &str) -> Result<()> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
+    if version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(legal) {
+        return Ok(());
+    }
+    let message = format!("`{}` is no version of a key package", version.escape_debug());
+    Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"))
 }
 
 fn folder(entries: &mut Vec<PackageEntry<Content>>, format: Format, paths: &[&str]) -> Result<()> {

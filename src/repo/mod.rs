@@ -55,14 +55,16 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 pub use body::{Body, KnownFile};
+pub use input::refuse_output_inside;
 pub use options::{Changes, KeyPackage, RepoOptions};
 pub use published::{ChannelReport, Published};
-pub use settings::{ChannelSettings, check_word};
+pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUITE, check_word};
 pub use stat::{Modified, Stat};
 pub use store::{LocalStore, Store, WhenLocked};
 
 use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::files::check_folder;
 use crate::report::Progress;
 use crate::run::threads;
 use channel::Channel;
@@ -83,7 +85,11 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
 /// first. Makes no repository; one that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
-    if is_there(&options.out)? { threads::some(|| check_there(options)) } else { Ok(()) }
+    if is_there(&options.out)? {
+        threads::some(|| check_there(options))
+    } else {
+        check_folder(&options.out, "packages").map(drop)
+    }
 }
 
 fn check_there(options: &RepoOptions<'_>) -> Result<()> {
@@ -144,13 +150,17 @@ fn wanted(options: &RepoOptions<'_>, given: &input::GivenPackage) -> bool {
     options.formats.is_empty() || options.formats.contains(&given.indexed.facts.format())
 }
 
-/// Refuses options that are wrong whatever the packages and the repository are.
+/// Refuses options that are wrong whatever the packages and the repository are. Whether there is a key
+/// where one is needed is told when it is used: some may not have opened it yet.
 pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     let mut faults = Faults::default();
     faults.keep(check_word("--suite", &options.suite));
     faults.keep(check_word("--component", &options.component));
     faults.keep(options.settings.check());
     faults.keep(input::refuse_inside(options));
+    if let Some(wanted) = options.key_package {
+        faults.keep(keyring::check_version(wanted.version));
+    }
     faults.finish()
 }
 

@@ -4,6 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
 
+/// The apt suite of those who name none.
+pub const DEFAULT_SUITE: &str = "stable";
+
+/// The apt component of those who name none.
+pub const DEFAULT_COMPONENT: &str = "main";
+
+/// What the files for clients are called where no run named them.
+pub const DEFAULT_NAME: &str = "rocm";
+
 /// Settings of a channel. What a run does not give stays as it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -23,7 +32,7 @@ pub struct ChannelSettings {
     /// Days until `Valid-Until`; without it, there is none. 0 takes it away again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_days: Option<u32>,
-    /// What the files for clients are called; `rocm` if unset.
+    /// What the files for clients are called; [`DEFAULT_NAME`] if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Where the repository is served, for the files for clients.
@@ -48,7 +57,7 @@ impl ChannelSettings {
 
     /// The name of the files for clients.
     pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("rocm")
+        self.name.as_deref().unwrap_or(DEFAULT_NAME)
     }
 
     /// Refuses what would change the structure of an index or a file for clients.

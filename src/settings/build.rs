@@ -9,13 +9,14 @@ use super::cost::{CostArguments, CostSettings};
 use super::environment::Environment;
 use super::given::GivenOptions;
 use super::origin::Gathered;
-use super::publish::{PublicationArguments, PublishSettings};
+use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::{SigningArguments, Signs};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::input::artifact;
 use crate::package::Format;
 use crate::receipt::SetPart;
+use crate::repo::{self, Changes};
 use crate::run::shares;
 use crate::signing::Signer;
 
@@ -121,6 +122,9 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.resolve(&set.artifacts, &mut gathered.faults);
+        if let Some(repo) = &repo {
+            refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
+        }
         let set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), gathered);
         let signs = if formats.contains(&Format::Rpm) || repo.is_some() {
@@ -132,8 +136,15 @@ impl BuildArguments {
         let signer = signing.resolve(signs, time, environment, gathered);
         let publish = match repo {
             Some(repo) => {
-                let faults = &mut gathered.faults;
-                publication.resolve(repo, formats, signer.as_ref(), environment, faults)
+                let request = PublishRequest {
+                    packages: Vec::new(),
+                    out: repo,
+                    formats,
+                    changes: Changes::default(),
+                    // A time that is none was refused with the set.
+                    time: environment.now().ok(),
+                };
+                publication.resolve(request, signer.as_ref(), &mut gathered.faults)
             }
             None => {
                 gathered.faults.keep(refuse_given(given));
@@ -141,6 +152,15 @@ impl BuildArguments {
             }
         };
         Some(BuildSettings { set: set?, output, cost: cost?, signer, publish })
+    }
+}
+
+/// Refuses a repository among the artifacts, and one around the output folder.
+fn refuse_place(repo: &Path, artifacts: &[PathBuf], output: &OutputSettings, faults: &mut Faults) {
+    faults.keep(artifact::refuse_inside(artifacts, repo, "repository"));
+    // `config show` may have no output folder.
+    if !output.folder.as_os_str().is_empty() {
+        faults.keep(repo::refuse_output_inside(repo, &output.folder));
     }
 }
 

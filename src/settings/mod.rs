@@ -30,7 +30,7 @@ pub use environment::Environment;
 pub use given::GivenOptions;
 pub use memory::MemoryArguments;
 pub use origin::{Origin, Resolved};
-pub use publish::{PublicationArguments, PublishSettings};
+pub use publish::{PublicationArguments, PublishRequest, PublishSettings};
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
 pub use set::{Grouping, SetArguments, SetSettings};
 pub use signing::SigningArguments;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::environment::Environment;
 use crate::error::{Error, Faults, Result};
 use crate::formats::compression::Method;
 use crate::package::Format;
@@ -16,12 +15,12 @@ use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer};
 /// The options of a publication.
 #[derive(Debug, Args)]
 pub struct PublicationArguments {
-    /// apt suite [default: stable]
-    #[arg(long, value_name = "NAME")]
-    suite: Option<String>,
-    /// apt component that the packages go to [default: main]
-    #[arg(long, value_name = "NAME")]
-    component: Option<String>,
+    /// apt suite
+    #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_SUITE)]
+    suite: String,
+    /// apt component that the packages go to
+    #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_COMPONENT)]
+    component: String,
     /// Codename of the suite [default: its name]
     #[arg(long, value_name = "NAME")]
     codename: Option<String>,
@@ -40,8 +39,8 @@ pub struct PublicationArguments {
     /// Where REPO is served (https://…): writes a .sources and a .repo file for clients
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// What the files for clients are called [default: rocm]
-    #[arg(long, value_name = "NAME")]
+    // What was published before decides first, so that this is no value of its own.
+    #[arg(long, value_name = "NAME", help = name_help())]
     name: Option<String>,
     /// Compression of the lists for dnf and zypper
     #[arg(long, default_value = "gzip", value_name = "METHOD")]
@@ -87,7 +86,26 @@ struct TrustArguments {
     also_key: Vec<PathBuf>,
 }
 
-/// Where and how a build publishes its packages.
+fn name_help() -> String {
+    format!("What the files for clients are called [default: {}]", repo::DEFAULT_NAME)
+}
+
+/// What is published, and where, whatever the options of the publication are.
+pub struct PublishRequest {
+    /// Packages, and folders of packages.
+    pub packages: Vec<PathBuf>,
+    /// The folder of the repository.
+    pub out: PathBuf,
+    /// Formats to publish; those that are given, or there, if empty.
+    pub formats: Vec<Format>,
+    /// What to do with the packages that are there.
+    pub changes: Changes,
+    /// The time of the publication, in seconds since 1970; none if that cannot be told, which is a
+    /// fault already.
+    pub time: Option<i64>,
+}
+
+/// Where and how packages are published.
 pub struct PublishSettings {
     options: RepoOptions<'static>,
     /// What signs the indexes.
@@ -99,28 +117,34 @@ impl PublishSettings {
     pub fn options(&self) -> RepoOptions<'_> {
         RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
     }
+
+    /// What signs the indexes.
+    pub fn index_signer(&self) -> Option<&Arc<dyn IndexSigner>> {
+        self.signer.as_ref()
+    }
 }
 
 impl PublicationArguments {
-    /// The settings, to publish packages of these formats in `out` as `signer` or another key signs.
-    pub(super) fn resolve(
+    /// The settings, to publish as `signer` or another key signs.
+    pub fn resolve(
         self,
-        out: PathBuf,
-        formats: Vec<Format>,
+        request: PublishRequest,
         signer: Option<&Arc<dyn Signer>>,
-        environment: &Environment,
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
-        let signer = environment.now().and_then(|time| self.index_signer(signer, time));
-        let signer = faults.keep(signer);
-        let options = self.options(Vec::new(), out, Changes::default(), environment);
-        let options = RepoOptions { formats, ..faults.keep(options)? };
+        let signer = request.time.and_then(|time| faults.keep(self.index_signer(signer, time)));
+        let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
     }
 
+    /// Whether another key than that of a file signs the indexes.
+    pub fn has_own_key(&self) -> bool {
+        self.trust.gpg_key_id.is_some() || self.trust.sign_command.is_some()
+    }
+
     /// What signs the indexes of a repository at `time`, seconds since 1970.
-    pub fn index_signer(
+    fn index_signer(
         &self,
         signer: Option<&Arc<dyn Signer>>,
         time: i64,
@@ -141,20 +165,15 @@ impl PublicationArguments {
         Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
     }
 
-    /// Options to publish `packages` in `out`, without what signs.
-    pub fn options<'a>(
-        self,
-        packages: Vec<PathBuf>,
-        out: PathBuf,
-        changes: Changes,
-        environment: &Environment,
-    ) -> Result<RepoOptions<'a>> {
-        Ok(RepoOptions {
+    /// What is to be published, without what signs.
+    fn options(self, request: PublishRequest) -> RepoOptions<'static> {
+        let PublishRequest { packages, out, formats, changes, time } = request;
+        RepoOptions {
             packages,
             out,
-            formats: Vec::new(),
-            suite: self.suite.unwrap_or_else(|| "stable".to_owned()),
-            component: self.component.unwrap_or_else(|| "main".to_owned()),
+            formats,
+            suite: self.suite,
+            component: self.component,
             settings: repo::ChannelSettings {
                 origin: self.origin,
                 label: self.label,
@@ -168,7 +187,7 @@ impl PublicationArguments {
             check: false,
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
-            date: environment.now()?,
+            date: time.unwrap_or_default(),
             list_method: match self.rpm_md_compression {
                 ListCompression::Gzip => Method::Gzip,
                 ListCompression::Zstd => Method::Zstd,
@@ -177,6 +196,6 @@ impl PublicationArguments {
             package_signer: None,
             built: BTreeMap::new(),
             key_package: None,
-        })
+        }
     }
 }

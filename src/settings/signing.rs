@@ -37,6 +37,11 @@ impl SigningArguments {
         Ok(Some(signer))
     }
 
+    /// Whether there is to be a key.
+    pub fn has_key(&self) -> bool {
+        self.sign_key.is_some()
+    }
+
     /// The key of a build, if it has something to sign and can do so at `time`.
     pub(super) fn resolve(
         &self,

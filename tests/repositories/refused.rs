@@ -8,7 +8,48 @@ use std::process::Command;
 use support::repo_fixture::{
     EPOCH, contents, deb, plain_spec, publish, published_one, refused, repo, repo_at, rpm,
 };
-use support::tools::need;
+use support::strace::Trace;
+use support::tools::{have, need};
+
+/// What can be refused without the packages is, all of it together, before one of them is opened.
+#[test]
+fn all_that_is_wrong_with_the_options_is_told_at_once() {
+    let room = tempfile::tempdir().unwrap();
+    let packages = room.path().join("packages");
+    fs::create_dir(&packages).unwrap();
+    fs::write(packages.join("text.deb"), "no package\n").unwrap();
+    let out = room.path().join("repo");
+    let cases: [(&[&str], i32, &[&str]); 3] = [
+        (
+            &["--suite", "a b", "--url", "x", "--sign-key", "no-key", "--key-package", "x.y"],
+            64,
+            &["`x.y` is no version of", "--suite `a b`", "--url `x`", "no-key: cannot"],
+        ),
+        (
+            &["--sign-packages", "--key-package", "1", "--maintainer", "A <a@b.example>\nX: y"],
+            64,
+            &["--sign-packages needs a key", "a key package needs a key", "--maintainer `A <a@b"],
+        ),
+        (&["--sign-key", "no-key", "--sign-packages", "--key-package", "1"], 2, &["no-key"]),
+    ];
+    for (words, code, parts) in cases {
+        let mut command = repo(&[&packages], &out);
+        command.args(words);
+        let (said, exit) = refused(&mut command);
+        assert_eq!(exit, code, "{said}");
+        let faults = said.lines().filter(|line| line.trim_start().starts_with('×')).count();
+        assert_eq!(faults, parts.len(), "{said}");
+        parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
+        if have(&["strace"]) {
+            let below = packages.to_str().unwrap();
+            let calls = Trace::of(&command, &[]).calls;
+            assert_eq!(calls.iter().find(|call| call.contains(below)), None);
+        }
+    }
+    assert!(!out.exists());
+    let (said, exit) = refused(repo(&[&packages], &out).env("SOURCE_DATE_EPOCH", "today"));
+    assert_eq!((exit, said.matches("SOURCE_DATE_EPOCH is today").count()), (64, 1), "{said}");
+}
 
 /// A run into a new repository is refused with `parts`, and leaves nothing that a client reads.
 fn nothing_published(command: &mut Command, out: &Path, parts: &[&str]) {

@@ -1,6 +1,7 @@
 //! What can be refused without input is refused before any is opened, all of it together.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use support::example::{rockpack, shards};
@@ -10,8 +11,8 @@ use support::tools::{have, need};
 use super::{Room, stderr};
 
 /// The exit codes of wrong usage, and of a run that failed.
-const USAGE: i32 = 64;
-const FAILED: i32 = 2;
+pub const USAGE: i32 = 64;
+pub const FAILED: i32 = 2;
 
 /// System calls that look at what they name without opening it.
 const LOOKING: [&str; 8] =
@@ -29,8 +30,8 @@ fn command(room: &Room, words: &[&str]) -> Command {
 
 /// The system calls by which it opens its input, or looks at anything in it. Where the folder itself
 /// lies may be asked: it must not be that of the output.
-fn calls_on_input(command: &Command) -> Vec<String> {
-    let folder = shards().to_str().unwrap().to_owned();
+fn calls_on(input: &Path, command: &Command) -> Vec<String> {
+    let folder = input.to_str().unwrap().to_owned();
     let below = format!("{folder}/");
     let opens = |call: &str| call.starts_with("open") && call.contains(&folder);
     let mut calls = Trace::of(command, &LOOKING).calls;
@@ -38,9 +39,15 @@ fn calls_on_input(command: &Command) -> Vec<String> {
     calls
 }
 
-/// Refused with this exit code, each of `expected` said in this order, and no input opened.
+/// Refused with this exit code, each of `expected` said in this order, and no shard opened.
 #[track_caller]
 fn refused(command: &mut Command, code: i32, expected: &[&str]) {
+    refused_ahead(command, &shards(), code, expected);
+}
+
+/// The same of a command whose input is another one.
+#[track_caller]
+pub fn refused_ahead(command: &mut Command, input: &Path, code: i32, expected: &[&str]) {
     let output = command.output().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{said}");
@@ -52,7 +59,7 @@ fn refused(command: &mut Command, code: i32, expected: &[&str]) {
     }
     assert!(output.stdout.is_empty());
     if have(&["strace"]) {
-        assert_eq!(calls_on_input(command), Vec::<String>::new());
+        assert_eq!(calls_on(input, command), Vec::<String>::new());
     }
 }
 
@@ -60,7 +67,7 @@ fn refused(command: &mut Command, code: i32, expected: &[&str]) {
 #[test]
 fn what_is_not_refused_opens_its_input() {
     need(&["strace"]);
-    let calls = calls_on_input(&command(&Room::new(), &["plan", "--version", "7.1"]));
+    let calls = calls_on(&shards(), &command(&Room::new(), &["plan", "--version", "7.1"]));
     let opened = |call: &String| call.starts_with("open") && call.contains("libexblas.so.1.2");
     assert!(calls.iter().any(opened), "{calls:?}");
 }

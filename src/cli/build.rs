@@ -31,7 +31,8 @@ pub(super) fn run(
     given: &GivenOptions,
     progress: &Terminal,
 ) -> Result<Outcome> {
-    let settings = arguments.build.resolve(given, &Environment::of_process())?;
+    let environment = Environment::of_process();
+    let settings = arguments.build.resolve(given, &environment, crate::check_output)?;
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();
     if arguments.json {

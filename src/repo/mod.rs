@@ -85,11 +85,7 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
 /// first. Makes no repository; one that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
-    if is_there(&options.out)? {
-        threads::some(|| check_there(options))
-    } else {
-        check_folder(&options.out, "packages").map(drop)
-    }
+    if is_there(&options.out)? { threads::some(|| check_there(options)) } else { Ok(()) }
 }
 
 fn check_there(options: &RepoOptions<'_>) -> Result<()> {
@@ -157,6 +153,7 @@ pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     faults.keep(check_word("--suite", &options.suite));
     faults.keep(check_word("--component", &options.component));
     faults.keep(options.settings.check());
+    faults.keep(check_folder(&options.out, "packages"));
     faults.keep(input::refuse_inside(options));
     if let Some(wanted) = options.key_package {
         faults.keep(keyring::check_version(wanted.version));

@@ -106,9 +106,16 @@ pub struct CacheSettings {
 }
 
 impl BuildArguments {
-    /// The settings; all that is wrong with them, whatever the input is, is refused together.
-    pub fn resolve(self, given: &GivenOptions, environment: &Environment) -> Result<BuildSettings> {
+    /// The settings; all that is wrong with them, whatever the input is, is refused together, and with
+    /// it what `check` finds against the output folder, which only its writer knows.
+    pub fn resolve(
+        self,
+        given: &GivenOptions,
+        environment: &Environment,
+        check: impl FnOnce(&OutputSettings) -> Result<()>,
+    ) -> Result<BuildSettings> {
         let mut gathered = Gathered::default();
+        gathered.faults.keep(check(&self.output.settings()));
         let settings = self.gather(given, environment, &mut gathered);
         gathered.faults.usage_first().settle(settings)
     }
@@ -121,7 +128,8 @@ impl BuildArguments {
     ) -> Option<BuildSettings> {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
-        let output = output.resolve(&set.artifacts, &mut gathered.faults);
+        let output = output.settings();
+        output.refuse_inside(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
         }
@@ -177,16 +185,20 @@ fn refuse_given(given: &GivenOptions) -> Result<()> {
 }
 
 impl OutputArguments {
-    fn resolve(self, artifacts: &[PathBuf], faults: &mut Faults) -> OutputSettings {
-        // `config show` writes nothing, and so needs none.
-        let folder = self.out.unwrap_or_default();
-        let mut refuse_inside = |folder: &Path, what| {
-            faults.keep(artifact::refuse_inside(artifacts, folder, what));
-        };
-        refuse_inside(&folder, "output folder");
+    fn settings(&self) -> OutputSettings {
         let limit = self.cache_size;
-        let cache = self.cache.map(|folder| CacheSettings { folder, limit });
-        cache.iter().for_each(|cache| refuse_inside(&cache.folder, "cache"));
+        let cache = self.cache.clone().map(|folder| CacheSettings { folder, limit });
+        // `config show` writes nothing, and so needs no folder.
+        let folder = self.out.clone().unwrap_or_default();
         OutputSettings { folder, part: self.partition, cache, sbom: self.sbom }
+    }
+}
+
+impl OutputSettings {
+    fn refuse_inside(&self, artifacts: &[PathBuf], faults: &mut Faults) {
+        faults.keep(artifact::refuse_inside(artifacts, &self.folder, "output folder"));
+        if let Some(cache) = &self.cache {
+            faults.keep(artifact::refuse_inside(artifacts, &cache.folder, "cache"));
+        }
     }
 }

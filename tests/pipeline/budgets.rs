@@ -34,7 +34,8 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
     let words = ["build"].into_iter().chain(words.as_flattened().iter().copied());
     let matches = command.clone().get_matches_from(words);
     let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
-    arguments.resolve(&GivenOptions::of(&command, &matches), &Environment::default()).unwrap()
+    let given = GivenOptions::of(&command, &matches);
+    arguments.resolve(&given, &Environment::default(), |_| Ok(())).unwrap()
 }
 
 /// The example shards, and as many empty files that a scan just fits into the records of the small

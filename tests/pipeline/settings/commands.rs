@@ -114,6 +114,9 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
     let file = room.write("file", "");
     let said = ["file: is a file, and packages are written into a folder"];
     refused_ahead(&mut build(&file), &shards(), USAGE, &said);
+    let together = [said[0], "--release: `1-2`", "no-key"];
+    let wrong = ["--release", "1-2", "--sign-key", "no-key"];
+    refused_ahead(build(&file).args(wrong), &shards(), USAGE, &together);
     refused_ahead(&mut build(&file.join("out")), &shards(), USAGE, &said);
 
     let out = room.path("out");

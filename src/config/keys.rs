@@ -7,7 +7,7 @@
 
 use clap::Args;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::former::FormerSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
@@ -212,7 +212,7 @@ pub struct PackageSchema {
 }
 
 /// What becomes of the library search paths in files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Runpath {
     /// They stay

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Config;
 use crate::gfx::BaseArch;
 use crate::input::artifact::{ArtifactName, ComponentKind};
 
 /// Which contradictions fail a run, and what becomes of what cannot be packaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Validation {
     /// Different code for one key in two shards is an error, not a finding.
     pub error_on_duplicate_device_code: bool,
@@ -37,7 +37,9 @@ impl Default for Validation {
 }
 
 /// What becomes of code of an arch that is in no group. It is packed in no case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnassignedArchitectures {
     /// It fails the run
@@ -49,7 +51,7 @@ pub enum UnassignedArchitectures {
 }
 
 /// What becomes of a fat binary that cannot be transformed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Untransformable {
     /// It fails the run
@@ -157,7 +159,7 @@ impl Config {
 }
 
 /// What becomes of the programs in `<prefix>/bin`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternatives {
     /// They are found by their path only

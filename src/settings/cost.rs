@@ -112,6 +112,8 @@ impl CostArguments {
 
     fn note(&self, archive_level: i32, compression: Compression, gathered: &mut Gathered) {
         let of_preset = Origin::given("preset", self.preset.is_some());
+        let preset = self.preset().to_possible_value().map(|value| value.get_name().to_owned());
+        gathered.note("preset", preset, of_preset.clone());
         let level_of = |key, is_given| if is_given { Origin::flag(key) } else { of_preset.clone() };
         let origin = level_of("archive_level", self.archive_level.is_some());
         gathered.note("archive_level", archive_level, origin);

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::environment::{EPOCH, Environment};
@@ -125,6 +127,9 @@ impl SetArguments {
         let choices = self.choices(config, environment, gathered)?;
         let plan = gathered.faults.keep(Setting::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
+        for (key, value) in gathered.faults.keep(unset(&plan)).into_iter().flatten() {
+            gathered.note(&key, value, Origin::Default);
+        }
         let jobs = self.jobs.map_or_else(threads::count, usize::from);
         gathered.note("jobs", jobs, Origin::given("jobs", self.jobs.is_some()));
         let grouping = self.grouping(&plan);
@@ -193,6 +198,29 @@ fn note_settled(plan: &Setting, gathered: &mut Gathered) {
         let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
         note(&format!("runtime_relation.{}", format.as_str()), relation, default);
     }
+}
+
+/// What the plan has for keys that the configuration leaves out, and that no option decides: what is
+/// shown of them is what holds, and not what their declaration says.
+fn unset(plan: &Setting) -> Result<Vec<(String, Value)>> {
+    let Config { keys, validation, .. } = &plan.config;
+    let mut values = match json(validation)? {
+        Value::Object(rules) => Vec::from_iter(
+            rules.into_iter().map(|(rule, value)| (format!("validation.{rule}"), value)),
+        ),
+        _ => Vec::new(),
+    };
+    let date = Timestamp::from_second(i64::from(plan.content_date)).ok();
+    values.push(("content_date".to_owned(), date.map(|date| date.to_string()).into()));
+    values.push(("alternatives".to_owned(), json(&keys.alternatives)?));
+    values.push(("runpath".to_owned(), json(&keys.runpath)?));
+    let is_unset = |key: &str| plan.config.position(&Vec::from_iter(key.split('.'))).is_none();
+    values.retain(|(key, _)| is_unset(key));
+    Ok(values)
+}
+
+fn json(value: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(value).map_err(|_| Error::bug("a setting has no JSON"))
 }
 
 fn text(relation: &Relation) -> String {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use rockpack::settings::{KeyDefault, KeyDocument, keys};
 use serde_json::{Value, json};
 
 use super::{Room, shown};
@@ -128,4 +129,68 @@ fn a_default_that_is_written_out_changes_nothing() {
     );
     let file = room.write("written.json", &(text + "}"));
     assert_eq!(planned(&configuration()), planned(&file));
+}
+
+/// The defaults that the keys of the configuration state, by key: one value each.
+fn declared_keys() -> Vec<(String, String)> {
+    let value = |key: KeyDocument| match key.default {
+        Some(KeyDefault::Value(value)) => Some((key.path.join("."), plain(&value))),
+        Some(KeyDefault::Words(_)) | None => None,
+    };
+    // What stands in a map is as for all, and shown with the map.
+    keys().into_iter().filter_map(value).filter(|(key, _)| !key.contains('*')).collect()
+}
+
+/// The defaults that the help of `build` states, by option: those that are one word.
+fn declared_options() -> Vec<(String, String)> {
+    let help = tools::succeed(rockpack().args(["build", "--help"]));
+    let mut found = Vec::new();
+    let mut option = "";
+    let mut text = String::new();
+    for line in help.lines().map(str::trim_start) {
+        if let Some(at) = line.find("--").filter(|_| line.starts_with('-')) {
+            option = line[at..].split_whitespace().next().unwrap();
+            text.clear();
+        }
+        text.extend([line, " "]);
+        let default = text.rsplit_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
+        if let Some((default, _)) = default.filter(|(default, _)| !default.contains(' ')) {
+            found.push((option.to_owned(), default.to_owned()));
+            text.clear();
+        }
+    }
+    // It says how a command prints, and nothing about what it makes.
+    found.retain(|(option, _)| option != "--log-format");
+    found
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// What is stated in words is what holds where nobody says anything.
+#[test]
+fn every_default_that_is_stated_is_the_one_that_holds() {
+    let room = Room::new();
+    let shown = shown(&["--repo", room.path("repo").to_str().unwrap()]);
+    let options = declared_options();
+    for option in ["--preset", "--format", "--suite", "--version", "--cache-size"] {
+        assert!(options.iter().any(|(known, _)| known == option), "{option}: {options:?}");
+    }
+    let declared = [declared_keys(), options].concat();
+    assert!(declared.len() > 20, "{declared:?}");
+    for (key, default) in declared {
+        // Options that are keys, too, are shown as these.
+        let name = key.trim_start_matches('-');
+        let mut known = shown.iter().filter(|(known, ..)| *known == key || *known == name);
+        let (_, value, origin) = known.next().unwrap_or_else(|| panic!("{key} is not shown"));
+        // What an earlier publication named is not known without it.
+        let is_remembered = key == "--name";
+        assert!(is_remembered || plain(value) == default, "{key}: {value} is not {default}");
+        assert_eq!(origin["origin"], "default", "{key}");
+    }
 }

@@ -16,7 +16,7 @@
 //! also one of earlier versions of rockpack, which left no record ([`earlier::former`]).
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use super::earlier::{self, SpdxDocument};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::files::{Durability, Outlet, READABLE, Swap, kind_of, set_mode, write_file};
+use crate::files::{Durability, Outlet, Swap, kind_of};
 use crate::receipt::{self, SetPart};
 
 static PACKAGES: Outlet = Outlet {
@@ -75,12 +75,7 @@ impl Staging {
             let message = format!("two packages would both be written to {name}");
             return Err(Error::new(Kind::Conflict, message));
         }
-        let path = self.path(name);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        let file = options.open(&path).map_err(|e| Error::io(&path, "create", e))?;
-        set_mode(&path, READABLE)?;
-        Ok(file)
+        self.swap.create(name)
     }
 
     /// Fails if there is no place for an SPDX document of the set.
@@ -90,15 +85,12 @@ impl Staging {
 
     /// The SPDX document of the set, filled by `write`.
     pub fn write_sbom(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        write_file(&self.path(&receipt::sbom_name(&self.receipt)), Durability::Synced, write)
+        self.swap.write(&receipt::sbom_name(&self.receipt), write)
     }
 
     /// Syncs a finished file to disk and returns what it holds, to be digested.
     pub fn seal(&self, name: &str) -> Result<Content> {
-        let path = self.path(name);
-        let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-        file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
-        Content::open(&path)
+        Content::open(self.swap.seal(name)?)
     }
 
     /// A staged file, to be read.
@@ -109,7 +101,7 @@ impl Staging {
 
     /// Where a staged file is, to be read back before the set is committed.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.swap.folder().join(name)
+        self.swap.path(name)
     }
 
     /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
@@ -126,14 +118,14 @@ impl Staging {
         let Self { swap, names, receipt } = self;
         let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
         swap.commit(|| {
-            write_file(&swap.folder().join(&receipt), Durability::Synced, write)?;
+            swap.write(&receipt, write)?;
             let listed = earlier::packages(swap.folder(), &receipt)?;
             if listed != names {
                 let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
                 let message = format!("receipt and staged packages differ: {}", odd.join(", "));
                 return Err(Error::bug(message));
             }
-            let document = match kind_of(&swap.folder().join(receipt::sbom_name(&receipt)))? {
+            let document = match kind_of(&swap.path(&receipt::sbom_name(&receipt)))? {
                 Some(_) => SpdxDocument::Present,
                 None => SpdxDocument::Absent,
             };

@@ -17,8 +17,7 @@ pub struct MadeFolder(Option<PathBuf>);
 impl Drop for MadeFolder {
     fn drop(&mut self) {
         if let Some(made) = &self.0 {
-            // Fails where the folder is not empty, as it should.
-            let _ = fs::remove_dir(made);
+            remove_empty(made);
         }
     }
 }
@@ -103,6 +102,19 @@ pub fn remove_folder(folder: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Removes a folder in which nothing is, and says whether it is gone.
+pub fn remove_empty(folder: &Path) -> bool {
+    // Fails where the folder is not empty, as it should.
+    fs::remove_dir(folder).is_ok()
+}
+
+/// Makes the folder at `path`, whose parent is there, without anything in it, whatever was in it.
+/// For folders that only the holder of a lock uses: what is there is of runs that live no more.
+pub fn empty_folder(path: &Path) -> Result<()> {
+    remove_folder(path)?;
+    fs::create_dir(path).map_err(|e| Error::io(path, "create", e))
 }
 
 fn make_writable(folder: &Path) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Locks (flock) of files and folders. They tell a run that is alive from one that was killed, and
 //! make runs into one folder take turns.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -9,6 +9,14 @@ use crate::error::{Error, Result};
 
 const HINT: &str = "use a folder on a file system that supports flock, which some network file \
                     systems do not; a finished result can be copied there";
+
+/// Opens the file at `path` that is there to be locked, and makes it where it is missing. What it
+/// holds stays: it belongs to whoever has the lock.
+pub fn open(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(path).map_err(|e| Error::io(path, "open", e))
+}
 
 /// Waits for the lock of the folder at `path`, which is held as long as the returned file is open.
 pub fn folder(path: &Path) -> Result<File> {

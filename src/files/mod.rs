@@ -9,7 +9,7 @@
 //! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
 //! | entries of a cache | [`Scratch::put`] | an entry is whole or absent; not synced, because its digest is checked |
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
-//! | repositories (`repo::LocalStore`) | [`lock`] and the helpers here | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
+//! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`] and [`write_new`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
 //!
 //! Owns names of unfinished files, locks, the order of renames, what is synced and when, and recovery
 //! after a killed run. Refuses to know what is written: outlets give names and bytes, and say which
@@ -22,14 +22,14 @@ pub mod new_file;
 mod scratch;
 mod swap;
 
-use std::fs::{self, File, FileType, Permissions};
+use std::fs::{self, File, FileType, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 pub use folder::{
-    MadeFolder, check_folder, folder_of, list, make_folder, make_folders, remove_folder,
-    sync_folder,
+    MadeFolder, check_folder, empty_folder, folder_of, list, make_folder, make_folders, remove_empty,
+    remove_folder, sync_folder,
 };
 pub use scratch::{Form, Scratch};
 pub use swap::{CommitChange, Outlet, Swap};
@@ -59,15 +59,56 @@ pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
 
 /// Removes a file, if it is there.
 pub fn remove_file(path: &Path) -> Result<()> {
+    remove_present(path).map(drop)
+}
+
+/// Removes a file, and says whether it was there: of several who remove it, one is told so.
+pub fn remove_present(path: &Path) -> Result<bool> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(path, "remove", error)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(path, "remove", error)),
     }
 }
 
 /// Moves a file or folder on its file system.
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
+}
+
+/// An empty file, to be written and read, where nothing is yet.
+pub fn create_new(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    options.open(path).map_err(|e| Error::io(path, "create", e))
+}
+
+/// Writes a file in a scratch folder, where nothing is yet, with these permission bits whatever the
+/// umask is.
+pub fn write_new(
+    path: &Path,
+    mode: u32,
+    durability: Durability,
+    write: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    let mut file = create_new(path)?;
+    write(&mut file)?;
+    set_mode(path, mode)?;
+    match durability {
+        Durability::Synced => file.sync_all().map_err(|e| Error::io(path, "write", e)),
+        Durability::Unsynced => Ok(()),
+    }
+}
+
+/// Gives the file `source` a second name, `path`, and says whether that was possible: not every
+/// file system has hard links, and none has them to another one.
+pub fn link(source: &Path, path: &Path) -> bool {
+    fs::hard_link(source, path).is_ok()
+}
+
+/// Makes a symbolic link to `target` at `path`, where nothing is yet.
+pub fn make_link(target: &str, path: &Path) -> Result<()> {
+    symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
 }
 
 /// Writes a file in a scratch folder, readable by everybody whatever the umask is.

@@ -30,13 +30,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Durability, Form, MadeFolder, Scratch, check_folder, kind_of, list, lock, make_folder,
-    remove_file, remove_folder, rename, sync_folder, write_file,
+    Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, kind_of, list, lock,
+    make_folder, remove_file, remove_folder, rename, set_mode, sync_folder, write_file,
 };
 use crate::error::{Error, Result};
 
@@ -154,6 +154,39 @@ impl Swap {
     /// The scratch folder.
     pub fn folder(&self) -> &Path {
         self.scratch.path()
+    }
+
+    /// Where `name` is until it appears.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// An empty file of this name, readable by everybody, for which nothing is staged yet. Call
+    /// [`Swap::seal`] when it is whole.
+    pub fn create(&self, name: &str) -> Result<File> {
+        let path = self.path(name);
+        let file = create_new(&path)?;
+        set_mode(&path, READABLE)?;
+        Ok(file)
+    }
+
+    /// Writes a whole file of this name, readable by everybody.
+    pub fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        write_file(&self.path(name), self.outlet.durability, write)
+    }
+
+    /// Brings a finished file to disk if its outlet asks for that, and says where it is.
+    pub fn seal(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        if self.outlet.durability == Durability::Synced {
+            let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
+            file.sync_all().map_err(|e| Error::io(&path, "sync", e))?;
+        }
+        Ok(path)
     }
 
     /// Commits what `decide` says, which looks at the folder under its lock. On an error the folder

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::stat::{Modified, stat_of};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
-use crate::files::{READABLE, set_mode};
+use crate::files::{Durability, READABLE, link, write_new};
 
 /// What a file will hold.
 #[derive(Debug, Clone)]
@@ -38,21 +38,15 @@ impl Body {
     /// Writes it to a new file at `path`.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         if let Self::Link(source, known) = self
-            && fs::hard_link(source, path).is_ok()
+            && link(source, path)
         {
             return check_link(source, known, path);
         }
-        let fault = |e| Error::io(path, "write", e);
-        let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
-        match self {
-            Self::Bytes(bytes) => file.write_all(bytes).map_err(fault)?,
-            Self::Copy(content, known) => copy(content, known, &mut file, path)?,
-            Self::Link(source, known) => {
-                copy(&Content::open(source)?, known, &mut file, path)?;
-            }
-        }
-        set_mode(path, READABLE)?;
-        file.sync_all().map_err(fault)
+        write_new(path, READABLE, Durability::Synced, |file| match self {
+            Self::Bytes(bytes) => file.write_all(bytes).map_err(|e| Error::io(path, "write", e)),
+            Self::Copy(content, known) => copy(content, known, file, path),
+            Self::Link(source, known) => copy(&Content::open(source)?, known, file, path),
+        })
     }
 }
 

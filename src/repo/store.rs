@@ -14,7 +14,7 @@ use super::stat::{Stat, stat_of};
 use crate::content::{Content, read_file};
 use crate::error::{Error, Kind, Result};
 use crate::files::{
-    kind_of, list, lock, make_folders, remove_file, remove_folder, rename, sync_folder,
+    empty_folder, kind_of, list, lock, make_folders, remove_empty, remove_file, rename, sync_folder,
 };
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files.
@@ -74,13 +74,11 @@ impl LocalStore {
             error.hint("the repository has to be a folder that can be created and written to")
         })?;
         let path = root.join(LOCK);
-        let lock = File::create(&path).map_err(|e| Error::io(&path, "create", e))?;
+        let lock = lock::open(&path)?;
         take(&lock, &path, when_locked)?;
-        // What lies there is of runs that live no more: the lock is theirs no longer. Nobody touches
-        // the folder without the lock.
-        let unfinished = root.join(UNFINISHED);
-        remove_folder(&unfinished)?;
-        fs::create_dir(&unfinished).map_err(|e| Error::io(&unfinished, "create", e))?;
+        // Nobody touches this folder without the lock, so files in it need no locks of their own, and
+        // may be any number.
+        empty_folder(&root.join(UNFINISHED))?;
         Ok(Self { root: root.to_path_buf(), _lock: lock })
     }
 
@@ -181,21 +179,17 @@ impl Store for LocalStore {
         for path in paths {
             let path = self.path(path)?;
             remove_file(&path)?;
-            remove_empty(&self.root, &path);
+            remove_empty_above(&self.root, &path);
         }
         Ok(())
     }
 }
 
 /// Folders above `path` that hold nothing more are removed, too.
-fn remove_empty(root: &Path, path: &Path) {
-    let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
-    for folder in above {
-        // Fails where the folder is not empty, as it should.
-        if fs::remove_dir(folder).is_err() {
-            return;
-        }
-    }
+fn remove_empty_above(root: &Path, path: &Path) {
+    let mut above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    // Up to the first one that holds something.
+    while above.next().is_some_and(remove_empty) {}
 }
 
 /// Makes renames durable; a new folder is a name in the one above it.

@@ -13,8 +13,6 @@
 //! again after a power failure. What is in the way and is no artifact is refused.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -24,7 +22,7 @@ use crate::content::{Content, is_file};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::files::{
     CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders,
-    set_mode,
+    make_link, set_mode, write_new,
 };
 use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};
@@ -149,9 +147,8 @@ impl ArtifactStaging {
             refuse_foreign(&out.join(name))?;
         }
         // Most artifacts hold one large file: only side by side they keep all cores busy.
-        let write = |artifact: &OutputArtifact| {
-            write_artifact(artifact, &self.folder().join(&artifact.name))
-        };
+        let write =
+            |artifact: &OutputArtifact| write_artifact(artifact, &self.swap.path(&artifact.name));
         let results: Vec<Result<WrittenArtifact>> = artifacts.par_iter().map(write).collect();
         let mut faults = Faults::default();
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
@@ -195,7 +192,7 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
     make_folders(root)?;
     let mut written =
         WrittenArtifact { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
-    write_file(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
+    write_content(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
     for (prefix, tree) in &artifact.prefixes {
         let stage = root.join(prefix);
         make_folders(&stage)?;
@@ -257,16 +254,12 @@ fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
         make_folders(parent)?;
     }
     match node {
-        Node::File { data, mode } => write_file(path, data, *mode),
-        Node::Link { target } => {
-            symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
-        }
+        Node::File { data, mode } => write_content(path, data, *mode),
+        Node::Link { target } => make_link(target, path),
         Node::Directory { .. } => Ok(()),
     }
 }
 
-fn write_file(path: &Path, content: &Content, mode: u32) -> Result<()> {
-    let mut file = File::create_new(path).map_err(|e| Error::io(path, "create", e))?;
-    content.write_to(&mut file, path)?;
-    set_mode(path, mode)
+fn write_content(path: &Path, content: &Content, mode: u32) -> Result<()> {
+    write_new(path, mode, ARTIFACTS.durability, |file| content.write_to(file, path))
 }

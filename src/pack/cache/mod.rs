@@ -25,8 +25,8 @@ mod key;
 mod room;
 
 use std::fmt;
-use std::fs::{self, FileTimes};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::FileTimes;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -36,6 +36,7 @@ pub use entry::CacheEntry;
 pub use key::{Key, KeyMaker};
 
 use crate::error::{Error, Result};
+use crate::files::remove_present;
 use crate::report::Finding;
 use entry::Damage;
 use room::Room;
@@ -124,10 +125,11 @@ impl Cache {
     fn discard(&self, path: &Path, size: u64, what: &str) {
         let (entry, damage) = (path.display().to_string(), what.to_owned());
         self.report(Finding::CacheEntryDamaged { entry, damage });
-        match fs::remove_file(path) {
-            Ok(()) => self.room.give_back(size),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => self.give_up(&Error::io(path, "remove", error)),
+        match remove_present(path) {
+            Ok(true) => self.room.give_back(size),
+            // Another run was faster.
+            Ok(false) => {}
+            Err(error) => self.give_up(&error),
         }
     }
 

@@ -5,7 +5,7 @@
 //! that is killed leaves the number too high; whoever opens the cache next counts anew.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -62,10 +62,7 @@ impl Room {
     /// Makes the folder if it is missing, clears away what dead runs left, and counts.
     pub fn open(folder: &Path, limit: u64) -> Result<Self> {
         make_folders(&folder.join(NEW)).map_err(|error| error.hint(HINT))?;
-        let path = folder.join(LOCK);
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|e| Error::io(&path, "open", e).hint(HINT))?;
+        let file = lock::open(&folder.join(LOCK)).map_err(|error| error.hint(HINT))?;
         let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
         room.locked(|total| {
             clear_dead(&folder.join(NEW))?;

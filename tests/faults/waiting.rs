@@ -26,11 +26,8 @@ impl Waiting {
     fn begin() -> Self {
         let (out, notes) = (folder(), folder());
         fs::write(out.path().join("there"), "").unwrap();
-        let lock = File::open(out.path()).unwrap();
-        lock.lock().unwrap();
-        let mut build = rockpack();
-        build.args(["build", "--version", "1.0", "--artifacts"]);
-        build.arg(shards().join("gfx1151-build")).arg("--out").arg(out.path());
+        let lock = locked(out.path());
+        let mut build = build_into(out.path());
         let (build, log) = started(&mut build, (out.path(), notes.path()), "lock");
         let mut waiting = Self { build, out, _notes: notes, _lock: lock };
         waiting.until("it asks for the lock", |_| log.exists());
@@ -46,9 +43,7 @@ impl Waiting {
     }
 
     fn signal(&mut self, name: &str) {
-        let mut kill = Command::new("sh");
-        kill.args(["-c", "kill -s \"$0\" \"$1\"", name]).arg(self.build.child().id().to_string());
-        tools::run(&mut kill);
+        signal(&mut self.build, name);
     }
 
     /// How the build ends, which wrote nothing.
@@ -57,6 +52,33 @@ impl Waiting {
         assert_eq!(names(self.out.path()).into_iter().collect::<Vec<_>>(), ["there"]);
         code
     }
+}
+
+fn locked(folder: &Path) -> File {
+    let lock = File::open(folder).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+fn build_into(out: &Path) -> Command {
+    let mut build = rockpack();
+    build.args(["build", "--version", "1.0", "--artifacts"]);
+    build.arg(shards().join("gfx1151-build")).arg("--out").arg(out);
+    build
+}
+
+fn signal(process: &mut Process, name: &str) {
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -s \"$0\" \"$1\"", name]).arg(process.child().id().to_string());
+    tools::run(&mut kill);
+}
+
+/// Whether a process has a handler of its own for the signal with this number.
+fn handles(process: u32, number: u32) -> bool {
+    let status = Path::new("/proc").join(process.to_string()).join("status");
+    let status = fs::read_to_string(status).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1)
 }
 
 fn threads(process: u32) -> usize {
@@ -85,5 +107,36 @@ fn a_second_signal_ends_a_run_that_waits() {
         waiting.until("a thread lets ten seconds pass", |build| threads(build) > before);
         waiting.signal(name);
         assert_eq!(waiting.code(), Some(code));
+    }
+}
+
+/// As a shell starts what is in the background, and as it starts everything else; here nothing is
+/// loaded into the program that could change what it was started with.
+#[test]
+fn what_a_run_was_started_to_do_about_a_signal_decides() {
+    const SIGINT: u32 = 2;
+    const SIGTERM: u32 = 15;
+    need(&["env"]);
+    for (start, code) in [("--ignore-signal=INT", 0), ("--default-signal=INT", 130)] {
+        let out = folder();
+        // It cannot be done before the signal comes.
+        let lock = locked(out.path());
+        let build = build_into(out.path());
+        let mut command = Command::new("env");
+        command.arg(start).arg(build.get_program()).args(build.get_args());
+        let mut build = Process::start(&mut command);
+        let id = build.child().id();
+        // All signals are set up together.
+        until("it handles SIGTERM", || handles(id, SIGTERM).then_some(()));
+        assert_eq!(handles(id, SIGINT), code != 0, "{start}");
+        signal(&mut build, "INT");
+        if code == 0 {
+            drop(lock);
+        } else {
+            // It waits for the lock, and only a second signal, or ten seconds, ends it there.
+            signal(&mut build, "INT");
+        }
+        assert_eq!(build.end().code(), Some(code), "{start}");
+        assert_eq!(names(out.path()).contains("packages.json"), code == 0, "{start}");
     }
 }

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
@@ -154,29 +155,6 @@ impl Treatment {
             (Self::Library, Format::Deb) => 0o644,
             (Self::Library, Format::Rpm) => 0o755,
             _ => mode,
-        }
-    }
-}
-
-named_enum! {
-    /// What a package installs at a path.
-    pub enum MemberKind {
-        /// A directory.
-        Directory = "directory",
-        /// A regular file.
-        File = "file",
-        /// A symbolic link.
-        Link = "link",
-    }
-}
-
-impl MemberKind {
-    /// What stands at a node.
-    pub fn of<F>(node: &Node<F>) -> Self {
-        match node {
-            Node::Directory { .. } => Self::Directory,
-            Node::File { .. } => Self::File,
-            Node::Link { .. } => Self::Link,
         }
     }
 }

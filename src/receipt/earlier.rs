@@ -262,7 +262,7 @@ fn not_asked(old: &UnreadFinding) -> Option<Finding> {
     let shape = "the libraries that it needs are no dependencies: the part that `{}` goes into does \
                  not say `programs = true`";
     let [kind] = read(&old.message, shape)?;
-    Some(Finding::LibrariesNotAsked { file: component_file(old)?, kind: kind.to_owned() })
+    Some(Finding::LibrariesNotAsked { file: component_file(old)?, kind: kind.parse().ok()? })
 }
 
 fn without_dependency(old: &UnreadFinding) -> Option<Finding> {

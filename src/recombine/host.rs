@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Join, host_form};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::report::{ComponentFile, Finding, InputArtifact, SameFile};
+use crate::report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile};
 use crate::split::{HostFile, HostKind, SplitArtifact};
 use crate::tree::{Node, Tree, TreePath};
 
@@ -38,7 +38,9 @@ enum Compare {
 enum Verdict {
     /// They do not contradict each other.
     Agree,
-    /// Why they do.
+    /// They are of different kinds.
+    OtherKind(KindDifference),
+    /// They are of one kind, and why they contradict each other.
     Differ(String),
     /// Why they cannot be joined, whatever the configuration says.
     Clash(&'static str),
@@ -106,11 +108,12 @@ impl Join<'_> {
                 self.findings.add(Finding::FileMerged { file, same });
             }
             Verdict::Agree => {}
-            Verdict::Differ(difference) if compare == Compare::Kinds => {
+            Verdict::OtherKind(difference) if compare == Compare::Kinds => {
                 let file = ComponentFile::new(&self.component, path);
                 let (first, other) = (label(first.part), label(again.part));
                 self.findings.add(Finding::HostFilesDiffer { file, difference, first, other });
             }
+            Verdict::OtherKind(why) => self.clash(path, &why.to_string(), first, again),
             Verdict::Differ(why) => self.clash(path, &why, first, again),
             Verdict::Clash(why) => self.clash(path, why, first, again),
         }
@@ -237,7 +240,7 @@ fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> 
             "is a link, and a binary with device code that nothing would load elsewhere",
         ),
         (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
-            Verdict::Differ("is a link on one side only".to_owned())
+            Verdict::OtherKind(KindDifference::Link)
         }
     })
 }
@@ -265,7 +268,7 @@ fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> 
         }
         // Said even where nothing is compared: that shard adds no code to the binary's archives.
         (HostKind::Fat(_), HostKind::Plain(_)) => {
-            Some("has device code on one side only".to_owned())
+            return Ok(Verdict::OtherKind(KindDifference::DeviceCode));
         }
         (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
             host_form::difference(one.binary.original(), other.binary.original())?

@@ -11,6 +11,7 @@ use crate::formats::fatbin::{self, Bundles};
 use crate::formats::kpack;
 use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use crate::gfx::BaseArch;
+use crate::report::DevelopmentFile;
 
 /// What a file is by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(super) enum Sniffed {
     /// A bundle that holds host code too: an object for later links.
     UnlinkedBundle,
     /// A file for later links; what about it carries device code, if anything.
-    Development(Option<&'static str>),
+    Development(Option<DevelopmentFile>),
     /// Anything else.
     Other,
 }
@@ -47,10 +48,10 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     }
     if magic == *b"!<arch>\n" {
         let fat = archive_has_device_code(content)?;
-        return Ok(Sniffed::Development(fat.then_some("a static archive")));
+        return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
     }
     if magic.starts_with(b"BC\xc0\xde") {
-        return Ok(Sniffed::Development(Some("LLVM bitcode")));
+        return Ok(Sniffed::Development(Some(DevelopmentFile::Bitcode)));
     }
     if !fatbin::starts_bundle(content)? {
         Ok(Sniffed::Other)
@@ -96,16 +97,16 @@ const DEVICE_SECTIONS: [&[u8]; 3] =
     [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 
 /// What of an unlinked object carries device code.
-fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<&'static str>> {
+fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<DevelopmentFile>> {
     if header.e_machine() == elf::EM_AMDGPU {
-        return Ok(Some("an unlinked AMDGPU object"));
+        return Ok(Some(DevelopmentFile::DeviceObject));
     }
     let object = ElfFile::with_header(content, header)?;
     let holds = object.sections.iter().any(|section| {
         let name = object.name_bytes(section);
         DEVICE_SECTIONS.iter().any(|start| name.starts_with(start))
     });
-    Ok(holds.then_some("an unlinked object"))
+    Ok(holds.then_some(DevelopmentFile::HostObject))
 }
 
 /// Length of a member header: name 16, date 12, owner 6, group 6, mode 8, size 10, end 2.

@@ -31,7 +31,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{Artifact, ArtifactName, Scan};
 use crate::input::database::DatabaseRules;
-use crate::report::{Finding, Findings, Progress, Stage};
+use crate::report::{DevelopmentFile, Finding, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
 use attach::attach;
 use databases::{DatabaseCandidate, Settled};
@@ -282,8 +282,8 @@ fn classify(
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
-    let mut fat_development = |kind: &str| {
-        let (file, kind) = (notes.file(path), kind.to_owned());
+    let mut fat_development = |kind| {
+        let file = notes.file(path);
         notes.add(Finding::FatDevelopmentFile { file, kind });
     };
     match sniffed {
@@ -294,8 +294,8 @@ fn classify(
         Sniffed::Stripped => {
             notes.add(Finding::NoSectionTable { file: notes.file(path) });
         }
-        Sniffed::Development(Some(what)) => fat_development(what),
-        Sniffed::UnlinkedBundle => fat_development("an unlinked bundle"),
+        Sniffed::Development(Some(kind)) => fat_development(kind),
+        Sniffed::UnlinkedBundle => fat_development(DevelopmentFile::Bundle),
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }

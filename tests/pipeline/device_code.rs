@@ -190,6 +190,9 @@ fn unlinked_objects_and_archives_keep_their_device_code() {
     let split = split_of(dir, &names).unwrap();
     let named: Vec<_> = split.findings.iter().map(|f| (f.code().id(), f.subject())).collect();
     assert_eq!(named, fat.map(|path| ("R030", format!("shard/blas_lib_all/{path}"))));
+    let findings = serde_json::to_value(&split.findings).unwrap();
+    let kinds: Vec<_> = findings.as_array().unwrap().iter().map(|f| f["kind"].clone()).collect();
+    assert_eq!(kinds, ["host-object", "static-archive", "host-object", "host-object"]);
     assert_eq!((split.host.len(), split.databases.len()), (6, 0));
 }
 

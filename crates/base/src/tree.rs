@@ -3,6 +3,7 @@
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
 
+mod kinds;
 mod links;
 
 use std::borrow::Borrow;
@@ -13,6 +14,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
+pub use kinds::{ComponentKind, MemberKind};
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash, no control

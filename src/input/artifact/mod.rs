@@ -18,8 +18,9 @@ mod scan;
 mod shard;
 mod unpacking;
 
+pub use crate::tree::ComponentKind;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
-pub use name::{ArtifactName, ComponentKind};
+pub use name::ArtifactName;
 pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
 pub use scan::{

@@ -4,56 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-
-/// What part of a project an artifact holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ComponentKind {
-    /// Libraries.
-    Lib,
-    /// Programs.
-    Run,
-    /// Debug files.
-    Dbg,
-    /// Headers and build files.
-    Dev,
-    /// Documentation.
-    Doc,
-    /// Tests.
-    Test,
-}
-
-impl ComponentKind {
-    /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
-
-    /// The field of an artifact name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lib => "lib",
-            Self::Run => "run",
-            Self::Dbg => "dbg",
-            Self::Dev => "dev",
-            Self::Doc => "doc",
-            Self::Test => "test",
-        }
-    }
-}
-
-impl FromStr for ComponentKind {
-    type Err = Error;
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            Error::malformed(format!("`{text}` is no component"))
-                .hint("the components are lib, run, dbg, dev, doc and test")
-        })
-    }
-}
-
-impl fmt::Display for ComponentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::tree::ComponentKind;
 
 /// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -178,7 +178,7 @@ fn note_unasked(
         Err(_) => None,
     };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
-        let (file, kind) = (ComponentFile::new(component, path), kind.to_string());
+        let file = ComponentFile::new(component, path);
         findings.add(Finding::LibrariesNotAsked { file, kind });
     }
     Ok(())

@@ -22,7 +22,7 @@ const SHIPPED: &str = include_str!("../../../config/components.toml");
 /// One package of a family, before any group.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct PackagePart {
-    components: Vec<String>,
+    components: Vec<ComponentKind>,
     suffix: PackageNames,
     /// What its kernel archives have in their names.
     pub archives: String,
@@ -41,18 +41,18 @@ struct ShippedParts {
 }
 
 impl PackagePart {
-    fn new(schema: PartSchema, naming: &Naming) -> Self {
+    fn new(schema: PartSchema, naming: &Naming) -> Result<Self> {
         let Suffix { deb, rpm } = schema.suffix;
-        Self {
+        Ok(Self {
             suffix: naming.suffix(&schema.name).unwrap_or(PackageNames { deb, rpm }),
-            components: schema.components,
+            components: kinds(&schema.components).collect::<Result<_>>()?,
             archives: schema.name,
             role: schema.role,
             section: schema.section,
             group: schema.group,
             template: schema.template,
             needs_host: schema.needs_host,
-        }
+        })
     }
 
     /// What an entry of a list is made into: its name is whole, and its components and needs are
@@ -77,8 +77,7 @@ impl PackagePart {
 
     /// Whether it is what developers need: headers, and links to libraries.
     pub fn is_devel(&self) -> bool {
-        let is_dev = |name: &String| name == ComponentKind::Dev.as_str();
-        self.role == PartRole::Support && self.components.iter().any(is_dev)
+        self.role == PartRole::Support && self.components.contains(&ComponentKind::Dev)
     }
 
     /// The stem of a family's package.
@@ -95,7 +94,7 @@ impl PackagePart {
 pub(in crate::plan) struct Parts {
     parts: Vec<PackagePart>,
     /// Those whose programs and libraries are run.
-    run: BTreeSet<String>,
+    run: BTreeSet<ComponentKind>,
     /// Family → what goes into it, as in the packaging configuration.
     pub selectors: Vec<(String, Vec<Selector>)>,
 }
@@ -118,34 +117,37 @@ impl Parts {
                 parts.push(shipped);
             }
         }
+        let families = rules.selectors.0.into_iter();
+        let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
+        let run = parts.iter().filter(|part| part.programs);
+        let run = run.flat_map(|part| kinds(&part.components)).collect::<Result<_>>()?;
+        let parts = parts.into_iter().map(|part| PackagePart::new(part, naming));
+        let parts: Vec<PackagePart> = parts.collect::<Result<_>>()?;
         for kind in ComponentKind::ALL {
-            let with = |part: &&PartSchema| part.components.iter().any(|c| c == kind.as_str());
+            let with = |part: &&PackagePart| part.components.contains(&kind);
             if parts.iter().filter(with).count() != 1 {
                 return Err(Error::bug(format!("{kind} is not in exactly one part")));
             }
         }
-        let families = rules.selectors.0.into_iter();
-        let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
-        let run = parts.iter().filter(|part| part.programs);
-        Ok(Self {
-            run: run.flat_map(|part| part.components.clone()).collect(),
-            parts: parts.into_iter().map(|part| PackagePart::new(part, naming)).collect(),
-            selectors: selectors.collect::<Result<_>>()?,
-        })
+        Ok(Self { run, parts, selectors: selectors.collect::<Result<_>>()? })
     }
 
     /// Whether programs and libraries of `kind` are run, so that what they need is needed.
     pub fn are_run(&self, kind: ComponentKind) -> bool {
-        self.run.contains(kind.as_str())
+        self.run.contains(&kind)
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
     pub fn of(&self, kind: ComponentKind) -> Result<(usize, &PackagePart)> {
-        let with = |part: &PackagePart| part.components.iter().any(|name| name == kind.as_str());
-        let index = self.parts.iter().position(with);
+        let index = self.parts.iter().position(|part| part.components.contains(&kind));
         let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
         found.ok_or_else(|| Error::bug(format!("no part has the component {kind}")))
     }
+}
+
+/// The components of a part, of which [`check`] told what is wrong with its place.
+fn kinds(names: &[String]) -> impl Iterator<Item = Result<ComponentKind>> {
+    names.iter().map(|name| name.parse())
 }
 
 /// A shipped part that is replaced by one that does not take all of its components.

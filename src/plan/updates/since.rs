@@ -177,9 +177,8 @@ impl Update<'_> {
             let is_folder = |was: MemberKind| [was, kind].contains(&MemberKind::Directory);
             let was = before.find(|was| *was != kind && is_folder(*was));
             if let Some(was) = was {
-                let (path, was, is) = (path.clone(), was.to_owned(), kind.to_owned());
-                let (was, is) = (was.to_string(), is.to_string());
-                findings.add(Finding::PathKindChanged { path, was, is });
+                let path = path.clone();
+                findings.add(Finding::PathKindChanged { path, was, is: kind });
             }
         }
     }

@@ -28,6 +28,53 @@ impl fmt::Display for SameFile {
     }
 }
 
+/// What differs between host files of two shards, where their content may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindDifference {
+    /// One is a link and the other a file.
+    Link,
+    /// One has device code and the other does not.
+    DeviceCode,
+}
+
+impl fmt::Display for KindDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Link => "is a link on one side only",
+            Self::DeviceCode => "has device code on one side only",
+        })
+    }
+}
+
+/// A file for later links that carries device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DevelopmentFile {
+    /// A static archive.
+    StaticArchive,
+    /// LLVM bitcode.
+    Bitcode,
+    /// An unlinked object for AMDGPU.
+    DeviceObject,
+    /// An unlinked object for the host.
+    HostObject,
+    /// A bundle that holds host code, too.
+    Bundle,
+}
+
+impl fmt::Display for DevelopmentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StaticArchive => "a static archive",
+            Self::Bitcode => "LLVM bitcode",
+            Self::DeviceObject => "an unlinked AMDGPU object",
+            Self::HostObject => "an unlinked object",
+            Self::Bundle => "an unlinked bundle",
+        })
+    }
+}
+
 /// Who says which target a code object is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -8,7 +8,7 @@ use super::details::*;
 use super::subjects::*;
 use crate::gfx::{BaseArch, Target};
 use crate::report::words::{are, counted, few, list};
-use crate::tree::TreePath;
+use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 findings! {
     /// A manifest lists a stage prefix that the artifact does not have.
@@ -85,7 +85,7 @@ findings! {
     /// Host files of two shards differ.
     HostFilesDiffer = "R015" "host-files-differ" Warning {
             file: ComponentFile,
-            difference: String,
+            difference: KindDifference,
             first: InputArtifact,
             other: InputArtifact,
         }
@@ -173,7 +173,8 @@ findings! {
         { file: InputFile, reason: String, decided_by: DecidedBy }
         ["{file}"] ["is no MessagePack index ({reason}); {decided_by}"];
     /// A static archive, object or bitcode file keeps its device code.
-    FatDevelopmentFile = "R030" "fat-development-file" Note { file: InputFile, kind: String }
+    FatDevelopmentFile = "R030" "fat-development-file" Note
+        { file: InputFile, kind: DevelopmentFile }
         ["{file}"] ["is {kind} and keeps its device code"];
     /// A binary was transformed already, and nothing of its device code is in the input.
     AlreadyTransformed = "R031" "already-transformed" Warning { file: InputFile }
@@ -400,7 +401,8 @@ findings! {
             counted(paths.len(), "path"), few(paths, 1)
         ];
     /// A directory of the earlier set is something else, or the other way round.
-    PathKindChanged = "R086" "path-kind-changed" Warning { path: String, was: String, is: String }
+    PathKindChanged = "R086" "path-kind-changed" Warning
+        { path: String, was: MemberKind, is: MemberKind }
         ["{path}"]
         [
             "was a {was} in the earlier set and is a {is}: dpkg leaves what is there, and rpm fails"
@@ -440,7 +442,8 @@ findings! {
     ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
         ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
     /// A program or library of a part without `programs`, whose libraries are no dependencies.
-    LibrariesNotAsked = "R093" "libraries-not-asked" Note { file: ComponentFile, kind: String }
+    LibrariesNotAsked = "R093" "libraries-not-asked" Note
+        { file: ComponentFile, kind: ComponentKind }
         ["{file}"]
         [
             "the libraries that it needs are no dependencies: the part that `{kind}` goes into \

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 use crate::gfx::{BaseArch, Target};
 use crate::once::Ordered;
-use crate::tree::TreePath;
+use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
@@ -70,6 +70,12 @@ fn of_input() -> Vec<Finding> {
     let entry = || text("hipv4-amdgcn-amd-amdhsa--gfx906");
     let claimant = Claimant::Entry { id: entry(), flags: 0x41 };
     let (actual, shard) = (target("gfx90a:xnack+"), || text("one"));
+    let differ = |difference| Finding::HostFilesDiffer {
+        file: file("share/x"),
+        difference,
+        first: one(),
+        other: two(),
+    };
     let of_files = |path, files| Finding::HostFromOtherShard {
         component: text("blas_lib"),
         path,
@@ -108,12 +114,8 @@ fn of_input() -> Vec<Finding> {
         Finding::ArchNeutralCode { file: input("lib/x.so"), entry: entry() },
         of_files(Some(path("lib/x")), 1),
         of_files(None, 2),
-        Finding::HostFilesDiffer {
-            file: file("share/x"),
-            difference: text("is a link on one side only"),
-            first: one(),
-            other: two(),
-        },
+        differ(KindDifference::Link),
+        differ(KindDifference::DeviceCode),
     ]
 }
 
@@ -144,6 +146,7 @@ fn of_code_objects() -> Vec<Finding> {
         provided_by: two(),
         code_objects: digests(count),
     };
+    let fat = |path, kind| Finding::FatDevelopmentFile { file: input(path), kind };
     let unclaimed = |names, count| Finding::KernelsUnclaimed {
         archive: input("lib/.kpack/a.kpack"),
         kernel_names: names,
@@ -233,7 +236,11 @@ fn of_code_objects() -> Vec<Finding> {
             places: places(1),
             code_objects: digests(1),
         },
-        Finding::FatDevelopmentFile { file: input("lib/libx.a"), kind: text("a static archive") },
+        fat("lib/libx.a", DevelopmentFile::StaticArchive),
+        fat("lib/x.bc", DevelopmentFile::Bitcode),
+        fat("lib/x.o", DevelopmentFile::DeviceObject),
+        fat("lib/y.o", DevelopmentFile::HostObject),
+        fat("lib/z.o", DevelopmentFile::Bundle),
         Finding::AlreadyTransformed { file: input("lib/x.so") },
         Finding::NoSectionTable { file: input("bin/x") },
     ]
@@ -359,7 +366,7 @@ fn of_packages() -> Vec<Finding> {
             libdir: path("lib"),
             libraries: paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
         },
-        Finding::LibrariesNotAsked { file: file("bin/x"), kind: text("test") },
+        Finding::LibrariesNotAsked { file: file("bin/x"), kind: ComponentKind::Test },
         Finding::LibraryWithoutDependency {
             package: package(),
             library: library(),
@@ -419,8 +426,8 @@ fn of_lists_and_updates() -> Vec<Finding> {
         moved(texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
         Finding::PathKindChanged {
             path: text("/opt/rocm/share/x"),
-            was: text("directory"),
-            is: text("link"),
+            was: MemberKind::Directory,
+            is: MemberKind::Link,
         },
         Finding::PackageDropped { package: text("rocblas"), format: format() },
         series(texts(["rocm7.0"]), Vec::new()),

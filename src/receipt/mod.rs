@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use finding::{FindingRecord, UnreadFinding};
 pub use part::{
-    JoinFault, PartRecord, SetPart, file_name, join, part_of_file, part_of_sbom, sbom_name,
+    DifferentParts, JoinFault, PartRecord, PlanBreach, SetPart, file_name, join, part_of_file,
+    part_of_sbom, sbom_name,
 };
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;

@@ -98,9 +98,68 @@ pub enum JoinFault {
     /// This part is not there.
     Missing(SetPart),
     /// These parts belong to different sets, or are there twice.
-    Different(String),
+    Different(DifferentParts),
     /// This package is in the wrong part, in none, or in two.
-    Package(String, String),
+    Package(String, PlanBreach),
+}
+
+/// Why parts do not belong to one set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum DifferentParts {
+    /// One of them is there twice.
+    Twice,
+    /// They are of sets with other numbers of parts.
+    Division { part: SetPart, first: SetPart },
+    /// They were planned otherwise.
+    Plan { part: SetPart, first: SetPart },
+    /// They do not say the same of the whole set.
+    Whole { part: SetPart, first: SetPart },
+}
+
+impl fmt::Display for DifferentParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Twice => f.write_str("one part is there twice"),
+            Self::Division { part, first } => {
+                write!(f, "part {part} is beside part {first}, of another division")
+            }
+            Self::Plan { part, first } => write!(
+                f,
+                "part {part} was built by another plan than part {first}: other artifacts, \
+                 options, or another version of rockpack"
+            ),
+            Self::Whole { part, first } => {
+                write!(f, "part {part} says other things of the whole set than part {first}")
+            }
+        }
+    }
+}
+
+/// How a package is not in exactly the part that it is planned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum PlanBreach {
+    /// A part has it, and the plan does not.
+    NotPlanned,
+    /// Another part has it, or two.
+    NotAlone { planned: u32 },
+    /// The part that it is planned for does not have it.
+    Absent { planned: u32 },
+}
+
+impl fmt::Display for PlanBreach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPlanned => f.write_str("is in a part, and not in the plan"),
+            Self::NotAlone { planned } => write!(f, "is not in part {planned} alone, as planned"),
+            Self::Absent { planned } => {
+                write!(f, "is planned for part {planned}, whose receipt does not name it")
+            }
+        }
+    }
 }
 
 /// The receipt of the whole set, made of those of its parts: what one build of all packages writes,
@@ -112,16 +171,14 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     };
     let mut faults = Vec::new();
     for (other, theirs) in parts.iter().zip(&records).skip(1) {
-        if let Some(what) = difference(first, record, other, theirs) {
-            faults.push(JoinFault::Different(format!("part {} {what}", theirs.part)));
-        }
+        faults.extend(difference(first, record, other, theirs).map(JoinFault::Different));
     }
     if !faults.is_empty() || records.len() != parts.len() {
         return (None, faults);
     }
     let present: BTreeSet<u32> = records.iter().map(|record| record.part.index).collect();
     if present.len() != records.len() {
-        faults.push(JoinFault::Different("one part is there twice".to_owned()));
+        faults.push(JoinFault::Different(DifferentParts::Twice));
     }
     let of = record.part.of;
     let absent = (1..=of).filter(|index| !present.contains(index));
@@ -136,21 +193,19 @@ fn difference(
     record: &PartRecord,
     other: &Receipt,
     theirs: &PartRecord,
-) -> Option<String> {
-    let first = record.part;
-    if first.of != theirs.part.of {
-        return Some(format!("is beside part {first}, of another division"));
+) -> Option<DifferentParts> {
+    let (first, part) = (record.part, theirs.part);
+    if first.of != part.of {
+        return Some(DifferentParts::Division { part, first });
     }
     if record.plan != theirs.plan {
-        return Some(format!(
-            "was built by another plan than part {first}: other artifacts, options, or another version of rockpack"
-        ));
+        return Some(DifferentParts::Plan { part, first });
     }
     let same = (&one.generator, &one.version, &one.release, &one.prefix, one.content_date)
         == (&other.generator, &other.version, &other.release, &other.prefix, other.content_date)
         && (&one.left_out, &one.findings, &record.packages)
             == (&other.left_out, &other.findings, &theirs.packages);
-    (!same).then(|| format!("says other things of the whole set than part {first}"))
+    (!same).then_some(DifferentParts::Whole { part, first })
 }
 
 /// Packages that are not exactly in the part that the plan gives them to.
@@ -163,18 +218,16 @@ fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -
             let name = package.file_name.as_str();
             let planned = record.packages.get(name).copied();
             if planned.is_none() || planned != index || !found.insert(name) {
-                let message = match planned {
-                    None => "is in a part, and not in the plan".to_owned(),
-                    Some(planned) => format!("is not in part {planned} alone, as planned"),
-                };
-                faults.push(JoinFault::Package(name.to_owned(), message));
+                let breach = planned
+                    .map_or(PlanBreach::NotPlanned, |planned| PlanBreach::NotAlone { planned });
+                faults.push(JoinFault::Package(name.to_owned(), breach));
             }
         }
     }
     for (name, index) in &record.packages {
         if present.contains(index) && !found.contains(name.as_str()) {
-            let message = format!("is planned for part {index}, whose receipt does not name it");
-            faults.push(JoinFault::Package(name.clone(), message));
+            let breach = PlanBreach::Absent { planned: *index };
+            faults.push(JoinFault::Package(name.clone(), breach));
         }
     }
     faults

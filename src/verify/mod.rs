@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-pub use problem::{Check, Joined, Problem, Report};
+pub use problem::*;
 pub use repository::{Element, PublicKeys, Trust};
 pub use subject::FolderMeaning;
 
@@ -41,7 +41,6 @@ use checks::{documents, manifests};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
-use problem::Problems;
 use subject::Subject;
 use subject::argument::{self, PackageArgument};
 use subject::joined;
@@ -185,7 +184,10 @@ fn read_all(
             }
             Err(error) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                problems.add(Check::Unreadable, name, error.to_string());
+                problems.add(Problem::Unreadable {
+                    place: ProblemPlace::Package(name.into_owned()),
+                    fault: ReadFault::Failed { reason: error.to_string() },
+                });
             }
         }
     }

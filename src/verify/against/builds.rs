@@ -12,7 +12,7 @@ use super::split_inputs::BinaryBuild;
 use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{Misplacement, Problem, Problems};
 
 /// A binary and where its code objects stand.
 pub(in crate::verify) struct Wrappers<'a> {
@@ -33,8 +33,9 @@ pub(in crate::verify) fn check_builds(
         let numbers = binary.keys.common(&build.device.by_wrapper);
         for (index, found) in numbers.iter().enumerate() {
             if found.as_ref().is_some_and(|found| found.is_empty()) {
-                let message = "its code objects are scattered over several wrappers' keys";
-                problems.add(Check::CodeObjectMisplaced, subject(binary, build, index), message);
+                let (path, shard) = (binary.path.clone(), build.shard.clone());
+                let misplacement = Misplacement::Scattered { path, shard, wrapper: index };
+                problems.add(Problem::CodeObjectMisplaced { misplacement });
             }
         }
         numbered.push((build, numbers));
@@ -42,23 +43,21 @@ pub(in crate::verify) fn check_builds(
     let of_installed = |build: &BinaryBuild| binary.installed.is_none_or(|code| build.code == code);
     let own = numbered.iter().find(|(build, numbers)| of_installed(build) && is_own(numbers));
     let Some((primary, _)) = own else {
-        let message = "no build's code objects stand under the numbers of its own wrappers";
-        problems.add(Check::CodeObjectMisplaced, binary.path.to_string(), message);
+        let misplacement = Misplacement::NoOwnBuild { path: binary.path.clone() };
+        problems.add(Problem::CodeObjectMisplaced { misplacement });
         return;
     };
     for (build, numbers) in &numbered {
         for index in strangers(build, numbers, primary) {
-            let message = format!(
-                "its code objects stand under a wrapper of {} that has other kernels",
-                primary.shard
-            );
-            problems.add(Check::CodeObjectMisplaced, subject(binary, build, index), message);
+            let misplacement = Misplacement::OtherKernels {
+                path: binary.path.clone(),
+                shard: build.shard.clone(),
+                wrapper: index,
+                primary: primary.shard.clone(),
+            };
+            problems.add(Problem::CodeObjectMisplaced { misplacement });
         }
     }
-}
-
-fn subject(binary: &Wrappers<'_>, build: &BinaryBuild, index: usize) -> String {
-    format!("{} of {}, wrapper {index}", binary.path, build.shard)
 }
 
 /// Whether every wrapper may stand under its own index.

@@ -17,7 +17,11 @@ use super::checks::twice;
 use super::own::digest::Sha;
 use super::own::facts::Class;
 use super::own::installed::{Installed, InstalledNode};
-use super::problem::{Check, Problems};
+use super::own::originals::DeviceEntry;
+use super::problem::{
+    CodeLoss, CodePosition, CodeWitness, FileLoss, InputVariant, Misplacement, PackagePath,
+    Problem, Problems,
+};
 use crate::content::hex;
 use crate::tree::TreePath;
 use builds::{Wrappers, check_builds};
@@ -89,12 +93,13 @@ impl<'a> SetComparison<'a> {
             Plain::Link { .. } | Plain::Directory => false,
         };
         if !variants.iter().all(excused) {
-            let message = if nodes.is_empty() {
-                format!("{} is in no package", described(variants))
+            let was = described(variants);
+            let loss = if nodes.is_empty() {
+                FileLoss::Absent { was }
             } else {
-                format!("{} is in a package with other content", described(variants))
+                FileLoss::OtherContent { was }
             };
-            problems.add(Check::FileLost, format!("{}/{path}", self.prefix), message);
+            problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
         }
     }
 
@@ -133,16 +138,16 @@ impl<'a> SetComparison<'a> {
         let absolute = format!("{}/{path}", self.prefix);
         let installed = self.installed_code(path);
         let wrappers = |build: &BinaryBuild| build.device.by_wrapper.len();
-        let message = match installed {
-            None => "a binary with device code is in no package as a host binary",
+        let loss = match installed {
+            None => FileLoss::BinaryAbsent,
             Some((code, count))
                 if !builds.iter().any(|b| b.code == code && wrappers(b) == count) =>
             {
-                "a binary is in a package with other machine code or another number of wrappers"
+                FileLoss::OtherBinary
             }
             Some(_) => return,
         };
-        problems.add(Check::FileLost, absolute, message);
+        problems.add(Problem::FileLost { path: absolute, loss });
     }
 
     /// Machine code and number of wrappers of the host binary installed at `path`.
@@ -162,7 +167,7 @@ impl<'a> SetComparison<'a> {
     fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
         let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
-        let mut others: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
         let packages = twice::newest(self.packages);
         let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
         for (package, (path, facts)) in files {
@@ -178,8 +183,8 @@ impl<'a> SetComparison<'a> {
             }
         }
         for ((archive, other), count) in others {
-            let message = format!("has other code than {other} under {count} of its keys");
-            problems.add(Check::CodeObjectMisplaced, archive, message);
+            let misplacement = Misplacement::Contradiction { archive, other, count };
+            problems.add(Problem::CodeObjectMisplaced { misplacement });
         }
         rows
     }
@@ -198,21 +203,15 @@ impl<'a> SetComparison<'a> {
                     keys.get(entry).is_none() && !self.excuses.absence(&entry.sha256)
                 });
                 for entry in lost {
-                    let subject = format!("{path} of {}, wrapper {index}", build.shard);
-                    let message = format!(
-                        "its code object for {} ({}) is in no archive and in no finding",
-                        entry.target,
-                        hex(&entry.sha256)
-                    );
-                    problems.add(Check::CodeObjectLost, subject, message);
+                    let shard = build.shard.clone();
+                    let loss = CodeLoss::OfWrapper { shard, wrapper: index };
+                    problems.add(lost_code(path, entry, loss));
                 }
             }
             let unreferenced = build.device.unreferenced.iter();
             for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
-                let subject = format!("{path} of {}", build.shard);
-                let message =
-                    format!("a code object for {} without wrapper is in no finding", entry.target);
-                problems.add(Check::CodeObjectLost, subject, message);
+                let loss = CodeLoss::WithoutWrapper { shard: build.shard.clone() };
+                problems.add(lost_code(path, entry, loss));
             }
         }
     }
@@ -230,11 +229,8 @@ impl<'a> SetComparison<'a> {
         }
         for (path, shard, entry) in self.inputs.in_files() {
             if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
-                let (target, sha256) = (&entry.target, hex(&entry.sha256));
-                let message = format!(
-                    "its code object for {target} ({sha256}) is in no package and in no finding"
-                );
-                problems.add(Check::CodeObjectLost, format!("{path} of {shard}"), message);
+                let loss = CodeLoss::OfFile { shard: shard.to_owned() };
+                problems.add(lost_code(path, entry, loss));
             }
         }
     }
@@ -262,23 +258,26 @@ impl<'a> SetComparison<'a> {
         let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
         for package in self.packages {
             for (path, facts) in package.files() {
-                let foreign = match &facts.class {
+                let found: Vec<(CodePosition, &Sha)> = match &facts.class {
                     Class::Archive(archive) => archive
                         .entries()
-                        .filter(|(_, _, found)| !known.contains(&found.sha256))
-                        .map(|(key, target, _)| format!("{key} [{target}]: "))
+                        .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
                         .collect(),
-                    Class::CodeObject(_) if !known.contains(&facts.sha256) => vec![String::new()],
+                    Class::CodeObject(_) => vec![(CodePosition::File, &facts.sha256)],
                     Class::Bundle(entries) => entries
                         .iter()
-                        .filter(|entry| !known.contains(&entry.sha256))
-                        .map(|entry| format!("{}: ", entry.id))
+                        .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
                         .collect(),
                     _ => Vec::new(),
                 };
-                for what in foreign {
-                    let message = format!("{what}is device code that no artifact has");
-                    problems.add(Check::CodeObjectForeign, package.at(path), message);
+                for (position, sha256) in found.into_iter().filter(|(_, sha)| !known.contains(sha))
+                {
+                    problems.add(Problem::CodeObjectForeign {
+                        file: package.at(path),
+                        position,
+                        sha256: hex(sha256),
+                        unknown_to: CodeWitness::Artifacts,
+                    });
                 }
             }
         }
@@ -294,8 +293,13 @@ pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
     }
 }
 
-/// What the shards have at a path, for a message.
-fn described(variants: &[Plain]) -> String {
+fn lost_code(path: &TreePath, entry: &DeviceEntry, loss: CodeLoss) -> Problem {
+    let (path, target) = (path.to_string(), entry.target.clone());
+    Problem::CodeObjectLost { path, target, sha256: hex(&entry.sha256), loss }
+}
+
+/// What the shards have at a path.
+fn described(variants: &[Plain]) -> InputVariant {
     let shards: BTreeSet<&str> = variants
         .iter()
         .filter_map(|plain| match plain {
@@ -304,8 +308,8 @@ fn described(variants: &[Plain]) -> String {
         })
         .collect();
     match variants.first() {
-        Some(Plain::Link { target }) => format!("a link to {target}"),
-        Some(Plain::Directory) => "a directory".to_owned(),
-        _ => format!("a file of {}", shards.into_iter().collect::<Vec<_>>().join(", ")),
+        Some(Plain::Link { target }) => InputVariant::Link { target: target.clone() },
+        Some(Plain::Directory) => InputVariant::Directory,
+        _ => InputVariant::File { shards: shards.into_iter().map(str::to_owned).collect() },
     }
 }

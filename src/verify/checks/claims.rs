@@ -8,7 +8,7 @@ use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference, ReceiptLack};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is.
 pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
@@ -37,11 +37,12 @@ impl<'a> Claims<'a> {
         let records: BTreeMap<&str, &PackageRecord> =
             self.receipt.packages.iter().map(|r| (r.file_name.as_str(), r)).collect();
         for name in records.keys().filter(|name| !self.present.contains(**name)) {
-            let message = "the receipt names it, and it is not there";
-            problems.add(Check::ReceiptIncomplete, *name, message);
+            let (package, lack) = ((*name).to_owned(), ReceiptLack::Package);
+            problems.add(Problem::ReceiptIncomplete { package, lack });
         }
         for name in self.present.iter().filter(|name| !records.contains_key(name.as_str())) {
-            problems.add(Check::ReceiptIncomplete, name, "the receipt does not name it");
+            let (package, lack) = (name.clone(), ReceiptLack::Record);
+            problems.add(Problem::ReceiptIncomplete { package, lack });
         }
         for package in &self.packages {
             if let Some(record) = records.get(package.file.as_str()) {
@@ -51,8 +52,9 @@ impl<'a> Claims<'a> {
         for path in &self.receipt.left_out {
             let has = |package: &&&Installed| package.paths.contains_key(path);
             for package in self.packages.iter().filter(has) {
-                let message = "the receipt says that it is left out";
-                problems.add(Check::ReceiptMismatch, package.at(path), message);
+                let place = ProblemPlace::File(package.at(path));
+                let difference = ReceiptDifference::LeftOut;
+                problems.add(Problem::ReceiptMismatch { place, difference });
             }
         }
         for format in Format::ALL {
@@ -66,35 +68,35 @@ impl<'a> Claims<'a> {
 }
 
 fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
-    if record.sha256 != hex(&package.sha256) || record.size != package.size {
-        let message = "its size or SHA-256 is not the receipt's";
-        problems.add(Check::ReceiptMismatch, &package.file, message);
+    let mut add = |place, difference| {
+        problems.add(Problem::ReceiptMismatch { place, difference });
+    };
+    let whole = || ProblemPlace::Package(package.file.clone());
+    let sha256 = hex(&package.sha256);
+    if record.sha256 != sha256 || record.size != package.size {
+        let (size, stated_size) = (package.size, record.size);
+        let stated_sha256 = record.sha256.clone();
+        add(whole(), ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 });
     }
     if let Some(archs) = &package.stated_archs
         && archs.iter().collect::<BTreeSet<_>>() != record.archs.iter().collect()
     {
-        let message = format!(
-            "is for {}, and the receipt says {}",
-            archs.join(", "),
-            record.archs.join(", ")
-        );
-        problems.add(Check::ReceiptMismatch, &package.file, message);
+        let (archs, stated) = (archs.clone(), record.archs.clone());
+        add(whole(), ReceiptDifference::Archs { archs, stated });
     }
     let count = code_objects(package);
     if count != record.code_objects {
-        let message =
-            format!("has {count} code objects, and the receipt says {}", record.code_objects);
-        problems.add(Check::ReceiptMismatch, &package.file, message);
+        let stated = record.code_objects;
+        add(whole(), ReceiptDifference::CodeObjects { count, stated });
     }
     for member in &record.members {
         if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
-            let message = "is not what the receipt says, or is missing";
-            problems.add(Check::ReceiptMismatch, package.at(&member.path), message);
+            add(ProblemPlace::File(package.at(&member.path)), ReceiptDifference::Member);
         }
     }
     let recorded: BTreeSet<&str> = record.members.iter().map(|m| m.path.as_str()).collect();
     for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
-        problems.add(Check::ReceiptMismatch, package.at(path), "is not in the receipt");
+        add(ProblemPlace::File(package.at(path)), ReceiptDifference::Unlisted);
     }
 }
 

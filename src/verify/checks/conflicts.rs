@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::package::Format;
 use crate::verify::own::installed::{Against, Capability, Installed};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{Exclusion, ExclusionBound, Problem, Problems};
 
 /// Holds what packages exclude against the packages of the same set.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
@@ -36,12 +36,21 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
                 if let Some(first) = there.first()
                     && there.iter().all(|other| meets(other, against))
                 {
-                    let message = format!("{against}, which {} of the same set is", first.file);
-                    problems.add(Check::SetConflict, &package.file, message);
+                    problems.add(Problem::SetConflict {
+                        package: package.file.clone(),
+                        exclusion: exclusion(against),
+                        other: first.file.clone(),
+                    });
                 }
             }
         }
     }
+}
+
+fn exclusion(against: &Against) -> Exclusion {
+    let Capability { name, bound } = &against.what;
+    let bound = bound.clone().map(|(sign, version)| ExclusionBound { sign, version });
+    Exclusion { field: against.field.to_owned(), excluded: name.clone(), bound }
 }
 
 /// Whether `other` is among what is excluded.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::excuses::Excuses;
+use crate::error::Error;
 use crate::gfx::{BaseArch, Target};
 use crate::verify::own::archive::{ArchiveFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
@@ -10,7 +11,10 @@ use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::originals::DeviceEntry;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{
+    ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,
+    ProblemPlace, Problems, WrapperFault,
+};
 
 /// Checks the files of one package of `set`.
 pub(in crate::verify) fn check(
@@ -43,27 +47,44 @@ struct CheckedFile<'a> {
 }
 
 impl CheckedFile<'_> {
-    fn add(&mut self, check: Check, message: impl Into<String>) {
-        self.problems.add(check, self.package.at(self.path), message);
+    fn place(&self) -> PackagePath {
+        self.package.at(self.path)
+    }
+
+    fn bad_archive(&mut self, fault: ArchiveFault) {
+        self.problems.add(Problem::BadArchive { file: self.place(), fault });
+    }
+
+    fn foreign(&mut self, code: ForeignCode) {
+        self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), code });
+    }
+
+    fn hosted(&mut self, code: HostedCode) {
+        self.problems.add(Problem::DeviceCodeInHost { file: self.place(), code });
+    }
+
+    fn bad_host(&mut self, fault: HostFault) {
+        self.problems.add(Problem::BadHostBinary { file: self.place(), fault });
     }
 
     /// Every row names a code object that runs on its target.
     fn archive(&mut self, archive: &ArchiveFacts) {
         for fault in &archive.faults {
-            self.add(Check::BadArchive, fault);
+            self.bad_archive(fault.clone());
         }
         for (key, target, facts) in archive.entries() {
             if let Some(fault) = row_fault(target, &facts.nature) {
-                self.add(Check::BadArchive, format!("{key} [{target}]: {fault}"));
+                let (key, target) = (key.to_owned(), target.to_owned());
+                self.bad_archive(ArchiveFault::Row { key, target, fault });
             }
         }
         let rows: BTreeSet<&String> = archive.rows.values().flat_map(|row| row.keys()).collect();
         let listed: BTreeSet<&String> = archive.listed.iter().collect();
         for target in rows.difference(&listed) {
-            self.add(Check::BadArchive, format!("has rows for {target}, which it does not list"));
+            self.bad_archive(ArchiveFault::NotListed { target: (*target).clone() });
         }
         for target in listed.difference(&rows) {
-            self.add(Check::BadArchive, format!("lists {target}, for which it has no row"));
+            self.bad_archive(ArchiveFault::WithoutRow { target: (*target).clone() });
         }
     }
 
@@ -71,18 +92,15 @@ impl CheckedFile<'_> {
         match &facts.class {
             Class::Host(_) if excuses.is_whole(self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
-                self.add(Check::HostCodeInKernels, "a kernel package installs x86-64 code");
+                self.problems.add(Problem::HostCodeInKernels { file: self.place() });
             }
-            Class::Broken(Claimed::Database, error) => {
-                self.add(Check::BadDatabase, error.to_string());
-            }
+            // Manifests are looked at where they belong, in host packages.
+            Class::Broken(Claimed::Manifest, _) => {}
+            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Kernels),
             Class::CodeObject(Nature::Compiled(target)) => self.of_arch(target.base()),
             Class::Bundle(entries) => self.bundle(entries, &facts.sha256),
             Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
             Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
-            Class::Broken(Claimed::Device | Claimed::Archive, error) => {
-                self.add(Check::BadArchive, error.to_string())
-            }
             _ => {}
         }
     }
@@ -104,12 +122,11 @@ impl CheckedFile<'_> {
         for arch in archs.iter().filter(|arch| !own(arch)).collect::<Vec<_>>() {
             let others = self.set.iter().filter(|other| other.says_it_is_for(arch));
             for other in others.filter(|other| !other.has_file(self.path, sha256)) {
-                let own = self.package.stated_archs.as_deref().unwrap_or_default().join(", ");
-                let message = format!(
-                    "is a bundle for {own} and {arch}, and {} has no equal file",
-                    other.file
-                );
-                self.problems.add(Check::ForeignArch, self.package.at(self.path), message);
+                self.foreign(ForeignCode::Bundle {
+                    arch: arch.clone(),
+                    archs: self.package.stated_archs.clone().unwrap_or_default(),
+                    other: other.file.clone(),
+                });
             }
         }
     }
@@ -119,8 +136,7 @@ impl CheckedFile<'_> {
         if let Some(own) = &self.package.stated_archs
             && !self.package.states(arch)
         {
-            let message = format!("holds code for {arch}; the package is for {}", own.join(", "));
-            self.add(Check::ForeignArch, message);
+            self.foreign(ForeignCode::Code { arch: arch.clone(), archs: own.clone() });
         }
     }
 
@@ -128,33 +144,25 @@ impl CheckedFile<'_> {
         if let Some(own) = &self.package.stated_archs
             && !archs.iter().any(|arch| own.iter().any(|own| own == arch.as_str()))
         {
-            let archs: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
-            let own = own.join(", ");
-            let message = format!("is an index for {}; the package is for {own}", archs.join(", "));
-            self.add(Check::ForeignArch, message);
+            let indexed = archs.iter().cloned().collect();
+            self.foreign(ForeignCode::Index { indexed, archs: own.clone() });
         }
     }
 
     fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
         let kept = |entry: &DeviceEntry| excuses.keeps(&entry.sha256);
         match class {
-            Class::CodeObject(_) if !excuses.keeps(sha256) => {
-                self.add(Check::DeviceCodeInHost, "is a code object, and no finding keeps it here");
-            }
-            Class::Bundle(entries) if !entries.iter().all(kept) => {
-                self.add(Check::DeviceCodeInHost, "is a bundle, and no finding keeps it here");
-            }
-            Class::Archive(_) => {
-                self.add(Check::DeviceCodeInHost, "is a kernel archive in a host package");
-            }
-            Class::Index(index) if index.archs.len() == 1 && !excuses.keeps_file(self.path) => {
-                let arch = index.archs.first().map(BaseArch::as_str).unwrap_or_default();
-                self.add(Check::DeviceCodeInHost, format!("is an index for {arch} alone"));
+            Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
+            Class::Bundle(entries) if !entries.iter().all(kept) => self.hosted(HostedCode::Bundle),
+            Class::Archive(_) => self.hosted(HostedCode::Archive),
+            Class::Index(index) if !excuses.keeps_file(self.path) => {
+                let mut archs = index.archs.iter();
+                if let (Some(arch), None) = (archs.next(), archs.next()) {
+                    self.hosted(HostedCode::Index { arch: arch.clone() });
+                }
             }
             Class::Host(host) => self.host(host, excuses),
-            Class::Broken(claimed, error) => {
-                self.add(check_of(*claimed, Check::DeviceCodeInHost), error.to_string());
-            }
+            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Host),
             _ => {}
         }
     }
@@ -163,9 +171,7 @@ impl CheckedFile<'_> {
     fn of_both(&mut self, class: &Class, excuses: &Excuses) {
         match class {
             Class::Host(host) if host.claims_to_be_transformed() => self.host(host, excuses),
-            Class::Broken(claimed, error) => {
-                self.add(check_of(*claimed, Check::BadArchive), error.to_string());
-            }
+            Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Both),
             _ => {}
         }
     }
@@ -174,52 +180,59 @@ impl CheckedFile<'_> {
         if let Some(found) = &host.device_code
             && !excuses.keeps_file(self.path)
         {
-            self.add(Check::DeviceCodeInHost, format!("still has {found}"));
+            self.hosted(found.clone());
         }
-        if let Some(fault) = &host.marker_fault {
-            self.add(Check::BadHostBinary, fault);
+        if let Some(reason) = &host.marker_fault {
+            self.bad_host(HostFault::Marker { reason: reason.clone() });
         }
         for fault in wrapper_faults(&host.elf) {
-            self.add(Check::BadHostBinary, fault);
+            self.bad_host(fault);
         }
     }
-}
 
-/// What a file fails that cannot be read as what it claims to be; `device` if that is device code.
-fn check_of(claimed: Claimed, device: Check) -> Check {
-    match claimed {
-        Claimed::Host => Check::BadHostBinary,
-        Claimed::Device | Claimed::Archive => device,
-        Claimed::Database => Check::BadDatabase,
-        Claimed::Manifest => Check::BadManifest,
+    /// A file of a package for `side` that cannot be read as what it claims to be.
+    fn unreadable(&mut self, claimed: Claimed, error: &Error, side: Side) {
+        let (file, reason) = (self.place(), error.to_string());
+        match claimed {
+            Claimed::Host => self.bad_host(HostFault::Unreadable { reason }),
+            Claimed::Device | Claimed::Archive if side == Side::Host => {
+                self.hosted(HostedCode::Unreadable { reason });
+            }
+            Claimed::Device | Claimed::Archive => {
+                self.bad_archive(ArchiveFault::Unreadable { reason });
+            }
+            Claimed::Database => self.problems.add(Problem::BadDatabase { file, reason }),
+            Claimed::Manifest => {
+                let fault = ManifestFault::Unreadable { reason };
+                self.problems.add(Problem::BadManifest { file, fault });
+            }
+        }
     }
 }
 
 /// What contradicts itself in the wrappers of a host binary.
-fn wrapper_faults(elf: &HostElf) -> Vec<String> {
+fn wrapper_faults(elf: &HostElf) -> Vec<HostFault> {
     let mut faults = Vec::new();
     let transformed = elf.wrappers.iter().filter(|w| w.magic == HIPK).count();
     if transformed == 0 {
-        let orphan =
-            elf.marker.map(|_| "has a marker, but no wrapper that points to it".to_owned());
-        return orphan.into_iter().collect();
+        return elf.marker.iter().map(|_| HostFault::MarkerAlone).collect();
     }
     if transformed != elf.wrappers.len() {
-        faults.push(format!("{transformed} of {} wrappers are transformed", elf.wrappers.len()));
+        faults.push(HostFault::Partly { transformed, wrappers: elf.wrappers.len() });
     }
     for (position, wrapper) in elf.wrappers.iter().enumerate() {
-        let mut fault = |what: String| faults.push(format!("wrapper {position} {what}"));
+        let mut add = |fault| faults.push(HostFault::Wrapper { wrapper: position, fault });
         if wrapper.version != 1 {
-            fault(format!("has version {}, where runtimes expect 1", wrapper.version));
+            add(WrapperFault::Version { version: wrapper.version });
         }
         if elf.marker.is_some_and(|marker| marker.address != wrapper.pointer) {
-            fault(format!("points to {:#x}, not to the marker", wrapper.pointer));
+            add(WrapperFault::Pointer { address: wrapper.pointer });
         }
         if !elf.fixed && !wrapper.moves {
-            fault("has a pointer that no relocation moves with the file".to_owned());
+            add(WrapperFault::Unmoved);
         }
         if usize::try_from(wrapper.co_index) != Ok(position) {
-            fault(format!("has the index {}", wrapper.co_index));
+            add(WrapperFault::Index { index: wrapper.co_index });
         }
     }
     faults

@@ -8,7 +8,7 @@ use super::set_archives::archives;
 use crate::gfx::Target;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
 
 /// Checks every kernel package of a set.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
@@ -16,19 +16,19 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     let by_name: BTreeMap<&str, &Installed> =
         packages.iter().map(|package| (package.name.as_str(), *package)).collect();
     for package in packages.iter().filter(|package| package.has_kernels()) {
+        let mut add = |lack| {
+            problems.add(Problem::DependencyMissing { package: package.file.clone(), lack });
+        };
         let own = hosts.get(package.file.as_str());
         for host in own.into_iter().flatten().filter(|host| !package.is_tied_to(host)) {
-            let message = format!("does not depend on {} (= {})", host.name, host.version);
-            problems.add(Check::DependencyMissing, &package.file, message);
+            let (host, version) = (host.name.clone(), host.version.clone());
+            add(DependencyLack::Host { host, version });
         }
         let tied = |r: &Requirement| r.exact.as_ref() == Some(&package.version);
         if !package.requires.iter().any(tied) {
-            let message = "depends on no package of exactly its own version";
-            problems.add(Check::DependencyMissing, &package.file, message);
+            add(DependencyLack::OwnVersion);
         }
-        for missing in unmet(package, &by_name) {
-            problems.add(Check::DependencyMissing, &package.file, missing);
-        }
+        unmet(package, &by_name).into_iter().for_each(&mut add);
         check_brought(package, &by_name, problems);
     }
     check_groups(packages, &hosts, problems);
@@ -59,11 +59,12 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
 }
 
 /// Needs for one version of a package that the set has in another.
-fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<String> {
+fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
     let wrong = |requirement: &Requirement| {
         let exact = requirement.exact.as_ref()?;
         let there = by_name.get(requirement.name.as_str()).filter(|p| p.version != *exact)?;
-        Some(format!("depends on {} (= {exact}), and the set has {}", there.name, there.version))
+        let (dependency, version) = (there.name.clone(), there.version.clone());
+        Some(DependencyLack::OtherVersion { dependency, wanted: exact.clone(), version })
     };
     package.requires.iter().filter_map(wrong).collect()
 }
@@ -89,9 +90,11 @@ fn check_brought(
     for other in packages.filter(|other| other.has_kernels()) {
         let archs = archs(other);
         if !own.is_empty() && !archs.is_empty() && own.is_disjoint(&archs) {
-            let archs: Vec<String> = archs.into_iter().collect();
-            let message = format!("brings {}, which is for {}", other.file, archs.join(", "));
-            problems.add(Check::OtherGroupNeeded, &package.file, message);
+            problems.add(Problem::OtherGroupNeeded {
+                package: package.file.clone(),
+                brought: other.file.clone(),
+                archs: archs.into_iter().collect(),
+            });
         }
     }
 }
@@ -128,8 +131,9 @@ fn check_groups(
                 let key = (host.file.as_str(), arch.clone());
                 let other = *first.entry(key).or_insert(package);
                 if other.file != package.file {
-                    let message = format!("has archives for {arch}, as has {}", other.file);
-                    problems.add(Check::ForeignArch, &package.file, message);
+                    let place = ProblemPlace::Package(package.file.clone());
+                    let code = ForeignCode::SecondGroup { arch, other: other.file.clone() };
+                    problems.add(Problem::ForeignArch { place, code });
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::content::{hex, open_file};
 use crate::error::{Error, Result};
 use crate::formats::spdx::{self, Checksum, Document};
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{DocumentFault, Problem, Problems};
 use crate::verify::subject::argument::{PackageArgument, part_described};
 
 /// Path in a package, as SPDX writes it, and SHA-256 in hex.
@@ -28,7 +28,9 @@ pub(in crate::verify) fn check(
     let (mut parts, mut unread) = (BTreeSet::new(), false);
     for path in &argument.documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut add = |message: String| problems.add(Check::DocumentMismatch, &*name, message);
+        let mut add = |fault| {
+            problems.add(Problem::DocumentMismatch { file: name.clone().into_owned(), fault });
+        };
         let document = match read(path)? {
             Ok(document) => document,
             Err(fault) => {
@@ -39,17 +41,17 @@ pub(in crate::verify) fn check(
         };
         parts.insert(part_described(path).flatten().map(|part| (part.index, part.of)));
         for id in ids_twice(&document) {
-            add(format!("has two elements {}", id.escape_debug()));
+            add(DocumentFault::IdTwice { id: id.to_owned() });
         }
         let files = files(&document, &mut add);
         for element in document.packages.iter().filter(|element| is_installed(element)) {
             let file_name = element.package_file_name.as_deref().unwrap_or_default();
             if !described.insert(file_name.to_owned()) {
-                add(format!("{file_name} is described twice"));
+                add(DocumentFault::PackageTwice { package: file_name.to_owned() });
             }
             let package = packages.get(file_name);
             if let Some(fault) = package.and_then(|package| differs(element, &files, package)) {
-                add(format!("{file_name} {fault}"));
+                add(fault);
             }
         }
     }
@@ -58,12 +60,12 @@ pub(in crate::verify) fn check(
 }
 
 /// What a document says, or why it says nothing. An error is one of reading.
-fn read(path: &Path) -> Result<Result<Document, String>> {
+fn read(path: &Path) -> Result<Result<Document, DocumentFault>> {
     let unread = |error| Error::io(path, "read", error);
     let file = open_file(path).map_err(unread)?;
     match Document::read(BufReader::new(file)) {
         Err(error) if error.is_io() => Err(unread(error.into())),
-        read => Ok(read.map_err(|error| format!("is no SPDX document: {error}"))),
+        read => Ok(read.map_err(|error| DocumentFault::Unreadable { reason: error.to_string() })),
     }
 }
 
@@ -81,7 +83,7 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
 /// The files of the packages of a document, by the id of the package.
 fn files<'a>(
     document: &'a Document,
-    add: &mut impl FnMut(String),
+    add: &mut impl FnMut(DocumentFault),
 ) -> BTreeMap<&'a str, FileDigests<'a>> {
     let files = document.files.iter();
     let files: BTreeMap<&str, (&str, &str)> = files
@@ -100,7 +102,7 @@ fn files<'a>(
             Some(file) => {
                 contained.entry(&relationship.spdx_element_id).or_default().insert(*file);
             }
-            None => add(format!("does not have {}, which a package contains", id.escape_debug())),
+            None => add(DocumentFault::ElementAbsent { id: id.to_owned() }),
         }
     }
     contained
@@ -126,12 +128,14 @@ fn differs(
     element: &spdx::Package,
     files: &BTreeMap<&str, FileDigests<'_>>,
     package: &Installed,
-) -> Option<String> {
-    let own = hex(&package.sha256);
+) -> Option<DocumentFault> {
+    let (digest, file) = (hex(&package.sha256), package.file.clone());
     match sha256(&element.checksums) {
-        Some(described) if described == own => {}
-        Some(_) => return Some(format!("has the SHA-256 {own}, and is described with another")),
-        None => return Some("is described without a SHA-256, or with several".to_owned()),
+        Some(described) if described == digest => {}
+        Some(_) => {
+            return Some(DocumentFault::OtherDigest { package: file, sha256: digest });
+        }
+        None => return Some(DocumentFault::NoDigest { package: file }),
     }
     let own: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
@@ -140,7 +144,7 @@ fn differs(
     let nothing = BTreeSet::new();
     let described = described.unwrap_or(&nothing);
     let (path, _) = described.symmetric_difference(&own).next()?;
-    Some(format!("does not hold {} as described", path.escape_debug()))
+    Some(DocumentFault::OtherFile { package: file, path: (*path).to_owned() })
 }
 
 /// Adds the packages that are not there and, where documents are to describe `all`, those that are
@@ -151,11 +155,10 @@ fn check_names(
     all: bool,
     problems: &mut Problems,
 ) {
-    for name in described.difference(present) {
-        let message = "an SPDX document describes it, and it is not there";
-        problems.add(Check::DocumentMismatch, name, message);
-    }
-    for name in present.difference(described).filter(|_| all) {
-        problems.add(Check::DocumentMismatch, name, "no SPDX document describes it");
+    let absent = described.difference(present).map(|name| (name, DocumentFault::PackageAbsent));
+    let unsaid = present.difference(described).filter(|_| all);
+    let unsaid = unsaid.map(|name| (name, DocumentFault::NotDescribed));
+    for (name, fault) in absent.chain(unsaid) {
+        problems.add(Problem::DocumentMismatch { file: name.clone(), fault });
     }
 }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gfx::{BaseArch, Target};
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
+use crate::verify::problem::{ArchiveFault, RowLack};
 
 /// Most features of one arch that are tried in all combinations; two exist.
 const FEATURE_LIMIT: usize = 8;
@@ -27,13 +28,13 @@ impl<'a> Loader<'a> {
     pub(in crate::verify) fn new(
         archive: &'a ArchiveFacts,
         arch: &BaseArch,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ArchiveFault> {
         let listed: Vec<Target> = archive.listed.iter().filter_map(|t| t.parse().ok()).collect();
         let mut features: BTreeSet<&str> = arch.supported_features().iter().copied().collect();
         let named = listed.iter().flat_map(Target::features);
         features.extend(named.map(|(name, _)| name.as_str()));
         if features.len() > FEATURE_LIMIT {
-            return Err(format!("lists {} features, more than there are", features.len()));
+            return Err(ArchiveFault::Features { count: features.len() });
         }
         let devices = arch.fully_specified(features).into_iter();
         let devices = devices.map(|device| {
@@ -45,7 +46,7 @@ impl<'a> Loader<'a> {
 
     /// What is wrong for the wrapper with this key: devices that its code runs on, but that find
     /// nothing or less than there is.
-    pub(in crate::verify) fn faults(&self, key: &str) -> Vec<String> {
+    pub(in crate::verify) fn faults(&self, key: &str) -> Vec<RowLack> {
         let Some(rows) = self.archive.rows.get(key) else {
             return Vec::new();
         };
@@ -75,7 +76,7 @@ fn fault(
     device: &Target,
     listed: &Option<Target>,
     code: &BTreeMap<&str, &CodeObjectFacts>,
-) -> Option<String> {
+) -> Option<RowLack> {
     let runs = |target: &str, facts: &CodeObjectFacts| {
         let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
         row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
@@ -83,16 +84,12 @@ fn fault(
     let best =
         code.iter().filter(|(target, facts)| runs(target, facts)).map(|(_, f)| fixed(f)).max()?;
     let Some(listed) = listed else {
-        return Some(format!(
-            "{device} finds nothing that is listed, although there is code for it"
-        ));
+        return Some(RowLack::NotListed { device: device.clone() });
     };
-    let listed = listed.to_string();
-    match code.get(listed.as_str()) {
-        None => Some(format!("{device} looks for {listed}, for which there is no row")),
-        Some(found) if fixed(found) < best => {
-            Some(format!("{device} finds the code of {listed}, and there is more specific code"))
-        }
+    let (device, listed) = (device.clone(), listed.clone());
+    match code.get(listed.to_string().as_str()) {
+        None => Some(RowLack::WithoutRow { device, listed }),
+        Some(found) if fixed(found) < best => Some(RowLack::LessSpecific { device, listed }),
         Some(_) => None,
     }
 }
@@ -110,7 +107,7 @@ mod tests {
     use super::*;
 
     /// An archive with one wrapper: row → target in the header of its code object.
-    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<String> {
+    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<RowLack> {
         let mut archive = ArchiveFacts {
             listed: listed.iter().map(|t| (*t).to_owned()).collect(),
             ..ArchiveFacts::default()
@@ -146,7 +143,8 @@ mod tests {
         let listed = ["gfx90a:xnack+", "gfx90a"];
         let found = faults(&[("gfx90a", "gfx90a")], &listed);
         assert_eq!(found.len(), 2, "both devices with XNACK: {found:?}");
-        assert!(found[0].contains("looks for gfx90a:xnack+"));
+        let all = |lack: &RowLack| matches!(lack, RowLack::WithoutRow { listed, .. } if listed.to_string() == "gfx90a:xnack+");
+        assert!(found.iter().all(all), "{found:?}");
     }
 
     #[test]

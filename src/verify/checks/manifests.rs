@@ -8,7 +8,7 @@ use crate::formats::kpm::{Manifest, ManifestArchive};
 use crate::verify::own::archive::{ArchiveFacts, Nature};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{ManifestFault, Problem, Problems};
 
 /// What a manifest calls the install prefix, where its folder lies right below.
 const PREFIX_ITSELF: &str = ".";
@@ -49,7 +49,7 @@ impl ManifestListing<'_> {
 
     /// Archs whose database code is installed, while all archives of theirs are gone. Where there
     /// are other archives of an arch, the groups of this component may not be installed.
-    fn unserved(&self, packages: &[&Installed]) -> Vec<String> {
+    fn unserved(&self, packages: &[&Installed]) -> Vec<ManifestFault> {
         let mut faults = Vec::new();
         for (arch, stated) in &self.manifest.archives {
             let files = || packages.iter().flat_map(|package| package.files());
@@ -58,8 +58,9 @@ impl ManifestListing<'_> {
                 continue;
             }
             if let Some((path, _)) = files().find(|(_, facts)| is_code_for(&facts.class, arch)) {
-                let file = self.beside(&stated.file);
-                faults.push(format!("lists {file}, which is not there, and {path} is for {arch}"));
+                let archive = self.beside(&stated.file);
+                let (arch, path) = (arch.clone(), path.to_owned());
+                faults.push(ManifestFault::ArchGone { archive, arch, path });
             }
         }
         faults
@@ -83,24 +84,23 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
     let (archives, damaged) = (archives(packages), damaged(packages));
     let mut listed = BTreeSet::new();
     for listing in listings(packages) {
-        let at = listing.package.at(listing.path);
+        let mut add = |fault| {
+            let file = listing.package.at(listing.path);
+            problems.add(Problem::BadManifest { file, fault });
+        };
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
-            let message = format!("says it is {component_name}.kpm in a folder of {prefix}");
-            problems.add(Check::BadManifest, &at, message);
+            let (component, prefix) = (component_name.clone(), prefix.clone());
+            add(ManifestFault::Misplaced { component, prefix });
         }
         if scope == Scope::Prefix {
-            for fault in listing.unserved(packages) {
-                problems.add(Check::BadManifest, &at, fault);
-            }
+            listing.unserved(packages).into_iter().for_each(&mut add);
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
             let there = archives.contains_key(path.as_str());
             if there || scope.has_all_archives() && !damaged.contains(path.as_str()) {
-                for fault in faults(arch, stated, &path, &archives) {
-                    problems.add(Check::BadManifest, &at, fault);
-                }
+                faults(arch, stated, &path, &archives).into_iter().for_each(&mut add);
             }
             listed.insert(path);
         }
@@ -109,7 +109,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
         return;
     }
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
-        problems.add(Check::BadManifest, package.at(path), "no manifest of the set lists it");
+        let (file, fault) = (package.at(path), ManifestFault::NotListed);
+        problems.add(Problem::BadManifest { file, fault });
     }
 }
 
@@ -122,26 +123,26 @@ fn faults(
     stated: &ManifestArchive,
     path: &str,
     archives: &Archives<'_>,
-) -> Vec<String> {
+) -> Vec<ManifestFault> {
+    let named = || path.to_owned();
     let Some((package, archive)) = archives.get(path) else {
-        return vec![format!("lists {path}, which is not there")];
+        return vec![ManifestFault::ArchiveAbsent { archive: named() }];
     };
     let mut faults = Vec::new();
     if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
         && facts.size != stated.size
     {
         let (size, stated) = (facts.size, stated.size);
-        faults.push(format!("says that {path} has {stated} bytes, and it has {size}"));
+        faults.push(ManifestFault::Size { archive: named(), size, stated });
     }
     let count = stated.kernel_count;
     if !kernel_counts(archive).contains(&count) {
-        let message = format!("says that {path} has {count} kernels, and it has other rows");
-        faults.push(message);
+        faults.push(ManifestFault::KernelCount { archive: named(), stated: count });
     }
     let own = |text: &String| text.split(':').next() == Some(arch);
     if !archive.listed.iter().all(own) {
-        faults
-            .push(format!("lists {path} for {arch}, and it is for {}", archive.listed.join(", ")));
+        let (arch, targets) = (arch.to_owned(), archive.listed.clone());
+        faults.push(ManifestFault::Archs { archive: named(), arch, targets });
     }
     faults
 }

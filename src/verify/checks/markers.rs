@@ -11,7 +11,7 @@ use crate::tree::TreePath;
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::facts::{Class, HostFacts};
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{ArchiveFault, PackagePath, Problem, Problems, RowLack};
 
 /// A transformed binary of a package.
 pub(in crate::verify) struct TransformedBinary<'a> {
@@ -95,9 +95,9 @@ pub(in crate::verify) fn check(
             if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some()) {
                 continue;
             }
-            let patterns = binary.marker.kpack_search_paths.join(", ");
-            let message = format!("its marker leads to {patterns}, and nothing is there");
-            problems.add(Check::MarkerUnresolved, binary.package.at(binary.path), message);
+            let file = binary.package.at(binary.path);
+            let patterns = binary.marker.kpack_search_paths.clone();
+            problems.add(Problem::MarkerUnresolved { file, patterns });
             continue;
         }
         for (path, arch) in &found {
@@ -116,7 +116,7 @@ pub(in crate::verify) fn check(
 /// Every device that loads this archive finds what it has for each wrapper.
 fn check_archive(
     binary: &TransformedBinary<'_>,
-    at: &str,
+    at: &PackagePath,
     archive: &ArchiveFacts,
     named: Option<&BaseArch>,
     problems: &mut Problems,
@@ -127,17 +127,17 @@ fn check_archive(
         return;
     };
     for target in listed.filter(|target| *target.base() != arch) {
-        let message = format!("is where loaders look for {arch}, and lists {target}");
-        problems.add(Check::BadArchive, at, message);
+        let fault = ArchiveFault::OtherArch { arch: arch.clone(), target };
+        problems.add(Problem::BadArchive { file: at.clone(), fault });
     }
     let loader = match Loader::new(archive, &arch) {
         Ok(loader) => loader,
-        Err(fault) => return problems.add(Check::BadArchive, at, fault),
+        Err(fault) => return problems.add(Problem::BadArchive { file: at.clone(), fault }),
     };
     for wrapper in 0..binary.host.elf.wrappers.len() {
         let key = binary.key(wrapper);
-        for fault in loader.faults(&key) {
-            problems.add(Check::RowMissing, at, format!("{key}: {fault}"));
+        for lack in loader.faults(&key) {
+            problems.add(Problem::RowMissing { file: at.clone(), key: key.clone(), lack });
         }
     }
 }
@@ -147,8 +147,8 @@ fn check_served(binary: &TransformedBinary<'_>, found: &[&ArchiveFacts], problem
     for wrapper in 0..binary.host.elf.wrappers.len() {
         let key = binary.key(wrapper);
         if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
-            let message = format!("no archive has a row for {key}, and no finding says why");
-            problems.add(Check::RowMissing, binary.package.at(binary.path), message);
+            let (file, lack) = (binary.package.at(binary.path), RowLack::Everywhere);
+            problems.add(Problem::RowMissing { file, key, lack });
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::package::Format;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::own::linked::Linked;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{LibraryLack, PackagePath, Problem, Problems};
 
 /// Library → the packages that have it, in all distributions with a table.
 type LibraryTables = BTreeMap<String, BTreeSet<String>>;
@@ -66,10 +66,11 @@ pub(in crate::verify) fn check(
             if excuses.leaves_open(name, package.format) {
                 continue;
             }
-            let fault = users.iter().find_map(|user| Some((user.path, brought.fault(name, user)?)));
-            if let Some((path, fault)) = fault {
-                let message = format!("{path} needs {name}, {fault}");
-                problems.add(Check::LibraryMissing, &package.file, message);
+            let lack = users.iter().find_map(|user| Some((user.path, brought.lack(name, user)?)));
+            if let Some((path, lack)) = lack {
+                let [package, path, library] =
+                    [&package.file, path, name].map(|text: &str| text.to_owned());
+                problems.add(Problem::LibraryMissing { package, path, library, lack });
             }
         }
     }
@@ -222,35 +223,32 @@ impl<'a> Brought<'a> {
     }
 
     /// Why `user` does not get the library `name`.
-    fn fault(&self, name: &str, user: &User<'_>) -> Option<String> {
+    fn lack(&self, name: &str, user: &User<'_>) -> Option<LibraryLack> {
         let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
         let here: Vec<_> = holders.iter().filter(|(package, _)| self.has(package)).collect();
         if !here.is_empty() {
             let told = |(_, path): &&(&Installed, &str)| self.untold(path, user);
-            let untold: Option<Vec<String>> = here.iter().map(told).collect();
+            let untold: Option<Vec<LibraryLack>> = here.iter().map(told).collect();
             return untold?.pop();
         }
         if self.is_cut || self.leads_outside(name, !holders.is_empty()) {
             return None;
         }
         Some(match holders.first() {
-            Some((other, path)) => {
-                format!("which is {path} of {}, and no dependency brings that", other.file)
-            }
-            None => "and no dependency is on anything that has it".to_owned(),
+            Some((other, path)) => LibraryLack::NotBrought(PackagePath::new(&other.file, *path)),
+            None => LibraryLack::NoDependency,
         })
     }
 
     /// Why the loader does not find the library at `path`, if it lies where it is told to look by
     /// a package that does not come along.
-    fn untold(&self, path: &str, user: &User<'_>) -> Option<String> {
+    fn untold(&self, path: &str, user: &User<'_>) -> Option<LibraryLack> {
         let (folder, _) = split(path);
         let tellers = self.set.loader.get(folder)?;
         if tellers.iter().any(|teller| self.has(teller)) || user.searches(folder) {
             return None;
         }
-        let teller = tellers.first().map(|teller| teller.file.as_str()).unwrap_or_default();
-        Some(format!("which the loader finds by {teller} alone, and no dependency brings that"))
+        tellers.first().map(|teller| LibraryLack::Untold(teller.file.clone()))
     }
 
     /// Whether a dependency leads to a library outside of the set, which may have one of that name.

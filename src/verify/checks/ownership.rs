@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::package::Format;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
 
 /// Where rpm's packages of debug files own what they have in common.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
@@ -28,10 +28,10 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
                 // Two versions of one package replace each other.
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
-                    if let Some(fault) = fault(path, first, &owner) {
-                        let message =
-                            format!("{fault}: {} and {}", first.package.file, package.file);
-                        problems.add(Check::PathOwnedTwice, path, message);
+                    if let Some(sharing) = bad_sharing(path, first, &owner) {
+                        let (first, second) = (first.package.file.clone(), package.file.clone());
+                        let conflict = PathConflict::Owners { sharing, first, second };
+                        problems.add(Problem::PathOwnedTwice { path: path.clone(), conflict });
                     }
                 }
             }
@@ -40,7 +40,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     check_above(&owners, problems);
 }
 
-fn fault(path: &str, first: &PathOwner<'_>, again: &PathOwner<'_>) -> Option<&'static str> {
+fn bad_sharing(path: &str, first: &PathOwner<'_>, again: &PathOwner<'_>) -> Option<BadSharing> {
     use InstalledNode::Directory;
     let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
     let of_archs = of_arch(first.package) && of_arch(again.package);
@@ -48,13 +48,13 @@ fn fault(path: &str, first: &PathOwner<'_>, again: &PathOwner<'_>) -> Option<&'s
     let shared = is_rpm(first.package) && is_rpm(again.package) && path.starts_with(SHARED);
     match (first.node, again.node) {
         _ if (of_archs || shared) && first.node.is_same(again.node) => None,
-        _ if shared && !is_directory(first.node) => Some("differs in two packages"),
+        _ if shared && !is_directory(first.node) => Some(BadSharing::DifferentFiles),
         _ if of_archs && !is_directory(first.node) && !is_directory(again.node) => {
-            Some("differs in the artifacts of two archs")
+            Some(BadSharing::DifferentArtifacts)
         }
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
-        (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
-        _ => Some("is owned by two packages"),
+        (Directory { .. }, Directory { .. }) => Some(BadSharing::Modes),
+        _ => Some(BadSharing::Path),
     }
 }
 
@@ -68,11 +68,12 @@ fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) 
         let above = above.filter_map(|above| Some((above, owners.get(above)?)));
         for (above, other) in above {
             if !is_directory(other.node) {
-                let message = format!(
-                    "lies below {above}, which is no directory in {}; it comes with {}",
-                    other.package.file, owner.package.file
-                );
-                problems.add(Check::PathOwnedTwice, *path, message);
+                let conflict = PathConflict::BelowFile {
+                    above: above.to_owned(),
+                    other: other.package.file.clone(),
+                    package: owner.package.file.clone(),
+                };
+                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::index::{self, DatabaseFileKind};
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{DatabasePartner, PartnerLack, Problem, Problems};
 
 /// Code or an index of a database.
 struct Single<'a> {
@@ -59,14 +59,15 @@ pub(in crate::verify) fn check(
         beside.entry((single.folder, single.name)).or_default().push(single);
     }
     for single in &singles {
-        let mut add = |fault| {
-            problems.add(Check::DatabaseUnpaired, single.package.at(single.path), fault);
+        let mut add = |lack| {
+            let file = single.package.at(single.path);
+            problems.add(Problem::DatabaseUnpaired { file, lack });
         };
         if !single.is_standalone()? && !excuses.keeps_file(single.path) {
-            single.partner_fault(&partners).into_iter().for_each(&mut add);
+            single.partner_lack(&partners).into_iter().for_each(&mut add);
         }
         if !excuses.leaves_unresolved(single.path) {
-            single.reference_faults(&beside).into_iter().for_each(&mut add);
+            single.reference_lacks(&beside).into_iter().for_each(&mut add);
         }
     }
     Ok(())
@@ -128,33 +129,31 @@ impl Single<'_> {
         of_host(self) || of_host(other) || std::ptr::eq(self.package, other.package)
     }
 
-    fn partner_fault(&self, partners: &Partners<'_>) -> Option<String> {
-        let (wanted, what) = match self.kind {
-            DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
-            DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
+    fn partner_lack(&self, partners: &Partners<'_>) -> Option<PartnerLack> {
+        let (kind, wanted) = match self.kind {
+            DatabaseFileKind::Code => (DatabaseFileKind::Index, DatabasePartner::Index),
+            DatabaseFileKind::Index => (DatabaseFileKind::Code, DatabasePartner::CodeObject),
         };
-        let all = partners.get(&(wanted, self.folder, common(self.stem)));
+        let all = partners.get(&(kind, self.folder, common(self.stem)));
         let own = |other: &&&Single<'_>| other.stem == self.stem || self.serves_with(other);
         let holders: Vec<_> = all.into_iter().flatten().filter(own).collect();
         match holders.first() {
-            None if self.archs.is_empty() || all.is_none() => {
-                Some(format!("has no {what} of its name beside it"))
-            }
+            None if all.is_none() => Some(PartnerLack::Absent { wanted, archs: Vec::new() }),
             None => {
-                let archs = list(&self.archs);
-                Some(format!("has no {what} of its name for {archs} beside it"))
+                let archs = self.archs.iter().cloned().collect();
+                Some(PartnerLack::Absent { wanted, archs })
             }
             Some(_) if holders.iter().any(|holder| self.reaches(holder)) => None,
             Some(holder) => {
-                let file = &holder.package.file;
-                Some(format!("its {what} is in {file}, which it does not need"))
+                let package = holder.package.file.clone();
+                Some(PartnerLack::Elsewhere { wanted, package })
             }
         }
     }
 
     /// What an index refers to has to be beside it. One that serves all archs also names what is
     /// for archs that are not there.
-    fn reference_faults(&self, beside: &Beside<'_>) -> Vec<String> {
+    fn reference_lacks(&self, beside: &Beside<'_>) -> Vec<PartnerLack> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
@@ -162,25 +161,21 @@ impl Single<'_> {
             let of_arch = names.iter().any(|name| !gfx::archs_in(name).is_empty());
             !(of_arch && self.archs.is_empty())
         };
-        let fault = |names: &Vec<String>| {
+        let lack = |names: &Vec<String>| {
             let found = names.iter().filter_map(|name| beside.get(&(self.folder, name.as_str())));
             let found: Vec<_> = found.flatten().collect();
-            let name = names.first().map_or("", String::as_str);
+            let reference = names.first().cloned().unwrap_or_default();
             match found.first() {
-                None => Some(format!("refers to {name}, which is not beside it")),
+                None => Some(PartnerLack::ReferenceAbsent { reference }),
                 Some(_) if found.iter().any(|other| self.reaches(other)) => None,
                 Some(other) => {
-                    let file = &other.package.file;
-                    Some(format!("refers to {name}, which is in {file}, which it does not need"))
+                    let package = other.package.file.clone();
+                    Some(PartnerLack::ReferenceElsewhere { reference, package })
                 }
             }
         };
-        index.refers.iter().filter(expected).filter_map(fault).collect()
+        index.refers.iter().filter(expected).filter_map(lack).collect()
     }
-}
-
-fn list(archs: &BTreeSet<BaseArch>) -> String {
-    archs.iter().map(BaseArch::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// What partners share of a stem: what stands before the arch.

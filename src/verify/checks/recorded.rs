@@ -7,7 +7,7 @@ use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{CodeLoss, CodePosition, CodeWitness, Problem, Problems, RecordFault};
 
 /// A receipt and the packages it speaks of.
 pub(in crate::verify) struct Recorded<'a> {
@@ -24,34 +24,39 @@ impl Recorded<'_> {
     pub(in crate::verify) fn check(&self, problems: &mut Problems) {
         for record in &self.receipt.code_objects {
             if let Some(fault) = self.fault(record) {
-                let subject = match &record.place {
-                    CodeObjectPlace::Archive { binary, .. } => {
-                        format!("{binary} {}", record.target)
-                    }
-                    CodeObjectPlace::File { file, .. } => format!("{file} {}", record.target),
+                let path = match &record.place {
+                    CodeObjectPlace::Archive { binary, .. } => binary.to_string(),
+                    CodeObjectPlace::File { file, .. } => file.to_string(),
                 };
-                problems.add(Check::CodeObjectLost, subject, fault);
+                let installed = record.place.path().to_owned();
+                problems.add(Problem::CodeObjectLost {
+                    path,
+                    target: record.target.to_string(),
+                    sha256: record.sha256.clone(),
+                    loss: CodeLoss::Recorded { installed, fault },
+                });
             }
         }
         self.check_unknown(problems);
     }
 
     /// Why a code object is not where the receipt says.
-    fn fault(&self, record: &CodeObjectRecord) -> Option<String> {
-        let (sha256, path) = (&record.sha256, record.place.path());
-        let Some((package, facts)) = self.file(path) else {
-            return Some(format!("{sha256} is said to be in {path}, which no package installs"));
+    fn fault(&self, record: &CodeObjectRecord) -> Option<RecordFault> {
+        let Some((package, facts)) = self.file(record.place.path()) else {
+            return Some(RecordFault::NotInstalled);
         };
         let fault = match &record.place {
             CodeObjectPlace::Archive { key, .. } => archive_fault(record, key, facts),
             CodeObjectPlace::File { entry, .. } => file_fault(record, entry.as_deref(), facts),
         };
-        if let Some(fault) = fault {
-            return Some(format!("{sha256} {fault} in {path}"));
+        if fault.is_some() {
+            return fault;
         }
         let id = self.records.get(package.file.as_str()).map(|record| record.id.as_str());
-        (id != Some(record.package.as_str()))
-            .then(|| format!("{path} is in {}, not in {}", package.file, record.package))
+        (id != Some(record.package.as_str())).then(|| RecordFault::OtherPackage {
+            package: package.file.clone(),
+            stated: record.package.clone(),
+        })
     }
 
     fn file(&self, path: &str) -> Option<(&Installed, &FileFacts)> {
@@ -66,11 +71,16 @@ impl Recorded<'_> {
             self.receipt.code_objects.iter().map(|record| record.sha256.as_str()).collect();
         for package in &self.set {
             for (path, facts) in package.files() {
-                for (what, sha256) in code_objects(facts) {
+                for (position, sha256) in code_objects(facts) {
                     let sha256 = hex(sha256);
                     if !known.contains(sha256.as_str()) {
-                        let message = format!("{what}the receipt does not know {sha256}");
-                        problems.add(Check::CodeObjectForeign, package.at(path), message);
+                        let (file, unknown_to) = (package.at(path), CodeWitness::Receipt);
+                        problems.add(Problem::CodeObjectForeign {
+                            file,
+                            position,
+                            sha256,
+                            unknown_to,
+                        });
                     }
                 }
             }
@@ -79,33 +89,37 @@ impl Recorded<'_> {
 }
 
 /// The code objects of a file, each with where it is in the file.
-fn code_objects(facts: &FileFacts) -> Vec<(String, &[u8; 32])> {
+fn code_objects(facts: &FileFacts) -> Vec<(CodePosition, &[u8; 32])> {
     match &facts.class {
         Class::Archive(archive) => archive
             .entries()
-            .map(|(key, target, found)| (format!("{key} [{target}]: "), &found.sha256))
+            .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
             .collect(),
-        Class::CodeObject(_) => vec![(String::new(), &facts.sha256)],
+        Class::CodeObject(_) => vec![(CodePosition::File, &facts.sha256)],
         Class::Bundle(entries) => entries
             .iter()
             .filter(|entry| entry.size > 0)
-            .map(|entry| (format!("{}: ", entry.id), &entry.sha256))
+            .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
             .collect(),
         _ => Vec::new(),
     }
 }
 
-fn archive_fault(record: &CodeObjectRecord, key: &str, facts: &FileFacts) -> Option<String> {
+fn archive_fault(record: &CodeObjectRecord, key: &str, facts: &FileFacts) -> Option<RecordFault> {
     let found = match &facts.class {
         Class::Archive(archive) => archive.at(key, &record.target),
         _ => None,
     };
     let is_it =
         |found: &CodeObjectFacts| hex(&found.sha256) == record.sha256 && found.size == record.size;
-    (!found.is_some_and(is_it)).then(|| format!("is not at {key}"))
+    (!found.is_some_and(is_it)).then(|| RecordFault::NotAtKey { key: key.to_owned() })
 }
 
-fn file_fault(record: &CodeObjectRecord, entry: Option<&str>, facts: &FileFacts) -> Option<String> {
+fn file_fault(
+    record: &CodeObjectRecord,
+    entry: Option<&str>,
+    facts: &FileFacts,
+) -> Option<RecordFault> {
     match (&facts.class, entry) {
         (Class::CodeObject(nature), None) => {
             let same = hex(&facts.sha256) == record.sha256 && facts.size == record.size;
@@ -114,7 +128,7 @@ fn file_fault(record: &CodeObjectRecord, entry: Option<&str>, facts: &FileFacts)
                 Nature::Compiled(_) => row_fault(&record.target, nature),
                 Nature::UnknownProcessor | Nature::Neutral => None,
             };
-            (!same).then(|| "is not the file".to_owned()).or(target)
+            (!same).then_some(RecordFault::NotTheFile).or(target.map(RecordFault::Target))
         }
         (Class::Bundle(entries), Some(id)) => {
             let mut entries = entries.iter().filter(|found| found.id == id);
@@ -122,8 +136,11 @@ fn file_fault(record: &CodeObjectRecord, entry: Option<&str>, facts: &FileFacts)
                 let same = hex(&found.sha256) == record.sha256 && found.size == record.size;
                 same && found.target == record.target
             });
-            (!found).then(|| format!("is not the entry {id} for {}", record.target))
+            (!found).then(|| RecordFault::NotTheEntry {
+                id: id.to_owned(),
+                target: record.target.to_string(),
+            })
         }
-        _ => Some("is not in a file of this kind".to_owned()),
+        _ => Some(RecordFault::OtherKind),
     }
 }

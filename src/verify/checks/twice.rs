@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{NamedVersion, Problem, Problems};
 
 /// Packages of one format, each once. The same bytes may be there several times, by a link or in two
 /// folders.
@@ -21,8 +21,11 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
         let Some((first, others)) = same.split_first() else { continue };
         for package in others.iter().filter(|package| package.sha256 != first.sha256) {
             let Installed { name, version, arch, .. } = package;
-            let message = format!("is {name} {version} for {arch}, as {} is", first.file);
-            problems.add(Check::PackageTwice, &package.file, message);
+            problems.add(Problem::PackageTwice {
+                package: package.file.clone(),
+                identity: NamedVersion::new(name, version, arch),
+                other: first.file.clone(),
+            });
         }
     }
 }

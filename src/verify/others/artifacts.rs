@@ -30,7 +30,9 @@ use crate::verify::checks::pairs;
 use crate::verify::checks::scope::Scope;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{
+    NodeDifference, PackagePath, PathConflict, Problem, ProblemPlace, Problems, ReadFault,
+};
 
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
@@ -91,8 +93,8 @@ pub(in crate::verify) fn refused(error: &Error, problems: &mut Problems) {
     for fault in std::iter::once(error).chain(error.others()) {
         let file = fault.place().file.as_ref().map(|file| file.display().to_string());
         let (file, text) = (file.unwrap_or_default(), fault.to_string());
-        let message = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
-        problems.add(Check::BadArtifact, file, message);
+        let reason = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
+        problems.add(Problem::BadArtifact { file, reason: reason.to_owned() });
     }
 }
 
@@ -105,11 +107,19 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
             if std::ptr::eq(own, node) {
                 continue;
             }
-            let subject = || format!("{name}:/{path}");
-            match difference(first, own, &prefix.path, node) {
+            let path = format!("/{path}");
+            match difference(own, node) {
                 Ok(None) => {}
-                Ok(Some(fault)) => problems.add(Check::PathOwnedTwice, subject(), fault),
-                Err(error) => problems.add(Check::Unreadable, subject(), error.to_string()),
+                Ok(Some(difference)) => {
+                    let artifact = name.to_owned();
+                    let (first, second) = (first.to_owned(), prefix.path.to_string());
+                    let conflict = PathConflict::InPrefixes { artifact, first, second, difference };
+                    problems.add(Problem::PathOwnedTwice { path, conflict });
+                }
+                Err(error) => problems.add(Problem::Unreadable {
+                    place: ProblemPlace::File(PackagePath::new(name, path)),
+                    fault: ReadFault::Failed { reason: error.to_string() },
+                }),
             }
         }
     }
@@ -118,27 +128,20 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
 
 /// In what the nodes that two stage prefixes have at one path differ: installed is one of them. It is
 /// not what `split` compares by, which would not see its own mistakes.
-fn difference(
-    first: &str,
-    own: &Node<Content>,
-    second: &str,
-    other: &Node<Content>,
-) -> Result<Option<String>> {
+fn difference(own: &Node<Content>, other: &Node<Content>) -> Result<Option<NodeDifference>> {
     let same = match (own, other) {
         (Node::Directory { .. }, Node::Directory { .. }) => true,
         (Node::Link { target }, Node::Link { target: other }) => target == other,
         (Node::File { mode, .. }, Node::File { mode: other, .. }) if mode != other => {
-            let message = format!("has mode {mode:o} in the prefix {first}, {other:o} in {second}");
-            return Ok(Some(message));
+            return Ok(Some(NodeDifference::Modes { own: *mode, other: *other }));
         }
         (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
         _ => {
-            let (own, other) = (own.kind(), other.kind());
-            let message = format!("is a {own} in the prefix {first} and a {other} in {second}");
-            return Ok(Some(message));
+            let (own, other) = (own.kind().to_owned(), other.kind().to_owned());
+            return Ok(Some(NodeDifference::Kinds { own, other }));
         }
     };
-    Ok((!same).then(|| format!("differs between the prefixes {first} and {second}")))
+    Ok((!same).then_some(NodeDifference::Content))
 }
 
 fn is_split(read: &Installed) -> bool {

@@ -12,7 +12,7 @@ use crate::run::Budget;
 use crate::tree::Node;
 use crate::verify::own::facts;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, ReadFault};
 
 /// Files before they are looked into, by absolute install path.
 pub(in crate::verify) type FilesByPath = BTreeMap<String, Node<Content>>;
@@ -45,7 +45,9 @@ pub(in crate::verify) fn examine(
         match node {
             Ok(node) => drop(paths.insert(path, node)),
             Err(error) => {
-                problems.add(Check::Unreadable, format!("{name}:{path}"), error.to_string());
+                let place = ProblemPlace::File(PackagePath::new(&name, path));
+                let fault = ReadFault::Failed { reason: error.to_string() };
+                problems.add(Problem::Unreadable { place, fault });
             }
         }
     }
@@ -73,7 +75,9 @@ pub(in crate::verify) fn below(
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
         if let Err(error) = list(&folder, &at, &mut files, &mut waiting, budget, problems) {
-            problems.add(Check::Unreadable, folder.display().to_string(), error.to_string());
+            let place = ProblemPlace::Disk(folder.display().to_string());
+            let fault = ReadFault::Failed { reason: error.to_string() };
+            problems.add(Problem::Unreadable { place, fault });
         }
     }
     files
@@ -94,8 +98,8 @@ fn list(
         let Some(name) = name.to_str() else {
             // Made legible, two names can be one.
             let name = name.as_encoded_bytes().escape_ascii();
-            let place = format!("{}/{name}", folder.display());
-            problems.add(Check::Unreadable, place, "its name is no UTF-8");
+            let place = ProblemPlace::Disk(format!("{}/{name}", folder.display()));
+            problems.add(Problem::Unreadable { place, fault: ReadFault::NameNotUtf8 });
             continue;
         };
         let place = format!("{at}/{name}");
@@ -108,8 +112,8 @@ fn list(
             match target.into_os_string().into_string() {
                 Ok(target) => drop(files.insert(place, Node::Link { target })),
                 Err(_) => {
-                    let path = path.display().to_string();
-                    problems.add(Check::Unreadable, path, "its target is no UTF-8");
+                    let place = ProblemPlace::Disk(path.display().to_string());
+                    problems.add(Problem::Unreadable { place, fault: ReadFault::TargetNotUtf8 });
                 }
             }
         } else if kind.is_file() {

@@ -7,6 +7,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::{code_object, kpack};
 use crate::gfx::Target;
+use crate::verify::problem::{ArchiveFault, RowFault};
 
 /// Length of an ELF64 header.
 const ELF_HEADER: usize = 64;
@@ -21,7 +22,7 @@ pub(in crate::verify) struct ArchiveFacts {
     /// By ordinal; `None` for what cannot be decoded.
     pub(in crate::verify) code_objects: Vec<Option<CodeObjectFacts>>,
     /// Why not.
-    pub(in crate::verify) faults: Vec<String>,
+    pub(in crate::verify) faults: Vec<ArchiveFault>,
 }
 
 /// One distinct code object.
@@ -72,7 +73,7 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
     let mut facts = ArchiveFacts { listed: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
     for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
         let found = reader.code_object(ordinal).and_then(|content| examine(&content));
-        let fault = |error: &Error| format!("code object {ordinal} cannot be read: {error}");
+        let fault = |error: &Error| ArchiveFault::CodeObject { ordinal, reason: error.to_string() };
         facts.faults.extend(found.as_ref().err().map(fault));
         facts.code_objects.push(found.ok());
     }
@@ -101,18 +102,18 @@ pub(in crate::verify) fn nature(head: Vec<u8>) -> Result<Nature> {
 }
 
 /// What is wrong with a row for `target` that names a code object of this nature.
-pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<String> {
+pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<RowFault> {
     let target: Target = match target.parse() {
         Ok(target) => target,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(RowFault::NoTarget { reason: error.to_string() }),
     };
     match nature {
         Nature::Neutral if target.base().is_spirv() => None,
-        Nature::Neutral => Some("what stands there is no code object".to_owned()),
+        Nature::Neutral => Some(RowFault::NoCodeObject),
         // Newer compilers know processors that are not known here; the row is all there is.
         Nature::UnknownProcessor => None,
         Nature::Compiled(own) if runs_on(own, &target) => None,
-        Nature::Compiled(own) => Some(format!("its code object is for {own}")),
+        Nature::Compiled(own) => Some(RowFault::CompiledFor(own.clone())),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::formats::hold::{fault, hold};
 use crate::formats::marker::{self, AnyMarker, Marker};
 use crate::formats::{code_object, kpm};
 use crate::run::Budget;
+use crate::verify::problem::HostedCode;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
@@ -86,7 +87,7 @@ pub(in crate::verify) struct HostFacts {
     /// Why there is no marker although there should be.
     pub(in crate::verify) marker_fault: Option<String>,
     /// Where device code was found.
-    pub(in crate::verify) device_code: Option<String>,
+    pub(in crate::verify) device_code: Option<HostedCode>,
 }
 
 impl HostFacts {
@@ -229,20 +230,20 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
         Err(error) => (None, Some(error.to_string())),
     };
     let device_code = match first_bundle(content)? {
-        Some(offset) => Some(format!("an offload bundle at offset {offset:#x}")),
+        Some(offset) => Some(HostedCode::BundleInBinary { offset }),
         None => left_in_section(content, &elf)?,
     };
     Ok(HostFacts { elf, marker, marker_fault, device_code })
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.
-fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<String>> {
+fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<HostedCode>> {
     let Some((offset, size)) = elf.fatbin.and_then(|section| Some((section.offset?, section.size)))
     else {
         return Ok(None);
     };
     let zero = content.slice(offset..offset.saturating_add(size))?.is_zero()?;
-    Ok((!zero).then(|| "a .hip_fatbin with content".to_owned()))
+    Ok((!zero).then_some(HostedCode::Section))
 }
 
 /// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section

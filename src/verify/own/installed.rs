@@ -8,6 +8,7 @@ use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use crate::gfx::BaseArch;
 use crate::package::Format;
+use crate::verify::problem::PackagePath;
 
 /// What a package installs and what it says of itself.
 #[derive(Debug)]
@@ -203,7 +204,7 @@ impl Installed {
     }
 
     /// How messages name one of its files.
-    pub(in crate::verify) fn at(&self, path: &str) -> String {
-        format!("{}:{path}", self.file)
+    pub(in crate::verify) fn at(&self, path: &str) -> PackagePath {
+        PackagePath::new(&self.file, path)
     }
 }

@@ -17,7 +17,7 @@ use crate::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
 use crate::run::Budget;
-use crate::verify::problem::{Check, Problems};
+use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
@@ -70,17 +70,17 @@ fn read_payload(
         let path = format!("/{}", entry.entry.path);
         let (node, fault) = node(&path, entry, content, budget)?;
         if let Some(fault) = fault {
-            problems.add(Check::DigestMismatch, installed.at(&path), fault);
+            problems.add(Problem::DigestMismatch { file: installed.at(&path), fault });
         }
         if let Some(earlier) = installed.paths.get(&path)
             && !is_folder_again(earlier, &node)
         {
-            let (earlier, later) = (earlier.kind(), node.kind());
-            let message = format!(
-                "stands in the package twice, as a {earlier} and as a {later}: what is installed is \
-                 the last, and the digests are of one"
-            );
-            problems.add(Check::PathOwnedTwice, installed.at(&path), message);
+            let conflict = PathConflict::InPackage {
+                package: installed.file.clone(),
+                earlier: earlier.kind().to_owned(),
+                later: node.kind().to_owned(),
+            };
+            problems.add(Problem::PathOwnedTwice { path: path.clone(), conflict });
         }
         installed.paths.insert(path, node);
         Ok(())
@@ -96,8 +96,8 @@ fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
 fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Problems) {
     let listed = deb.md5sums().map(|path| format!("/{path}"));
     for path in listed.filter(|path| !installed.paths.contains_key(path)) {
-        let message = "md5sums lists it, but it is not there";
-        problems.add(Check::DigestMismatch, installed.at(&path), message);
+        let (file, fault) = (installed.at(&path), DigestFault::WithoutFile);
+        problems.add(Problem::DigestMismatch { file, fault });
     }
 }
 
@@ -219,7 +219,7 @@ fn node(
     entry: &ReadEntry,
     content: &mut dyn Read,
     budget: &Budget,
-) -> Result<(InstalledNode, Option<&'static str>)> {
+) -> Result<(InstalledNode, Option<DigestFault>)> {
     let mode = entry.entry.mode;
     match &entry.entry.kind {
         PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
@@ -231,14 +231,12 @@ fn node(
             let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
             let md5 = <[u8; 16]>::from(digesting.md5.finalize());
             let fault = match entry.declared {
-                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
-                Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
-                    Some("its SHA-256 is not the one of the header")
-                }
+                Some(Digest::Md5(sum)) if sum != md5 => Some(DigestFault::Md5),
+                Some(Digest::Sha256(sum)) if sum != facts.sha256 => Some(DigestFault::Sha256),
                 Some(_) => None,
                 // dpkg keeps the sums of configuration files itself.
                 None if entry.entry.marking == Marking::Config => None,
-                None => Some("the package states no digest of it"),
+                None => Some(DigestFault::Unstated),
             };
             Ok((InstalledNode::File { mode, facts }, fault))
         }

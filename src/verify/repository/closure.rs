@@ -59,6 +59,14 @@ pub(super) struct PackageNode {
     pub wishes: Vec<Vec<Wish>>,
 }
 
+/// A dependency that nothing meets.
+pub(super) struct OpenWish {
+    /// The package that has it.
+    pub path: String,
+    /// What would do, each in words.
+    pub alternatives: Vec<String>,
+}
+
 /// Versions in the order of a format; and whether a capability without a version meets a bound.
 #[derive(Clone, Copy)]
 pub(super) struct VersionRules {
@@ -72,7 +80,7 @@ pub(super) fn open(
     nodes: &[&PackageNode],
     known: &BTreeSet<&str>,
     rules: VersionRules,
-) -> (Vec<(String, String)>, usize) {
+) -> (Vec<OpenWish>, usize) {
     let mut offers: BTreeMap<&str, Offers<'_>> = BTreeMap::new();
     for (name, version) in nodes.iter().flat_map(|node| &node.offers) {
         offers.entry(name).or_default().add(version.as_deref());
@@ -88,7 +96,8 @@ pub(super) fn open(
             let exact = |wish: &Wish| wish.bound.as_ref().is_some_and(|b| b.0 == Sign::Equal);
             let within = |wish: &Wish| known.contains(wish.name.as_str()) || exact(wish);
             if wishes.iter().any(within) {
-                found.push((node.path.clone(), words(wishes)))
+                let alternatives = wishes.iter().map(words).collect();
+                found.push(OpenWish { path: node.path.clone(), alternatives });
             } else {
                 elsewhere += 1
             }
@@ -137,8 +146,9 @@ impl<'a> Offers<'a> {
     }
 }
 
-fn words(wishes: &[Wish]) -> String {
-    let one = |wish: &Wish| match &wish.bound {
+/// How messages name one.
+fn words(wish: &Wish) -> String {
+    match &wish.bound {
         Some((sign, version)) => {
             let sign = match sign {
                 Sign::Less => "<",
@@ -150,8 +160,7 @@ fn words(wishes: &[Wish]) -> String {
             format!("{} {sign} {version}", wish.name)
         }
         None => wish.name.clone(),
-    };
-    wishes.iter().map(one).collect::<Vec<_>>().join(" or ")
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use super::keys::Trust;
 use crate::content::{hex, is_file, read_file};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
-use crate::verify::problem::{Check, Problems, Report};
+use crate::verify::problem::{
+    IndexContradiction, IndexDifference, IndexFault, Problem, Problems, Report, SignatureFault,
+};
 
 /// An index is held in memory; those of the largest distributions are below this.
 const INDEX_MAX: u64 = 2 << 30;
@@ -30,28 +32,44 @@ impl Context<'_> {
     /// The bytes of an index; a problem where it is not there, or no index.
     pub(super) fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
         let Some(file) = place(self.root, path) else {
-            let message = format!("`{}` lies outside of the repository", path.escape_debug());
-            self.add(Check::BadIndex, path, message);
+            self.bad_index(path, IndexFault::Outside { path: path.to_owned() });
             return Ok(None);
         };
         self.named.insert(path.to_owned());
         let metadata = match fs::metadata(&file) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.add(Check::IndexMismatch, path, "is listed, but not there");
+                self.index_differs(path, IndexDifference::Absent);
                 return Ok(None);
             }
             Err(error) => return Err(Error::io(&file, "inspect", error)),
         };
         if !metadata.is_file() || metadata.len() > INDEX_MAX {
-            self.add(Check::BadIndex, path, "is no file, or larger than any index");
+            self.bad_index(path, IndexFault::NoFile);
             return Ok(None);
         }
         read_file(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
     }
 
-    pub(super) fn add(&mut self, check: Check, subject: &str, message: impl Into<String>) {
-        self.problems.add(check, subject, message);
+    pub(super) fn bad_index(&mut self, file: &str, fault: IndexFault) {
+        self.problems.add(Problem::BadIndex { file: file.to_owned(), fault });
+    }
+
+    /// An index that is there and cannot be read.
+    pub(super) fn unreadable(&mut self, file: &str, error: &Error) {
+        self.bad_index(file, IndexFault::Unreadable { reason: error.to_string() });
+    }
+
+    pub(super) fn index_differs(&mut self, file: &str, difference: IndexDifference) {
+        self.problems.add(Problem::IndexMismatch { file: file.to_owned(), difference });
+    }
+
+    pub(super) fn bad_signature(&mut self, file: &str, fault: SignatureFault) {
+        self.problems.add(Problem::BadSignature { file: file.to_owned(), fault });
+    }
+
+    pub(super) fn contradicts(&mut self, file: &str, fault: IndexContradiction) {
+        self.problems.add(Problem::IndexInconsistent { file: file.to_owned(), fault });
     }
 }
 

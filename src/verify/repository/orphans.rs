@@ -7,7 +7,7 @@ use std::path::Path;
 use super::context::Context;
 use crate::content::{is_folder, read_file};
 use crate::error::{Error, Result};
-use crate::verify::problem::Check;
+use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
@@ -28,7 +28,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         walk(context.root, folder, &mut found)?;
         for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {
             if !context.named.contains(&path) && !waiting.contains(&path) {
-                context.add(Check::OrphanFile, &path, "is named by no index");
+                context.problems.add(Problem::OrphanFile { file: path });
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::context::Context;
-use crate::verify::problem::Check;
+use crate::verify::problem::{IndexContradiction, NamedVersion};
 
 /// What makes a package one and the same to those who install it: name, architecture, version.
 pub(super) type PackageIdentity<'a> = (&'a str, &'a str, &'a str);
@@ -29,9 +29,9 @@ pub(super) fn check<'a>(context: &mut Context<'_>, places: impl Iterator<Item = 
         let other: PackagePlace<'_> = *first.entry(place.identity).or_insert(place);
         if other.digest != place.digest {
             let (name, arch, version) = place.identity;
-            let message =
-                format!("is {name} {version} for {arch}, as {} is, with other content", other.path);
-            context.add(Check::IndexInconsistent, place.path, message);
+            let identity = NamedVersion::new(name, version, arch);
+            let other = other.path.to_owned();
+            context.contradicts(place.path, IndexContradiction::SamePackage { identity, other });
         }
     }
 }

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use super::argument::PackageArgument;
 use crate::content::hex;
 use crate::error::Result;
-use crate::receipt::{FILE_NAME, JoinFault, Receipt, file_name, join as join_receipts};
-use crate::verify::problem::{Check, Joined, Problems};
+use crate::receipt::{JoinFault, Receipt, join as join_receipts};
+use crate::verify::problem::{Joined, Problem, Problems};
 
 /// Puts one argument in the place of all that are parts, if their receipts can be joined. They are
 /// the set if then no check of it fails.
@@ -22,23 +22,17 @@ pub(in crate::verify) fn join(
     problems: &mut Problems,
 ) -> Result<Option<Joined>> {
     for part in arguments.iter().filter_map(|argument| argument.misnamed) {
-        let message = format!(
-            "has the name of a whole set's receipt; that of part {part} is {}",
-            file_name(Some(part))
-        );
-        problems.add(Check::PartMisnamed, FILE_NAME, message);
+        problems.add(Problem::PartMisnamed { part });
     }
     let parts: Vec<&Receipt> = arguments.iter().flat_map(|argument| &argument.parts).collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
     for fault in faults {
-        match fault {
-            JoinFault::Missing(part) => {
-                problems.add(Check::PartMissing, format!("part {part}"), "is not there");
-            }
-            JoinFault::Different(what) => problems.add(Check::PartsDiffer, "parts of a set", what),
-            JoinFault::Package(package, what) => problems.add(Check::PartMismatch, package, what),
-        }
+        problems.add(match fault {
+            JoinFault::Missing(part) => Problem::PartMissing { part },
+            JoinFault::Different(difference) => Problem::PartsDiffer { difference },
+            JoinFault::Package(package, breach) => Problem::PartMismatch { package, breach },
+        });
     }
     let Some(receipt) = receipt else { return Ok(None) };
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));

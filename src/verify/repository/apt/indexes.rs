@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::content::is_there;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{IndexFile, Release};
-use crate::verify::problem::Check;
+use crate::verify::problem::IndexDifference;
 use crate::verify::repository::context::{Context, method, named_file, open, sha256, sha512};
 
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
@@ -75,12 +75,13 @@ impl<'a> ReleaseIndexes<'a> {
         };
         let same = |bytes: &[u8]| is_as_listed(bytes, file);
         if !same(&bytes) {
-            context.add(Check::IndexMismatch, &path, "is not the one that Release lists");
+            let listed_by = "Release".to_owned();
+            context.index_differs(&path, IndexDifference::Bytes { listed_by });
             return Ok(());
         }
         for hashed in hashed.iter().filter(|_| self.by_hash) {
             if context.read(hashed)?.is_some_and(|bytes| !same(&bytes)) {
-                context.add(Check::IndexMismatch, hashed, "does not have that digest");
+                context.index_differs(hashed, IndexDifference::Digest);
             }
         }
         // Forms that only some clients read, like bz2, are left to their digests.
@@ -131,9 +132,8 @@ fn check_unstored(
         // What cannot be read is named where the form itself is looked at.
         let Some(bytes) = context.read(form)? else { continue };
         if open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-            let name = split(path).1;
-            let message = format!("does not hold the {name} that Release lists");
-            context.add(Check::IndexMismatch, form, message);
+            let index = split(path).1.to_owned();
+            context.index_differs(form, IndexDifference::Unpacked { index });
         }
     }
     Ok(())
@@ -155,11 +155,11 @@ fn keep_text(
     let text = open(path, bytes)
         .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
     match text {
-        Err(error) => context.add(Check::BadIndex, path, error.to_string()),
+        Err(error) => context.unreadable(path, &error),
         Ok(text) => {
             let stem = format!("{above}/Packages");
             if texts.get(&stem).is_some_and(|other| *other != text) {
-                context.add(Check::IndexMismatch, path, "differs from the other forms of it");
+                context.index_differs(path, IndexDifference::Forms);
             }
             texts.insert(stem, text);
         }

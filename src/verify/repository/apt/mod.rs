@@ -7,7 +7,7 @@ use super::context::Context;
 use crate::content::is_file;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{Release, parse_date};
-use crate::verify::problem::Check;
+use crate::verify::problem::{IndexFault, Problem, SignatureFault};
 
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
@@ -18,7 +18,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let release = match Release::parse(&text) {
         Ok(release) => release,
         Err(error) => {
-            context.add(Check::BadIndex, &subject, error.to_string());
+            context.unreadable(&subject, &error);
             return Ok(());
         }
     };
@@ -38,7 +38,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
     let keyed = !context.trust.keys.is_empty();
     // apt asks for InRelease first, and is content with it.
     if keyed && !has_clear && !(plain && has_detached) {
-        context.add(Check::BadSignature, &clear, "is not there");
+        context.bad_signature(&clear, SignatureFault::Absent);
     }
     if !plain && has_clear {
         let Some(bytes) = context.read(&clear)? else { return Ok(None) };
@@ -48,7 +48,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
                 Some((clear, text))
             }
             Err(error) => {
-                context.add(Check::BadSignature, &clear, error.to_string());
+                context.bad_signature(&clear, SignatureFault::Bad { reason: error.to_string() });
                 None
             }
         });
@@ -57,7 +57,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         return Ok(None);
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        context.add(Check::BadIndex, &path, "is no UTF-8");
+        context.bad_index(&path, IndexFault::NotUtf8);
         return Ok(None);
     };
     for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
@@ -74,7 +74,9 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         match checked {
             Ok(()) if keyed => context.report.signatures += 1,
             Ok(()) => {}
-            Err(error) => context.add(Check::BadSignature, path, error.to_string()),
+            Err(error) => {
+                context.bad_signature(path, SignatureFault::Bad { reason: error.to_string() });
+            }
         }
     }
     Ok(Some((path, text)))
@@ -102,13 +104,13 @@ fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()>
 fn check_expiry(context: &mut Context<'_>, subject: &str, release: &Release) {
     match release.field("Valid-Until").map(parse_date) {
         Some(Ok(until)) if until < context.trust.now => {
-            let until = release.field("Valid-Until").unwrap_or_default();
-            context.add(Check::ReleaseExpired, subject, format!("was valid until {until}"));
+            let until = release.field("Valid-Until").unwrap_or_default().to_owned();
+            context.problems.add(Problem::ReleaseExpired { file: subject.to_owned(), until });
         }
-        Some(Err(error)) => context.add(Check::BadIndex, subject, error.to_string()),
+        Some(Err(error)) => context.unreadable(subject, &error),
         _ => {}
     }
     if let Some(Err(error)) = release.field("Date").map(parse_date) {
-        context.add(Check::BadIndex, subject, error.to_string());
+        context.unreadable(subject, &error);
     }
 }

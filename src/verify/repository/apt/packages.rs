@@ -8,8 +8,10 @@ use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;
 use crate::formats::deb::{ControlFields, FieldName, compare_versions, parse_fields, read_control};
-use crate::verify::problem::Check;
-use crate::verify::repository::closure::{self, PackageNode, Sign, VersionRules, Wish};
+use crate::verify::problem::{
+    IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem,
+};
+use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::{Context, named_file};
 use crate::verify::repository::places::{self, PackagePlace, identity};
 
@@ -50,19 +52,19 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
         let paragraphs = match apt_index::parse(text) {
             Ok(paragraphs) => paragraphs,
             Err(error) => {
-                context.add(Check::BadIndex, index, error.to_string());
+                context.unreadable(index, &error);
                 continue;
             }
         };
         for fields in paragraphs {
             let own = fields.get("Architecture").cloned().unwrap_or_default();
             let Some(path) = fields.get("Filename").cloned() else {
-                context.add(Check::BadIndex, index, "has a package without Filename");
+                context.bad_index(index, IndexFault::NoFilename);
                 continue;
             };
             if own != arch && own != "all" {
-                let message = format!("has {path}, which is for {own}");
-                context.add(Check::IndexInconsistent, index, message);
+                let package = path.clone();
+                context.contradicts(index, IndexContradiction::OtherArch { package, arch: own });
             }
             let new = || SuitePackage {
                 path: path.clone(),
@@ -71,12 +73,13 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
             };
             let package = all.entry(path.clone()).or_insert_with(new);
             if package.fields != fields {
-                let message = format!("describes {path}, which was described otherwise before");
-                context.add(Check::IndexInconsistent, index, message);
+                let package = path.clone();
+                context.contradicts(index, IndexContradiction::Description { package });
             }
             if !package.archs.insert(arch.clone()) {
-                let message = format!("lists {path}, which was listed{} before", for_arch(&arch));
-                context.add(Check::IndexInconsistent, index, message);
+                let arch = of_folder(&arch);
+                context
+                    .contradicts(index, IndexContradiction::PackageTwice { package: path, arch });
             }
         }
     }
@@ -85,38 +88,34 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     all.into_values().collect()
 }
 
-/// For a message: an index that is in no architecture's folder is for none.
-fn for_arch(arch: &str) -> String {
-    if arch.is_empty() { String::new() } else { format!(" for {arch}") }
+/// An index that is in no architecture's folder is for none.
+fn of_folder(arch: &str) -> Option<String> {
+    (!arch.is_empty()).then(|| arch.to_owned())
 }
 
 fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let root = context.root;
     let faults = |package: &SuitePackage| package_faults(root, package);
     let found: Vec<_> = packages.par_iter().map(faults).collect();
-    for (package, faults) in packages.iter().zip(found) {
-        for (check, message) in faults {
-            context.add(check, &package.path, message);
-        }
-    }
+    found.into_iter().flatten().for_each(|problem| context.problems.add(problem));
 }
 
 /// What is wrong with a package beside what its index says.
-fn package_faults(root: &std::path::Path, package: &SuitePackage) -> Vec<(Check, String)> {
+fn package_faults(root: &std::path::Path, package: &SuitePackage) -> Vec<Problem> {
     let compared = match named_file(root, &package.path) {
         Ok(Some(file)) => compare(&file, &package.fields),
         Ok(None) => {
-            return vec![(Check::PackageMissing, "is in an index, but not there".to_owned())];
+            return vec![Problem::PackageMissing { file: package.path.clone() }];
         }
         Err(error) => Err(error),
     };
-    match compared {
-        Ok(faults) => faults.into_iter().map(|f| (Check::PackageMismatch, f)).collect(),
-        Err(error) => vec![(Check::PackageMismatch, error.to_string())],
-    }
+    let differences = compared
+        .unwrap_or_else(|error| vec![IndexedDifference::Unreadable { reason: error.to_string() }]);
+    let differs = |difference| Problem::PackageMismatch { file: package.path.clone(), difference };
+    differences.into_iter().map(differs).collect()
 }
 
-fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<String>> {
+fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<IndexedDifference>> {
     let content = Content::open(file)?;
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
     content.each_window(|window| {
@@ -133,10 +132,10 @@ fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<String>
         Some(stated) => stated == own,
     };
     let differ = own.iter().filter(|(name, value)| !same(name, value));
-    let mut faults: Vec<String> =
-        differ.map(|(name, _)| format!("its {name} is not the one of the index")).collect();
-    if !faults.is_empty() {
-        return Ok(faults);
+    let mut differences: Vec<IndexedDifference> =
+        differ.map(|(name, _)| IndexedDifference::Property((*name).to_owned())).collect();
+    if !differences.is_empty() {
+        return Ok(differences);
     }
     let control = parse_fields(&read_control(&content)?)?;
     let of_the_index =
@@ -144,10 +143,10 @@ fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<String>
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
     for name in names.into_iter().filter(|name| !of_the_index(name)) {
         if control.get(name) != fields.get(name) {
-            faults.push(format!("its field {} is not the one of the index", &**name));
+            differences.push(IndexedDifference::Field(name.to_string()));
         }
     }
-    Ok(faults)
+    Ok(differences)
 }
 
 fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
@@ -165,9 +164,9 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
     for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
-        for (path, wish) in open {
-            let message = format!("depends on {wish}, which no package{} is", for_arch(arch));
-            context.add(Check::DependencyOpen, &path, message);
+        for OpenWish { path: file, alternatives } in open {
+            let dependency = OpenDependency::Deb { alternatives, arch: of_folder(arch) };
+            context.problems.add(Problem::DependencyOpen { file, dependency });
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::names::{REPOMD, evr};
 use crate::formats::rpm;
-use crate::verify::problem::Check;
-use crate::verify::repository::closure::{self, PackageNode, Sign, VersionRules, Wish};
+use crate::verify::problem::{IndexFault, OpenDependency, Problem};
+use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::Context;
 use crate::verify::repository::xml::Element;
 
@@ -22,9 +22,8 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
     let machines: Vec<&str> = archs.iter().filter(own).copied().collect();
     let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
     if machines.len() > MACHINES_MAX {
-        let message =
-            format!("has packages for {} architectures, more than {MACHINES_MAX}", machines.len());
-        context.add(Check::BadIndex, REPOMD, message);
+        let (count, most) = (machines.len(), MACHINES_MAX);
+        context.bad_index(REPOMD, IndexFault::Architectures { count, most });
         return;
     }
     let rules = VersionRules { compare: compare_versions, bare_meets: true };
@@ -33,9 +32,9 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
         let together: Vec<&PackageNode> = together.map(|(node, _)| node).collect();
         let (open, elsewhere) = closure::open(&together, &known, rules);
         context.report.elsewhere += elsewhere;
-        for (path, wish) in open {
-            let message = format!("requires {wish}, which no package for {machine} is");
-            context.add(Check::DependencyOpen, &path, message);
+        for OpenWish { path: file, alternatives } in open {
+            let dependency = OpenDependency::Rpm { alternatives, arch: machine.to_owned() };
+            context.problems.add(Problem::DependencyOpen { file, dependency });
         }
     }
 }

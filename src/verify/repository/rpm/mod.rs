@@ -15,7 +15,7 @@ use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
 use crate::content::{is_file, is_folder, read_file};
 use crate::error::{Error, Result};
-use crate::verify::problem::Check;
+use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
 use names::{REPOMD, evr};
 use package::{Observation, Unsigned};
 
@@ -35,7 +35,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let repomd = match Element::parse(&bytes) {
         Ok(repomd) => repomd,
         Err(error) => {
-            context.add(Check::BadIndex, REPOMD, error.to_string());
+            context.unreadable(REPOMD, &error);
             return Ok(());
         }
     };
@@ -44,17 +44,18 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     for data in repomd.all("data") {
         let kind = data.attribute("type");
         if !kinds.insert(kind) {
-            context.add(Check::BadIndex, REPOMD, format!("lists {kind} twice"));
+            context.bad_index(REPOMD, IndexFault::ListTwice { list: kind.to_owned() });
         }
         if let Some(child) = data.twice(&[]) {
-            context.add(Check::BadIndex, REPOMD, format!("{kind} has <{child}> twice"));
+            let (list, element) = (kind.to_owned(), child.to_owned());
+            context.bad_index(REPOMD, IndexFault::ElementTwice { list, element });
         }
         if let Some(list) = list(context, data)? {
             lists.insert(kind.to_owned(), list);
         }
     }
     let Some(primary) = lists.get("primary") else {
-        context.add(Check::BadIndex, REPOMD, "lists no primary that can be read");
+        context.bad_index(REPOMD, IndexFault::NoPrimary);
         return Ok(());
     };
     check_ids(context, primary, &lists);
@@ -70,7 +71,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let keyed = !context.trust.keys.is_empty();
     if !is_file(&context.root.join(&path))? {
         if keyed {
-            context.add(Check::BadSignature, &path, "is not there");
+            context.bad_signature(&path, SignatureFault::Absent);
         }
         return Ok(());
     }
@@ -80,7 +81,9 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     if keyed {
         match context.trust.keys.check_detached(&signature, repomd) {
             Ok(()) => context.report.signatures += 1,
-            Err(error) => context.add(Check::BadSignature, &path, error.to_string()),
+            Err(error) => {
+                context.bad_signature(&path, SignatureFault::Bad { reason: error.to_string() });
+            }
         }
     }
     Ok(())
@@ -90,14 +93,14 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
 fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
     let path = data.attribute_of("location", "href").to_owned();
     if place(context.root, &path).is_none() {
-        context.add(Check::BadIndex, REPOMD, format!("names `{}`", path.escape_debug()));
+        context.bad_index(REPOMD, IndexFault::NamesOutside { path });
         return Ok(None);
     }
     let Some(bytes) = context.read(&path)? else {
         return Ok(None);
     };
     if data.attribute_of("checksum", "type") != "sha256" {
-        context.add(Check::BadIndex, &path, "is listed without SHA-256");
+        context.bad_index(&path, IndexFault::NoSha256);
         return Ok(None);
     }
     let same = |bytes: &[u8], size: &str, digest: &str| {
@@ -107,7 +110,8 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
             && (!own || stated(digest).is_none_or(|digest| digest == sha256(bytes)))
     };
     if !same(&bytes, "size", "checksum") {
-        context.add(Check::IndexMismatch, &path, "is not the one that repomd.xml lists");
+        let listed_by = "repomd.xml".to_owned();
+        context.index_differs(&path, IndexDifference::Bytes { listed_by });
         return Ok(None);
     }
     if !LISTS.contains(&data.attribute("type")) {
@@ -116,17 +120,17 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
     let text = match open(&path, &bytes) {
         Ok(text) => text,
         Err(error) => {
-            context.add(Check::BadIndex, &path, error.to_string());
+            context.unreadable(&path, &error);
             return Ok(None);
         }
     };
     if !same(&text, "open-size", "open-checksum") {
-        context.add(Check::IndexMismatch, &path, "holds another text than repomd.xml lists");
+        context.index_differs(&path, IndexDifference::OpenText);
     }
     match Element::parse(&text) {
         Ok(list) => Ok(Some(list)),
         Err(error) => {
-            context.add(Check::BadIndex, &path, error.to_string());
+            context.unreadable(&path, &error);
             Ok(None)
         }
     }
@@ -137,22 +141,22 @@ fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &RpmLists) {
     let ids: Vec<&str> = primary.all("package").map(|p| p.text_of("checksum")).collect();
     let set: BTreeSet<&str> = ids.iter().copied().collect();
     if set.len() != ids.len() {
-        context.add(Check::IndexInconsistent, REPOMD, "primary has a package twice");
+        let list = "primary".to_owned();
+        context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
     }
     for kind in LISTS.into_iter().skip(1) {
+        let named = || kind.to_owned();
         let Some(list) = lists.get(kind) else {
-            context.add(Check::IndexInconsistent, REPOMD, format!("has no {kind}"));
+            context.contradicts(REPOMD, IndexContradiction::ListAbsent { list: named() });
             continue;
         };
         let ids: Vec<&str> = list.all("package").map(|p| p.attribute("pkgid")).collect();
         let others: BTreeSet<&str> = ids.iter().copied().collect();
         if others.len() != ids.len() {
-            let message = format!("{kind} has a package twice");
-            context.add(Check::IndexInconsistent, REPOMD, message);
+            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list: named() });
         }
         if others != set {
-            let message = format!("{kind} has other packages than primary");
-            context.add(Check::IndexInconsistent, REPOMD, message);
+            context.contradicts(REPOMD, IndexContradiction::OtherPackages { list: named() });
         }
     }
 }
@@ -163,7 +167,8 @@ fn check_said_once(context: &mut Context<'_>, primary: &Element) {
         let of_format = || package.child("format").and_then(|format| format.twice(&["file"]));
         if let Some(child) = package.twice(&[]).or_else(of_format) {
             let path = package.attribute_of("location", "href");
-            context.add(Check::BadIndex, path, format!("primary has <{child}> twice for it"));
+            let element = child.to_owned();
+            context.bad_index(path, IndexFault::PackageElementTwice { element });
         }
     }
 }
@@ -204,14 +209,11 @@ fn check_packages(
         package::look(root, package, paths, keys, unsigned)
     };
     let seen: Vec<Vec<Observation>> = packages.par_iter().map(look).collect();
-    for (package, seen) in packages.iter().zip(seen) {
-        let path = package.attribute_of("location", "href");
-        context.report.indexed += 1;
-        for seen in seen {
-            match seen {
-                Observation::Fault(check, message) => context.add(check, path, message),
-                Observation::GoodSignature => context.report.signatures += 1,
-            }
+    context.report.indexed += packages.len();
+    for seen in seen.into_iter().flatten() {
+        match seen {
+            Observation::Fault(problem) => context.problems.add(problem),
+            Observation::GoodSignature => context.report.signatures += 1,
         }
     }
     Ok(())
@@ -227,7 +229,7 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Elem
         if seen.insert(path) {
             packages.push(package)
         } else {
-            context.add(Check::IndexInconsistent, path, "is named by primary twice")
+            context.contradicts(path, IndexContradiction::NamedTwice)
         }
     }
     packages

@@ -9,7 +9,7 @@ use super::names::evr;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
-use crate::verify::problem::Check;
+use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::named_file;
 use crate::verify::repository::keys::PublicKeys;
 use crate::verify::repository::xml::Element;
@@ -26,7 +26,7 @@ pub(super) enum Unsigned {
 
 /// A fault of a package, or that its signature is good.
 pub(super) enum Observation {
-    Fault(Check, String),
+    Fault(Problem),
     GoodSignature,
 }
 
@@ -38,19 +38,20 @@ pub(super) fn look(
     keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
+    let path = || package.attribute_of("location", "href").to_owned();
     let compared = match named_file(root, package.attribute_of("location", "href")) {
         Ok(Some(file)) => compare(&file, package, paths, keys, unsigned),
         Ok(None) => {
-            return vec![Observation::Fault(
-                Check::PackageMissing,
-                "is in an index, but not there".into(),
-            )];
+            return vec![Observation::Fault(Problem::PackageMissing { file: path() })];
         }
         Err(error) => Err(error),
     };
     match compared {
         Ok(seen) => seen,
-        Err(error) => vec![Observation::Fault(Check::PackageMismatch, error.to_string())],
+        Err(error) => {
+            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
+            vec![Observation::Fault(Problem::PackageMismatch { file: path(), difference })]
+        }
     }
 }
 
@@ -101,14 +102,17 @@ fn compare(
         let same = own == *paths;
         compare("list of files", if same { "" } else { "other" }, "");
     }
+    let path = || package.attribute_of("location", "href").to_owned();
     let faults = differ.into_iter().map(|what| {
-        Observation::Fault(
-            Check::PackageMismatch,
-            format!("its {what} is not the one of the index"),
-        )
+        let difference = IndexedDifference::Property(what.to_owned());
+        Observation::Fault(Problem::PackageMismatch { file: path(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
-    seen.extend(signature(&content, &front, keys, unsigned)?);
+    let signature = signature(&content, &front, keys, unsigned)?;
+    seen.extend(signature.map(|checked| match checked {
+        Ok(()) => Observation::GoodSignature,
+        Err(fault) => Observation::Fault(Problem::BadSignature { file: path(), fault }),
+    }));
     Ok(seen)
 }
 
@@ -181,27 +185,24 @@ fn entry_line(entry: &Element) -> (String, String) {
     }
 }
 
-/// The signature over the header.
+/// What the signature over the header is worth, where that is asked.
 fn signature(
     content: &Content,
     front: &Front,
     keys: &PublicKeys,
     unsigned: Unsigned,
-) -> Result<Option<Observation>> {
+) -> Result<Option<Result<(), SignatureFault>>> {
     let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
     let signatures = front.metadata.raw_signatures().map_err(fault)?;
     if signatures.is_empty() {
-        let message = "is not signed, and the .repo file says gpgcheck=1".to_owned();
-        let fault = Observation::Fault(Check::BadSignature, message);
-        return Ok((unsigned == Unsigned::Refused).then_some(fault));
+        let refused = unsigned == Unsigned::Refused;
+        return Ok(refused.then_some(Err(SignatureFault::Unsigned)));
     }
     if keys.is_empty() {
         return Ok(None);
     }
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
-    Ok(Some(match keys.check_packets(&signatures, &header) {
-        Ok(()) => Observation::GoodSignature,
-        Err(error) => Observation::Fault(Check::BadSignature, format!("its header {error}")),
-    }))
+    let checked = keys.check_packets(&signatures, &header);
+    Ok(Some(checked.map_err(|error| SignatureFault::BadHeader { reason: error.to_string() })))
 }

@@ -1,0 +1,128 @@
+//! What verification has to say.
+//!
+//! The [table](table) declares each check with its stable code, its typed fields and the text that is
+//! made of them, as that of findings does. Whoever finds something says what it is, and no text.
+
+#[macro_use]
+mod define;
+mod archives;
+mod repositories;
+mod sets;
+mod table;
+
+pub use archives::*;
+pub use repositories::*;
+pub use sets::*;
+pub use table::{Check, Problem};
+
+use crate::error::printable;
+use crate::receipt::Receipt;
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (id, name) = (self.check().id(), self.check().name());
+        let (subject, message) = (self.subject(), self.message());
+        write!(f, "{id} {name}: {}: {}", printable(&subject), printable(&message))
+    }
+}
+
+/// Problems while they are collected.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds one.
+    pub(super) fn add(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Adds all of `other`.
+    pub(super) fn extend(&mut self, other: Problems) {
+        self.0.extend(other.0);
+    }
+
+    /// Each once, in the order of check, subject and message.
+    pub(super) fn finish(mut self) -> Vec<Problem> {
+        // Problems with one text may differ in what the text leaves out.
+        self.0.sort();
+        self.0.dedup();
+        self.0
+            .sort_by_cached_key(|problem| (problem.check(), problem.subject(), problem.message()));
+        self.0
+    }
+}
+
+/// The outcome of a verification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Packages read.
+    pub packages: usize,
+    /// What parts of a set are together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Joined>,
+    /// Artifacts read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub artifacts: usize,
+    /// Installed prefixes read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub prefixes: usize,
+    /// Repositories read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repositories: usize,
+    /// Packages that are in the indexes of repositories.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub indexed: usize,
+    /// Dependencies of those on packages that are elsewhere.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub elsewhere: usize,
+    /// Signatures that verified against a given key.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub signatures: usize,
+    /// Files read by themselves.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub single_files: usize,
+    /// Files read, counted per package, artifact or prefix.
+    pub files: u64,
+    /// Rows of kernel archives read.
+    pub archive_rows: u64,
+    /// Code objects decoded and compared.
+    pub code_objects: u64,
+    /// Code objects of the artifacts that were looked for; none without `--against`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_code_objects: Option<u64>,
+    /// Paths of the artifacts that are in no package on purpose, as the receipts say.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+    /// Failed checks, in the order of check and subject.
+    pub problems: Vec<Problem>,
+}
+
+/// Parts of a set that were joined.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Joined {
+    /// How many.
+    pub parts: usize,
+    /// SHA-256 of the receipt that one build of the whole set writes, in hex.
+    pub receipt_sha256: String,
+    /// That receipt.
+    #[serde(skip)]
+    pub receipt: Receipt,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        let ids: Vec<_> = Check::ALL.iter().map(|check| check.id()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+        let names: std::collections::BTreeSet<_> = Check::ALL.iter().map(|c| c.name()).collect();
+        assert_eq!(names.len(), ids.len());
+    }
+}

@@ -1,0 +1,137 @@
+//! The table of checks.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::archives::*;
+use super::repositories::*;
+use super::sets::*;
+use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
+use crate::report::words::list;
+
+problems! {
+    /// A file cannot be read as the package it claims to be.
+    Unreadable = "V001" "unreadable" { place: ProblemPlace, fault: ReadFault } ["{place}"] ["{fault}"];
+    /// A package differs from what the receipt says of it.
+    ReceiptMismatch = "V002" "receipt-mismatch" { place: ProblemPlace, difference: ReceiptDifference }
+        ["{place}"] ["{difference}"];
+    /// The receipt names a package that is not there, or the folder holds one it does not name.
+    ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack }
+        ["{package}"] ["{lack}"];
+    /// A digest inside a package does not match its content.
+    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, fault: DigestFault }
+        ["{file}"] ["{fault}"];
+    /// A code object of the receipt or of the artifacts is in no archive and in no finding.
+    CodeObjectLost = "V010" "code-object-lost"
+        { path: String, target: String, sha256: String, loss: CodeLoss }
+        ["{}", loss.subject(path, target)] ["{}", loss.message(target, sha256)];
+    /// A package holds device code that no input holds, or that the receipt does not name.
+    CodeObjectForeign = "V011" "code-object-foreign"
+        { file: PackagePath, position: CodePosition, sha256: String, unknown_to: CodeWitness }
+        ["{file}"] ["{position}{}", unknown_to.words(sha256)];
+    /// A code object stands under another wrapper than in its binary.
+    CodeObjectMisplaced = "V012" "code-object-misplaced" { misplacement: Misplacement }
+        ["{}", misplacement.subject()] ["{misplacement}"];
+    /// A file of the artifacts is in no package, or with other content.
+    FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
+    /// A host package contains device code.
+    DeviceCodeInHost = "V020" "device-code-in-host-package"
+        { file: PackagePath, code: HostedCode }
+        ["{file}"] ["{code}"];
+    /// A kernel package contains host code.
+    HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
+        ["{file}"] ["a kernel package installs x86-64 code"];
+    /// A kernel package contains device code of an arch that is not its own.
+    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, code: ForeignCode } ["{place}"] ["{code}"];
+    /// A kernel archive is damaged or its rows contradict its code objects.
+    BadArchive = "V023" "bad-archive" { file: PackagePath, fault: ArchiveFault }
+        ["{file}"] ["{fault}"];
+    /// An index or code object of a kernel database is without its partner.
+    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, lack: PartnerLack }
+        ["{file}"] ["{lack}"];
+    /// A file of a kernel database cannot be read as what its name claims.
+    BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A transformed binary's marker leads to no archive that the set installs.
+    MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
+        ["{file}"] ["its marker leads to {}, and nothing is there", list(patterns)];
+    /// A device that a wrapper has code for finds no row, or a less specific code object.
+    RowMissing = "V031" "row-missing" { file: PackagePath, key: String, lack: RowLack }
+        ["{file}"] ["{}", lack.message(key)];
+    /// A transformed binary is inconsistent.
+    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, fault: HostFault }
+        ["{file}"] ["{fault}"];
+    /// A kernel manifest is damaged, or does not list the archives of the set as they are.
+    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
+        ["{file}"] ["{fault}"];
+    /// A path is owned by two packages that can be installed together, or stands in one twice, or
+    /// lies below what is no folder.
+    PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
+        ["{}", conflict.subject(path)] ["{conflict}"];
+    /// A kernel package does not depend on exactly its host's version.
+    DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
+        ["{package}"] ["{lack}"];
+    /// Installing a kernel package brings the kernels of another group.
+    OtherGroupNeeded = "V051" "other-group-needed"
+        { package: String, brought: String, archs: Vec<String> }
+        ["{package}"] ["brings {brought}, which is for {}", list(archs)];
+    /// An artifact has no valid manifest, or cannot be read as an artifact.
+    BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
+    SetConflict = "V061" "set-conflict"
+        { package: String, exclusion: Exclusion, other: String }
+        ["{package}"] ["{exclusion}, which {other} of the same set is"];
+    /// A program or library needs a library that no dependency of its package brings.
+    LibraryMissing = "V063" "library-missing"
+        { package: String, path: String, library: String, lack: LibraryLack }
+        ["{package}"] ["{path} needs {library}, {lack}"];
+    /// An SPDX document does not describe the packages beside it as they are. The file is a document,
+    /// or the package that is not described as it is.
+    DocumentMismatch = "V064" "document-mismatch" { file: String, fault: DocumentFault }
+        ["{file}"] ["{fault}"];
+    /// Two files are one package by format, name, version and architecture.
+    PackageTwice = "V065" "package-twice"
+        { package: String, identity: NamedVersion, other: String }
+        ["{package}"] ["is {identity}, as {other} is"];
+    /// An index of a repository cannot be read.
+    BadIndex = "V070" "bad-index" { file: String, fault: IndexFault } ["{file}"] ["{fault}"];
+    /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
+    IndexMismatch = "V071" "index-mismatch" { file: String, difference: IndexDifference }
+        ["{file}"] ["{difference}"];
+    /// An index names a package that is not there.
+    PackageMissing = "V072" "package-missing" { file: String }
+        ["{file}"] ["is in an index, but not there"];
+    /// A package is not the one that an index describes: its size, digests or fields.
+    PackageMismatch = "V073" "package-differs-from-index"
+        { file: String, difference: IndexedDifference }
+        ["{file}"] ["{difference}"];
+    /// A signature of a repository does not verify against the keys given, or is not there.
+    BadSignature = "V074" "bad-signature" { file: String, fault: SignatureFault }
+        ["{file}"] ["{fault}"];
+    /// The time until which a suite is valid is over.
+    ReleaseExpired = "V075" "release-expired" { file: String, until: String }
+        ["{file}"] ["was valid until {until}"];
+    /// A file of a repository is named by no index.
+    OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
+    /// A package of a repository depends on one that the repository has in no fitting version.
+    DependencyOpen = "V077" "dependency-open" { file: String, dependency: OpenDependency }
+        ["{file}"] ["{dependency}"];
+    /// An index describes a package for another architecture, or twice, or not in all lists. The file
+    /// is an index, or the package that is described.
+    IndexInconsistent = "V078" "index-inconsistent" { file: String, fault: IndexContradiction }
+        ["{file}"] ["{fault}"];
+    /// A part of a set is not there.
+    PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
+    /// Parts do not belong to one set.
+    PartsDiffer = "V081" "parts-differ" { difference: DifferentParts }
+        ["parts of a set"] ["{difference}"];
+    /// A package is not in exactly the part that it is planned for.
+    PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach }
+        ["{package}"] ["{breach}"];
+    /// The receipt of a part has the name of a whole set's.
+    PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart }
+        ["{FILE_NAME}"]
+        [
+            "has the name of a whole set's receipt; that of part {part} is {}",
+            file_name(Some(*part))
+        ];
+}

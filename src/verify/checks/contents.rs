@@ -55,12 +55,12 @@ impl CheckedFile<'_> {
         self.problems.add(Problem::BadArchive { file: self.place(), fault });
     }
 
-    fn foreign(&mut self, code: ForeignCode) {
-        self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), code });
+    fn foreign(&mut self, found: ForeignCode) {
+        self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), found });
     }
 
-    fn hosted(&mut self, code: HostedCode) {
-        self.problems.add(Problem::DeviceCodeInHost { file: self.place(), code });
+    fn hosted(&mut self, found: HostedCode) {
+        self.problems.add(Problem::DeviceCodeInHost { file: self.place(), found });
     }
 
     fn bad_host(&mut self, fault: HostFault) {

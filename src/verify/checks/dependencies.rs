@@ -132,8 +132,8 @@ fn check_groups(
                 let other = *first.entry(key).or_insert(package);
                 if other.file != package.file {
                     let place = ProblemPlace::Package(package.file.clone());
-                    let code = ForeignCode::SecondGroup { arch, other: other.file.clone() };
-                    problems.add(Problem::ForeignArch { place, code });
+                    let found = ForeignCode::SecondGroup { arch, other: other.file.clone() };
+                    problems.add(Problem::ForeignArch { place, found });
                 }
             }
         }

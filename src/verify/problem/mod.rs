@@ -115,14 +115,4 @@ fn is_zero(count: &usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_unique_and_sorted() {
-        let ids: Vec<_> = Check::ALL.iter().map(|check| check.id()).collect();
-        assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
-        let names: std::collections::BTreeSet<_> = Check::ALL.iter().map(|c| c.name()).collect();
-        assert_eq!(names.len(), ids.len());
-    }
-}
+mod tests;

@@ -35,13 +35,13 @@ problems! {
     FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
     /// A host package contains device code.
     DeviceCodeInHost = "V020" "device-code-in-host-package"
-        { file: PackagePath, code: HostedCode }
-        ["{file}"] ["{code}"];
+        { file: PackagePath, found: HostedCode }
+        ["{file}"] ["{found}"];
     /// A kernel package contains host code.
     HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
         ["{file}"] ["a kernel package installs x86-64 code"];
     /// A kernel package contains device code of an arch that is not its own.
-    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, code: ForeignCode } ["{place}"] ["{code}"];
+    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, found: ForeignCode } ["{place}"] ["{found}"];
     /// A kernel archive is damaged or its rows contradict its code objects.
     BadArchive = "V023" "bad-archive" { file: PackagePath, fault: ArchiveFault }
         ["{file}"] ["{fault}"];

@@ -1,0 +1,534 @@
+//! One example of every failed check at least, and of every form that its text has.
+//!
+//! With `ROCKPACK_BLESS=1` the texts are written into `examples.txt`; look at the difference.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::*;
+use crate::gfx::{BaseArch, Target};
+use crate::once::Ordered;
+use crate::receipt::{DifferentParts, PlanBreach, SetPart};
+use crate::tree::TreePath;
+
+const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
+const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
+const KEY: &str = "libexblas.so.1#0";
+const ARCHIVE: &str = "/opt/rocm/lib/.kpack/blas_lib_gfx1100.kpack";
+const LIBRARY: &str = "/opt/rocm/lib/libexblas.so.1.2";
+const LIST: &str = "dists/stable/main/binary-amd64/Packages.gz";
+const POOL: &str = "pool/rocm-blas_7.1.0-1_amd64.deb";
+const REPOMD: &str = "repodata/repomd.xml";
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
+
+fn arch(text: &str) -> BaseArch {
+    text.parse().unwrap()
+}
+
+fn target(text: &str) -> Target {
+    text.parse().unwrap()
+}
+
+fn digest() -> String {
+    "ab".repeat(32)
+}
+
+fn reason() -> String {
+    text("is shorter than its header")
+}
+
+fn part(index: u32) -> SetPart {
+    SetPart { index, of: 3 }
+}
+
+fn host(path: &str) -> PackagePath {
+    PackagePath::new(DEB, path)
+}
+
+fn kernels(path: &str) -> PackagePath {
+    PackagePath::new(KERNELS, path)
+}
+
+fn identity() -> NamedVersion {
+    NamedVersion::new("rocm-blas", "7.1.0-1", "amd64")
+}
+
+fn of_receipts() -> Vec<Problem> {
+    let unreadable = |place, fault| Problem::Unreadable { place, fault };
+    let package = || ProblemPlace::Package(text(DEB));
+    let file = || ProblemPlace::File(host(LIBRARY));
+    let disk = || ProblemPlace::Disk(text("/opt/rocm/lib/x"));
+    let differs = |place, difference| Problem::ReceiptMismatch { place, difference };
+    let digests =
+        [DigestFault::Md5, DigestFault::Sha256, DigestFault::Unstated, DigestFault::WithoutFile];
+    let mut all = vec![
+        unreadable(package(), ReadFault::Failed { reason: reason() }),
+        unreadable(file(), ReadFault::Failed { reason: reason() }),
+        unreadable(disk(), ReadFault::NameNotUtf8),
+        unreadable(disk(), ReadFault::TargetNotUtf8),
+        differs(
+            package(),
+            ReceiptDifference::Bytes {
+                size: 1,
+                sha256: digest(),
+                stated_size: 2,
+                stated_sha256: digest(),
+            },
+        ),
+        differs(
+            package(),
+            ReceiptDifference::Archs {
+                archs: texts(["gfx1100", "gfx1101"]),
+                stated: texts(["gfx1100"]),
+            },
+        ),
+        differs(package(), ReceiptDifference::CodeObjects { count: 2, stated: 3 }),
+        differs(file(), ReceiptDifference::Member),
+        differs(file(), ReceiptDifference::Unlisted),
+        differs(file(), ReceiptDifference::LeftOut),
+    ];
+    let lacks = [ReceiptLack::Package, ReceiptLack::Record];
+    all.extend(lacks.map(|lack| Problem::ReceiptIncomplete { package: text(DEB), lack }));
+    all.extend(digests.map(|fault| Problem::DigestMismatch { file: host(LIBRARY), fault }));
+    all
+}
+
+fn of_lost_code() -> Vec<Problem> {
+    let lost = |loss| Problem::CodeObjectLost {
+        path: text("lib/libexblas.so.1.2"),
+        target: text("gfx1100"),
+        sha256: digest(),
+        loss,
+    };
+    let faults = [
+        RecordFault::NotInstalled,
+        RecordFault::NotAtKey { key: text(KEY) },
+        RecordFault::NotTheFile,
+        RecordFault::Target(RowFault::CompiledFor(target("gfx1101"))),
+        RecordFault::NotTheEntry {
+            id: text("hipv4-amdgcn-amd-amdhsa--gfx1100"),
+            target: text("gfx1100"),
+        },
+        RecordFault::OtherKind,
+        RecordFault::OtherPackage { package: text(DEB), stated: text("rocm-blas-gfx110x") },
+    ];
+    let shard = || text("one");
+    let recorded = faults.map(|fault| lost(CodeLoss::Recorded { installed: text(ARCHIVE), fault }));
+    let mut all = recorded.to_vec();
+    all.extend([
+        lost(CodeLoss::OfWrapper { shard: shard(), wrapper: 1 }),
+        lost(CodeLoss::WithoutWrapper { shard: shard() }),
+        lost(CodeLoss::OfFile { shard: shard() }),
+    ]);
+    let positions = [
+        (CodePosition::row(KEY, "gfx1100"), CodeWitness::Artifacts),
+        (CodePosition::File, CodeWitness::Artifacts),
+        (CodePosition::Entry { id: text("host-x86_64") }, CodeWitness::Receipt),
+    ];
+    all.extend(positions.map(|(position, unknown_to)| Problem::CodeObjectForeign {
+        file: kernels(ARCHIVE),
+        position,
+        sha256: digest(),
+        unknown_to,
+    }));
+    let path = || TreePath::new("lib/libexblas.so.1.2").unwrap();
+    let misplacements = [
+        Misplacement::Scattered { path: path(), shard: shard(), wrapper: 1 },
+        Misplacement::NoOwnBuild { path: path() },
+        Misplacement::OtherKernels {
+            path: path(),
+            shard: shard(),
+            wrapper: 1,
+            primary: text("two"),
+        },
+        Misplacement::Contradiction { archive: kernels(ARCHIVE), other: host(ARCHIVE), count: 2 },
+    ];
+    all.extend(misplacements.map(|misplacement| Problem::CodeObjectMisplaced { misplacement }));
+    let losses = [
+        FileLoss::Absent { was: InputVariant::File { shards: texts(["one", "two"]) } },
+        FileLoss::Absent { was: InputVariant::Directory },
+        FileLoss::OtherContent { was: InputVariant::Link { target: text("libexblas.so.1") } },
+        FileLoss::BinaryAbsent,
+        FileLoss::OtherBinary,
+    ];
+    all.extend(losses.map(|loss| Problem::FileLost { path: text(LIBRARY), loss }));
+    all
+}
+
+fn of_places() -> Vec<Problem> {
+    let hosted = [
+        HostedCode::CodeObject,
+        HostedCode::Bundle,
+        HostedCode::Archive,
+        HostedCode::Index { arch: arch("gfx1100") },
+        HostedCode::Unreadable { reason: reason() },
+        HostedCode::BundleInBinary { offset: 0x1000 },
+        HostedCode::Section,
+    ];
+    let mut all: Vec<Problem> =
+        hosted.map(|found| Problem::DeviceCodeInHost { file: host(LIBRARY), found }).to_vec();
+    all.push(Problem::HostCodeInKernels { file: kernels(LIBRARY) });
+    let own = || texts(["gfx1100", "gfx1101"]);
+    let foreign = [
+        ForeignCode::Code { arch: arch("gfx906"), archs: own() },
+        ForeignCode::Index { indexed: vec![arch("gfx906"), arch("gfx908")], archs: own() },
+        ForeignCode::Bundle { arch: arch("gfx906"), archs: own(), other: text(DEB) },
+    ];
+    let place = || ProblemPlace::File(kernels(ARCHIVE));
+    all.extend(foreign.map(|found| Problem::ForeignArch { place: place(), found }));
+    all.push(Problem::ForeignArch {
+        place: ProblemPlace::Package(text(KERNELS)),
+        found: ForeignCode::SecondGroup { arch: text("gfx1100"), other: text(DEB) },
+    });
+    all
+}
+
+fn of_archives() -> Vec<Problem> {
+    let row = |fault| ArchiveFault::Row { key: text(KEY), target: text("gfx1100"), fault };
+    let faults = [
+        ArchiveFault::Unreadable { reason: reason() },
+        ArchiveFault::CodeObject { ordinal: 3, reason: reason() },
+        row(RowFault::NoTarget { reason: reason() }),
+        row(RowFault::NoCodeObject),
+        row(RowFault::CompiledFor(target("gfx1101"))),
+        ArchiveFault::NotListed { target: text("gfx1100") },
+        ArchiveFault::WithoutRow { target: text("gfx1100") },
+        ArchiveFault::OtherArch { arch: arch("gfx1100"), target: target("gfx90a:xnack+") },
+        ArchiveFault::Features { count: 20 },
+    ];
+    let file = || kernels(ARCHIVE);
+    let mut all = faults.map(|fault| Problem::BadArchive { file: file(), fault }).to_vec();
+    let lacks = [
+        PartnerLack::Absent { wanted: DatabasePartner::Index, archs: Vec::new() },
+        PartnerLack::Absent {
+            wanted: DatabasePartner::CodeObject,
+            archs: vec![arch("gfx1100"), arch("gfx1101")],
+        },
+        PartnerLack::Elsewhere { wanted: DatabasePartner::Index, package: text(DEB) },
+        PartnerLack::ReferenceAbsent { reference: text("T.co") },
+        PartnerLack::ReferenceElsewhere { reference: text("T.co"), package: text(DEB) },
+    ];
+    let index = || kernels("/opt/rocm/lib/rocblas/library/T.dat");
+    all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: index(), lack }));
+    all.push(Problem::BadDatabase { file: index(), reason: reason() });
+    let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
+    all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
+    let (device, listed) = (|| target("gfx90a:xnack+"), || target("gfx90a"));
+    let lacks = [
+        RowLack::Everywhere,
+        RowLack::NotListed { device: device() },
+        RowLack::WithoutRow { device: device(), listed: listed() },
+        RowLack::LessSpecific { device: device(), listed: listed() },
+    ];
+    all.extend(lacks.map(|lack| Problem::RowMissing { file: file(), key: text(KEY), lack }));
+    all
+}
+
+fn of_hosts_and_manifests() -> Vec<Problem> {
+    let wrapper = |fault| HostFault::Wrapper { wrapper: 1, fault };
+    let faults = [
+        HostFault::Unreadable { reason: reason() },
+        HostFault::Marker { reason: text("its marker is not loaded") },
+        HostFault::MarkerAlone,
+        HostFault::Partly { transformed: 1, wrappers: 2 },
+        wrapper(WrapperFault::Version { version: 2 }),
+        wrapper(WrapperFault::Pointer { address: 0x2000 }),
+        wrapper(WrapperFault::Unmoved),
+        wrapper(WrapperFault::Index { index: 5 }),
+    ];
+    let mut all: Vec<Problem> =
+        faults.map(|fault| Problem::BadHostBinary { file: host(LIBRARY), fault }).to_vec();
+    let archive = || text(ARCHIVE);
+    let faults = [
+        ManifestFault::Unreadable { reason: reason() },
+        ManifestFault::Misplaced { component: text("blas_lib"), prefix: text("lib") },
+        ManifestFault::ArchGone {
+            archive: archive(),
+            arch: text("gfx1100"),
+            path: text("/opt/rocm/lib/rocblas/library/T.co"),
+        },
+        ManifestFault::ArchiveAbsent { archive: archive() },
+        ManifestFault::Size { archive: archive(), size: 1, stated: 2 },
+        ManifestFault::KernelCount { archive: archive(), stated: 2 },
+        ManifestFault::Archs {
+            archive: archive(),
+            arch: text("gfx1100"),
+            targets: texts(["gfx1100", "gfx1101"]),
+        },
+        ManifestFault::NotListed,
+    ];
+    let file = || host("/opt/rocm/lib/.kpack/blas_lib.kpm");
+    all.extend(faults.map(|fault| Problem::BadManifest { file: file(), fault }));
+    all
+}
+
+fn of_paths() -> Vec<Problem> {
+    let owners =
+        |sharing| PathConflict::Owners { sharing, first: text(DEB), second: text(KERNELS) };
+    let prefixes = |difference| PathConflict::InPrefixes {
+        artifact: text("one/blas_lib_all"),
+        first: text("a/stage"),
+        second: text("b/stage"),
+        difference,
+    };
+    let conflicts = [
+        owners(BadSharing::DifferentFiles),
+        owners(BadSharing::DifferentArtifacts),
+        owners(BadSharing::Modes),
+        owners(BadSharing::Path),
+        PathConflict::BelowFile {
+            above: text("/opt/rocm/lib"),
+            other: text(DEB),
+            package: text(KERNELS),
+        },
+        PathConflict::InPackage { package: text(DEB), earlier: text("file"), later: text("link") },
+        prefixes(NodeDifference::Modes { own: 0o644, other: 0o755 }),
+        prefixes(NodeDifference::Kinds { own: text("file"), other: text("directory") }),
+        prefixes(NodeDifference::Content),
+    ];
+    let conflict = |conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict };
+    conflicts.map(conflict).to_vec()
+}
+
+fn of_dependencies() -> Vec<Problem> {
+    let exclusion = |bound| Problem::SetConflict {
+        package: text(DEB),
+        exclusion: Exclusion { field: text("Breaks"), excluded: text("rocm-fft"), bound },
+        other: text("rocm-fft_7.1.0-1_amd64.deb"),
+    };
+    let bound = ExclusionBound { sign: text("<<"), version: text("7.2") };
+    let missing = |lack| Problem::DependencyMissing { package: text(KERNELS), lack };
+    let library = |lack| Problem::LibraryMissing {
+        package: text(DEB),
+        path: text(LIBRARY),
+        library: text("libamdhip64.so.7"),
+        lack,
+    };
+    vec![
+        missing(DependencyLack::Host { host: text("rocm-blas"), version: text("7.1.0-1") }),
+        missing(DependencyLack::OwnVersion),
+        missing(DependencyLack::OtherVersion {
+            dependency: text("rocm-blas"),
+            wanted: text("7.1.0-2"),
+            version: text("7.1.0-1"),
+        }),
+        Problem::OtherGroupNeeded {
+            package: text(KERNELS),
+            brought: text("rocm-blas-gfx120x_7.1.0-1_amd64.deb"),
+            archs: texts(["gfx1200", "gfx1201"]),
+        },
+        exclusion(Some(bound)),
+        exclusion(None),
+        library(LibraryLack::NotBrought(PackagePath::new("hip.deb", "/opt/rocm/lib/x"))),
+        library(LibraryLack::NoDependency),
+        library(LibraryLack::Untold(text("hip.deb"))),
+        Problem::PackageTwice { package: text(DEB), identity: identity(), other: text("b.deb") },
+    ]
+}
+
+fn of_documents() -> Vec<Problem> {
+    let package = || text(DEB);
+    let faults = [
+        DocumentFault::Unreadable { reason: reason() },
+        DocumentFault::IdTwice { id: text("SPDXRef-1") },
+        DocumentFault::ElementAbsent { id: text("SPDXRef-1") },
+        DocumentFault::PackageTwice { package: package() },
+        DocumentFault::OtherDigest { package: package(), sha256: digest() },
+        DocumentFault::NoDigest { package: package() },
+        DocumentFault::OtherFile { package: package(), path: text("./opt/rocm/lib/x") },
+    ];
+    let of = |file: &str, fault| Problem::DocumentMismatch { file: text(file), fault };
+    let mut all = faults.map(|fault| of("packages.spdx.json", fault)).to_vec();
+    all.push(of(DEB, DocumentFault::PackageAbsent));
+    all.push(of(DEB, DocumentFault::NotDescribed));
+    all.push(Problem::BadArtifact { file: text("one/blas_lib_all"), reason: reason() });
+    all
+}
+
+fn of_indexes() -> Vec<Problem> {
+    let (list, element) = (|| text("filelists"), || text("checksum"));
+    let index = |file: &str, fault| Problem::BadIndex { file: text(file), fault };
+    let mut all = vec![
+        index(LIST, IndexFault::Unreadable { reason: reason() }),
+        index(LIST, IndexFault::NotUtf8),
+        index(LIST, IndexFault::Outside { path: text("../x") }),
+        index(LIST, IndexFault::NoFile),
+        index(REPOMD, IndexFault::NamesOutside { path: text("../x") }),
+        index(REPOMD, IndexFault::ListTwice { list: list() }),
+        index(REPOMD, IndexFault::ElementTwice { list: list(), element: element() }),
+        index(REPOMD, IndexFault::NoPrimary),
+        index("repodata/primary.xml.gz", IndexFault::NoSha256),
+        index(LIST, IndexFault::NoFilename),
+        index(REPOMD, IndexFault::Architectures { count: 65, most: 64 }),
+        index(POOL, IndexFault::PackageElementTwice { element: element() }),
+    ];
+    let differences = [
+        IndexDifference::Absent,
+        IndexDifference::Bytes { listed_by: text("Release") },
+        IndexDifference::Bytes { listed_by: text("repomd.xml") },
+        IndexDifference::OpenText,
+        IndexDifference::Unpacked { index: text("Packages") },
+        IndexDifference::Digest,
+        IndexDifference::Forms,
+    ];
+    let differs = |difference| Problem::IndexMismatch { file: text(LIST), difference };
+    all.extend(differences.map(differs));
+    let (package, arch) = (|| text(POOL), || text("arm64"));
+    let contradictions = [
+        IndexContradiction::OtherArch { package: package(), arch: arch() },
+        IndexContradiction::Description { package: package() },
+        IndexContradiction::PackageTwice { package: package(), arch: Some(arch()) },
+        IndexContradiction::PackageTwice { package: package(), arch: None },
+        IndexContradiction::SamePackage { identity: identity(), other: text("pool/x.deb") },
+        IndexContradiction::TwiceInList { list: list() },
+        IndexContradiction::ListAbsent { list: list() },
+        IndexContradiction::OtherPackages { list: list() },
+        IndexContradiction::NamedTwice,
+    ];
+    let contradicts = |fault| Problem::IndexInconsistent { file: text(LIST), fault };
+    all.extend(contradictions.map(contradicts));
+    all
+}
+
+fn of_indexed_packages() -> Vec<Problem> {
+    let (file, alternatives) = (|| text(POOL), || texts(["a >= 1", "b"]));
+    let differs = |difference| Problem::PackageMismatch { file: file(), difference };
+    let signature = |fault| Problem::BadSignature { file: file(), fault };
+    let open = |dependency| Problem::DependencyOpen { file: file(), dependency };
+    let arch = || text("x86_64");
+    vec![
+        Problem::PackageMissing { file: file() },
+        differs(IndexedDifference::Unreadable { reason: reason() }),
+        differs(IndexedDifference::Property(text("SHA256"))),
+        differs(IndexedDifference::Field(text("Depends"))),
+        signature(SignatureFault::Absent),
+        signature(SignatureFault::Bad { reason: text("is signed by none of the keys given") }),
+        signature(SignatureFault::BadHeader {
+            reason: text("is signed by none of the keys given"),
+        }),
+        signature(SignatureFault::Unsigned),
+        Problem::ReleaseExpired {
+            file: text("dists/stable/Release"),
+            until: text("Thu, 01 Jan 2026 00:00:00 UTC"),
+        },
+        Problem::OrphanFile { file: file() },
+        open(OpenDependency::Deb { alternatives: alternatives(), arch: Some(arch()) }),
+        open(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
+        open(OpenDependency::Rpm { alternatives: texts(["a = 1"]), arch: arch() }),
+    ]
+}
+
+fn of_parts() -> Vec<Problem> {
+    let (second, first) = (part(2), part(1));
+    let differences = [
+        DifferentParts::Twice,
+        DifferentParts::Division { part: second, first },
+        DifferentParts::Plan { part: second, first },
+        DifferentParts::Whole { part: second, first },
+    ];
+    let mut all = differences.map(|difference| Problem::PartsDiffer { difference }).to_vec();
+    let breaches = [
+        PlanBreach::NotPlanned,
+        PlanBreach::NotAlone { planned: 2 },
+        PlanBreach::Absent { planned: 2 },
+    ];
+    all.extend(breaches.map(|breach| Problem::PartMismatch { package: text(DEB), breach }));
+    all.push(Problem::PartMissing { part: second });
+    all.push(Problem::PartMisnamed { part: second });
+    all
+}
+
+fn examples() -> Vec<Problem> {
+    let mut problems = Problems(Vec::new());
+    let areas = [
+        of_receipts(),
+        of_lost_code(),
+        of_places(),
+        of_archives(),
+        of_hosts_and_manifests(),
+        of_paths(),
+        of_dependencies(),
+        of_documents(),
+        of_indexes(),
+        of_indexed_packages(),
+        of_parts(),
+    ];
+    areas.into_iter().flatten().for_each(|problem| problems.add(problem));
+    problems.finish()
+}
+
+#[test]
+fn codes_are_unique_and_sorted() {
+    let ids: Vec<_> = Check::ALL.iter().map(|check| check.id()).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
+    let names: BTreeSet<_> = Check::ALL.iter().map(|check| check.name()).collect();
+    assert_eq!(names.len(), ids.len());
+}
+
+#[test]
+fn every_check_has_an_example() {
+    let shown: BTreeSet<Check> = examples().iter().map(Problem::check).collect();
+    assert_eq!(shown, Check::ALL.iter().copied().collect());
+}
+
+#[test]
+fn json_has_the_text_and_then_the_fields() {
+    for problem in examples() {
+        let json = serde_json::to_string(&problem).unwrap();
+        // No field has the name of another, or of a part of the text.
+        let Ordered::<Value>(fields) = serde_json::from_str(&json).unwrap();
+        let (text, own) = fields.split_at(4);
+        let expected = [
+            ("code", problem.check().id()),
+            ("name", problem.check().name()),
+            ("subject", &problem.subject()),
+            ("message", &problem.message()),
+        ];
+        assert!(text.iter().zip(expected).all(|(a, b)| (&*a.0, a.1.as_str()) == (b.0, Some(b.1))));
+        assert!(!own.is_empty(), "{json}");
+    }
+}
+
+#[test]
+fn texts_are_as_written_here() {
+    let shown: Vec<String> = examples().iter().map(ToString::to_string).collect();
+    if std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1") {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/verify/problem/examples.txt");
+        return std::fs::write(file, shown.join("\n") + "\n").unwrap();
+    }
+    let expected: Vec<&str> = include_str!("examples.txt").lines().collect();
+    for (shown, expected) in shown.iter().zip(&expected) {
+        assert_eq!(shown, expected);
+    }
+    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
+    for line in shown {
+        assert!(!line.ends_with('.') && !line.contains("  "), "{line}");
+    }
+}
+
+#[test]
+fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
+    let bytes = |size| Problem::ReceiptMismatch {
+        place: ProblemPlace::Package(text(DEB)),
+        difference: ReceiptDifference::Bytes {
+            size,
+            sha256: digest(),
+            stated_size: 0,
+            stated_sha256: digest(),
+        },
+    };
+    let sorted = |given: [Problem; 3]| Problems(given.to_vec()).finish();
+    let (first, last) = (bytes(1), bytes(2));
+    assert_eq!(first.to_string(), last.to_string());
+    let kept = sorted([last.clone(), first.clone(), last.clone()]);
+    assert_eq!(kept, [first.clone(), last.clone()]);
+    assert_eq!(sorted([first.clone(), last, first]), kept);
+}

@@ -11,6 +11,7 @@ mod databases;
 mod debug_files;
 mod documents;
 mod earlier;
+mod fields;
 mod folders;
 mod packages;
 mod receipt;

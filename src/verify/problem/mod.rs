@@ -6,11 +6,17 @@
 #[macro_use]
 mod define;
 mod archives;
+mod code;
+mod paths;
+mod relations;
 mod repositories;
 mod sets;
 mod table;
 
 pub use archives::*;
+pub use code::*;
+pub use paths::*;
+pub use relations::*;
 pub use repositories::*;
 pub use sets::*;
 pub use table::{Check, Problem};

@@ -3,6 +3,9 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::archives::*;
+use super::code::*;
+use super::paths::*;
+use super::relations::*;
 use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};

@@ -1,0 +1,230 @@
+//! Code objects that are lost, foreign or misplaced, and the words for it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::archives::RowFault;
+use super::sets::PackagePath;
+use crate::gfx::BaseArch;
+use crate::report::words::list;
+use crate::tree::TreePath;
+
+/// By whom, and from where, a code object is missed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum CodeLoss {
+    /// By the receipt, which has it elsewhere.
+    Recorded { installed: String, fault: RecordFault },
+    /// From all archives: a wrapper of a shard's build has it.
+    OfWrapper { shard: String, wrapper: usize },
+    /// From all findings: a shard's build has it without a wrapper.
+    WithoutWrapper { shard: String },
+    /// From all packages: a file of a shard is it, or holds it.
+    OfFile { shard: String },
+}
+
+impl CodeLoss {
+    /// What is lost, from the file at `path`.
+    pub(super) fn subject(&self, path: &str, target: &str) -> String {
+        match self {
+            Self::Recorded { .. } => format!("{path} {target}"),
+            Self::OfWrapper { shard, wrapper } => format!("{path} of {shard}, wrapper {wrapper}"),
+            Self::WithoutWrapper { shard } | Self::OfFile { shard } => format!("{path} of {shard}"),
+        }
+    }
+
+    /// How it is lost.
+    pub(super) fn message(&self, target: &str, sha256: &str) -> String {
+        match self {
+            Self::Recorded { installed, fault } => fault.message(installed, sha256),
+            Self::OfWrapper { .. } => {
+                format!(
+                    "its code object for {target} ({sha256}) is in no archive and in no finding"
+                )
+            }
+            Self::WithoutWrapper { .. } => {
+                format!("a code object for {target} without wrapper is in no finding")
+            }
+            Self::OfFile { .. } => {
+                format!(
+                    "its code object for {target} ({sha256}) is in no package and in no finding"
+                )
+            }
+        }
+    }
+}
+
+/// Why a code object is not where the receipt says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum RecordFault {
+    /// No package installs the file.
+    NotInstalled,
+    /// It is not at this key of the archive.
+    NotAtKey { key: String },
+    /// The file is another.
+    NotTheFile,
+    /// The file is not for the target.
+    Target(RowFault),
+    /// This entry of a bundle is another.
+    NotTheEntry { id: String, target: String },
+    /// The file cannot hold it.
+    OtherKind,
+    /// The file is in another package.
+    OtherPackage { package: String, stated: String },
+}
+
+impl RecordFault {
+    fn message(&self, installed: &str, sha256: &str) -> String {
+        let fault = match self {
+            Self::NotInstalled => {
+                return format!("{sha256} is said to be in {installed}, which no package installs");
+            }
+            Self::OtherPackage { package, stated } => {
+                return format!("{installed} is in {package}, not in {stated}");
+            }
+            Self::NotAtKey { key } => format!("is not at {key}"),
+            Self::NotTheFile => "is not the file".to_owned(),
+            Self::Target(fault) => fault.to_string(),
+            Self::NotTheEntry { id, target } => format!("is not the entry {id} for {target}"),
+            Self::OtherKind => "is not in a file of this kind".to_owned(),
+        };
+        format!("{sha256} {fault} in {installed}")
+    }
+}
+
+/// Where in a file a code object stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum CodePosition {
+    /// The file is the code object.
+    File,
+    /// In this row of an archive.
+    Row { key: String, target: String },
+    /// In this entry of a bundle.
+    Entry { id: String },
+}
+
+impl CodePosition {
+    /// The row of an archive.
+    pub fn row(key: &str, target: &str) -> Self {
+        Self::Row { key: key.to_owned(), target: target.to_owned() }
+    }
+}
+
+impl fmt::Display for CodePosition {
+    /// As the beginning of a sentence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => Ok(()),
+            Self::Row { key, target } => write!(f, "{key} [{target}]: "),
+            Self::Entry { id } => write!(f, "{id}: "),
+        }
+    }
+}
+
+/// Who ought to know a code object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodeWitness {
+    /// The artifacts.
+    Artifacts,
+    /// The receipt.
+    Receipt,
+}
+
+impl CodeWitness {
+    pub(super) fn words(self, sha256: &str) -> String {
+        match self {
+            Self::Artifacts => "is device code that no artifact has".to_owned(),
+            Self::Receipt => format!("the receipt does not know {sha256}"),
+        }
+    }
+}
+
+/// Which code stands where it ought not to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum Misplacement {
+    /// That of one wrapper, under several numbers.
+    Scattered { path: TreePath, shard: String, wrapper: usize },
+    /// That of every build, under numbers of others.
+    NoOwnBuild { path: TreePath },
+    /// That of one wrapper, under a number of the primary build that has other kernels.
+    OtherKernels { path: TreePath, shard: String, wrapper: usize, primary: String },
+    /// Archives have different code under the same keys.
+    Contradiction { archive: PackagePath, other: PackagePath, count: usize },
+}
+
+impl Misplacement {
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Self::Scattered { path, shard, wrapper }
+            | Self::OtherKernels { path, shard, wrapper, .. } => {
+                format!("{path} of {shard}, wrapper {wrapper}")
+            }
+            Self::NoOwnBuild { path } => path.to_string(),
+            Self::Contradiction { archive, .. } => archive.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Misplacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scattered { .. } => "its code objects are scattered over several wrappers' keys",
+            Self::NoOwnBuild { .. } => {
+                "no build's code objects stand under the numbers of its own wrappers"
+            }
+            Self::OtherKernels { primary, .. } => {
+                return write!(
+                    f,
+                    "its code objects stand under a wrapper of {primary} that has other kernels"
+                );
+            }
+            Self::Contradiction { other, count, .. } => {
+                return write!(f, "has other code than {other} under {count} of its keys");
+            }
+        })
+    }
+}
+
+/// Device code of an arch that its package is not for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ForeignCode {
+    /// A code object, or a row of an archive, for `arch` in a package for `archs`.
+    Code { arch: BaseArch, archs: Vec<String> },
+    /// An index for `indexed` in a package for `archs`.
+    Index { indexed: Vec<BaseArch>, archs: Vec<String> },
+    /// A bundle that `other`, the package for `arch`, does not have, too.
+    Bundle { arch: BaseArch, archs: Vec<String>, other: String },
+    /// Archives for `arch`, which `other` has of the same host.
+    SecondGroup { arch: String, other: String },
+}
+
+impl fmt::Display for ForeignCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code { arch, archs } => {
+                write!(f, "holds code for {arch}; the package is for {}", list(archs))
+            }
+            Self::Index { indexed, archs } => {
+                write!(f, "is an index for {}; the package is for {}", list(indexed), list(archs))
+            }
+            Self::Bundle { arch, archs, other } => {
+                let own = list(archs);
+                write!(f, "is a bundle for {own} and {arch}, and {other} has no equal file")
+            }
+            Self::SecondGroup { arch, other } => {
+                write!(f, "has archives for {arch}, as has {other}")
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Paths that are lost or have two owners, and the words for it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::sets::PackagePath;
+use crate::report::words::list;
+
+/// How a file of the artifacts is lost.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum FileLoss {
+    /// No package has the path.
+    Absent { was: InputVariant },
+    /// A package has something else there.
+    OtherContent { was: InputVariant },
+    /// No package has the binary.
+    BinaryAbsent,
+    /// A package has another binary.
+    OtherBinary,
+}
+
+impl fmt::Display for FileLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent { was } => write!(f, "{was} is in no package"),
+            Self::OtherContent { was } => write!(f, "{was} is in a package with other content"),
+            Self::BinaryAbsent => {
+                f.write_str("a binary with device code is in no package as a host binary")
+            }
+            Self::OtherBinary => f.write_str(
+                "a binary is in a package with other machine code or another number of wrappers",
+            ),
+        }
+    }
+}
+
+/// What the shards have at a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum InputVariant {
+    /// A file.
+    File { shards: Vec<String> },
+    /// A link.
+    Link { target: String },
+    /// A directory.
+    Directory,
+}
+
+impl fmt::Display for InputVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { shards } => write!(f, "a file of {}", list(shards)),
+            Self::Link { target } => write!(f, "a link to {target}"),
+            Self::Directory => f.write_str("a directory"),
+        }
+    }
+}
+
+/// What contradicts the owner of a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum PathConflict {
+    /// Another owner.
+    Owners { sharing: BadSharing, first: String, second: String },
+    /// `package` has it below what is no directory in `other`.
+    BelowFile { above: String, other: String, package: String },
+    /// One package has it twice.
+    InPackage { package: String, earlier: String, later: String },
+    /// One artifact has it in two stage prefixes.
+    InPrefixes { artifact: String, first: String, second: String, difference: NodeDifference },
+}
+
+impl PathConflict {
+    pub(super) fn subject(&self, path: &str) -> String {
+        match self {
+            Self::Owners { .. } | Self::BelowFile { .. } => path.to_owned(),
+            Self::InPackage { package: holder, .. } | Self::InPrefixes { artifact: holder, .. } => {
+                PackagePath::new(holder, path).to_string()
+            }
+        }
+    }
+}
+
+impl fmt::Display for PathConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owners { sharing, first, second } => write!(f, "{sharing}: {first} and {second}"),
+            Self::BelowFile { above, other, package } => write!(
+                f,
+                "lies below {above}, which is no directory in {other}; it comes with {package}"
+            ),
+            Self::InPackage { earlier, later, .. } => write!(
+                f,
+                "stands in the package twice, as a {earlier} and as a {later}: what is installed \
+                 is the last, and the digests are of one"
+            ),
+            Self::InPrefixes { first, second, difference, .. } => match difference {
+                NodeDifference::Modes { own, other } => {
+                    write!(f, "has mode {own:o} in the prefix {first}, {other:o} in {second}")
+                }
+                NodeDifference::Kinds { own, other } => {
+                    write!(f, "is a {own} in the prefix {first} and a {other} in {second}")
+                }
+                NodeDifference::Content => {
+                    write!(f, "differs between the prefixes {first} and {second}")
+                }
+            },
+        }
+    }
+}
+
+/// What two owners may not share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BadSharing {
+    /// A debug file with two contents.
+    DifferentFiles,
+    /// A file for several archs with two contents.
+    DifferentArtifacts,
+    /// A directory with two modes.
+    Modes,
+    /// Anything else.
+    Path,
+}
+
+impl fmt::Display for BadSharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DifferentFiles => "differs in two packages",
+            Self::DifferentArtifacts => "differs in the artifacts of two archs",
+            Self::Modes => "has different modes in two packages",
+            Self::Path => "is owned by two packages",
+        })
+    }
+}
+
+/// In what two nodes of an artifact differ.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum NodeDifference {
+    /// In their modes.
+    Modes { own: u32, other: u32 },
+    /// They are a file, a link or a directory.
+    Kinds { own: String, other: String },
+    /// In what they hold, or where they lead.
+    Content,
+}

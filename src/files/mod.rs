@@ -28,8 +28,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 pub use folder::{
-    MadeFolder, check_folder, empty_folder, folder_of, list, make_folder, make_folders, remove_empty,
-    remove_folder, sync_folder,
+    MadeFolder, check_folder, empty_folder, folder_of, list, make_folder, make_folders,
+    remove_empty, remove_folder, sync_folder,
 };
 pub use scratch::{Form, Scratch};
 pub use swap::{CommitChange, Outlet, Swap};

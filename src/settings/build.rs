@@ -144,13 +144,16 @@ impl BuildArguments {
         let signer = signing.resolve(signs, time, environment, gathered);
         let publish = match repo {
             Some(repo) => {
+                // SOURCE_DATE_EPOCH was refused with the set where it is no time; the clock was not.
+                let is_told = environment.epoch().is_err();
+                let now = environment.now();
+                let time = if is_told { now.ok() } else { gathered.faults.keep(now) };
                 let request = PublishRequest {
                     packages: Vec::new(),
                     out: repo,
                     formats,
                     changes: Changes::default(),
-                    // A time that is none was refused with the set.
-                    time: environment.now().ok(),
+                    time,
                 };
                 publication.resolve(request, signer.as_ref(), &mut gathered.faults)
             }

@@ -81,6 +81,8 @@ fn json_has_a_stable_shape() {
             "name": "receipt-incomplete",
             "subject": "rocm_7.1.0-1_amd64.deb",
             "message": "the receipt names it, and it is not there",
+            "package": "rocm_7.1.0-1_amd64.deb",
+            "lack": "package",
         }],
     });
     assert_eq!(json, expected);

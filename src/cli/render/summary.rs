@@ -98,7 +98,7 @@ split  0.5 s  1.00 MB  2.00 MB/s
 plan   0.0 s        -          -
 compressed  count   before    after  from the cache  after
 kernels         2  4.00 kB  1.00 kB               0      -
-2.0 s, 3.5 s of CPU; 1 packages of 1.23 kB
+2.0 s, 3.5 s of CPU; 1 package of 1.23 kB
 ";
         assert_eq!(summary_text(&summary), expected);
     }

@@ -153,7 +153,7 @@ pub enum PlanBreach {
 impl fmt::Display for PlanBreach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotPlanned => f.write_str("is in a part, and not in the plan"),
+            Self::NotPlanned => f.write_str("is in a part but not in the plan"),
             Self::NotAlone { planned } => write!(f, "is not in part {planned} alone, as planned"),
             Self::Absent { planned } => {
                 write!(f, "is planned for part {planned}, whose receipt does not name it")

@@ -119,7 +119,7 @@ fn of_input() -> Vec<Finding> {
     ]
 }
 
-fn of_code_objects() -> Vec<Finding> {
+fn of_repeated_code() -> Vec<Finding> {
     let repeated = |count| RepeatedCode::Binary {
         file: file("lib/x.so"),
         arch: arch("gfx906"),
@@ -135,32 +135,7 @@ fn of_code_objects() -> Vec<Finding> {
         wrapper: 1,
         target: target("gfx906:xnack-"),
     };
-    let kept = |count| Finding::KeptFat {
-        file: input("bin/x"),
-        targets: vec![target("gfx1100"), target("gfx906:xnack-")],
-        reason: text("has no room"),
-        code_objects: digests(count),
-    };
-    let dropped = |count| Finding::KeptFatDropped {
-        file: input("bin/x"),
-        provided_by: two(),
-        code_objects: digests(count),
-    };
-    let fat = |path, kind| Finding::FatDevelopmentFile { file: input(path), kind };
-    let unclaimed = |names, count| Finding::KernelsUnclaimed {
-        archive: input("lib/.kpack/a.kpack"),
-        kernel_names: names,
-        code_objects: digests(count),
-    };
     vec![
-        Finding::ArchNotGrouped {
-            arch: arch("gfx906"),
-            count: 21,
-            different: 20,
-            places: places(6),
-            code_objects: digests(20),
-        },
-        Finding::ArchMissing { arch: arch("gfx1200"), group: text("gfx120X") },
         Finding::DuplicateCode {
             repeated: RepeatedCode::Bundle { file: input("x.hsaco"), target: target("gfx906") },
         },
@@ -182,30 +157,20 @@ fn of_code_objects() -> Vec<Finding> {
             other: two(),
             other_wrapper: 0,
         },
-        Finding::BundleUnreferenced {
-            file: input("lib/x.so"),
-            offset: 4096,
-            code_objects: digests(1),
-        },
-        Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
-        Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
         Finding::DuplicateDropped { file: file("lib/x.so"), different, code_objects: digests(2) },
-        Finding::EmptyCodeObject {
-            file: input("x.so"),
-            entry: text("id"),
-            code_objects: digests(1),
+    ]
+}
+
+fn of_code_left_out() -> Vec<Finding> {
+    vec![
+        Finding::ArchNotGrouped {
+            arch: arch("gfx906"),
+            count: 21,
+            different: 20,
+            places: places(6),
+            code_objects: digests(20),
         },
-        kept(1),
-        kept(2),
-        dropped(1),
-        dropped(2),
-        unclaimed(texts(["libx"]), 1),
-        unclaimed(texts(["a", "b", "c", "d"]), 2),
-        Finding::ProgramHeadersMoved { file: input("bin/x") },
-        Finding::ListedArchiveAbsent {
-            manifest: input("lib/.kpack/x.kpm"),
-            archives: texts(["x_gfx906.kpack", "x_gfx908.kpack"]),
-        },
+        Finding::ArchMissing { arch: arch("gfx1200"), group: text("gfx120X") },
         Finding::TargetNotSelected {
             shard: text("one"),
             component: text("blas_lib"),
@@ -236,6 +201,51 @@ fn of_code_objects() -> Vec<Finding> {
             places: places(1),
             code_objects: digests(1),
         },
+    ]
+}
+
+fn of_files_with_code() -> Vec<Finding> {
+    let kept = |count| Finding::KeptFat {
+        file: input("bin/x"),
+        targets: vec![target("gfx1100"), target("gfx906:xnack-")],
+        reason: text("has no room"),
+        code_objects: digests(count),
+    };
+    let dropped = |count| Finding::KeptFatDropped {
+        file: input("bin/x"),
+        provided_by: two(),
+        code_objects: digests(count),
+    };
+    let fat = |path, kind| Finding::FatDevelopmentFile { file: input(path), kind };
+    let unclaimed = |names, count| Finding::KernelsUnclaimed {
+        archive: input("lib/.kpack/a.kpack"),
+        kernel_names: names,
+        code_objects: digests(count),
+    };
+    vec![
+        Finding::BundleUnreferenced {
+            file: input("lib/x.so"),
+            offset: 4096,
+            code_objects: digests(1),
+        },
+        Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
+        Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
+        Finding::EmptyCodeObject {
+            file: input("x.so"),
+            entry: text("id"),
+            code_objects: digests(1),
+        },
+        kept(1),
+        kept(2),
+        dropped(1),
+        dropped(2),
+        unclaimed(texts(["libx"]), 1),
+        unclaimed(texts(["a", "b", "c", "d"]), 2),
+        Finding::ProgramHeadersMoved { file: input("bin/x") },
+        Finding::ListedArchiveAbsent {
+            manifest: input("lib/.kpack/x.kpm"),
+            archives: texts(["x_gfx906.kpack", "x_gfx908.kpack"]),
+        },
         fat("lib/libx.a", DevelopmentFile::StaticArchive),
         fat("lib/x.bc", DevelopmentFile::Bitcode),
         fat("lib/x.o", DevelopmentFile::DeviceObject),
@@ -246,8 +256,12 @@ fn of_code_objects() -> Vec<Finding> {
     ]
 }
 
+/// A file of a database of one arch, by its name.
+fn data() -> InputFile {
+    input("lib/rocblas/library/T_gfx906.dat")
+}
+
 fn of_databases() -> Vec<Finding> {
-    let data = || input("lib/rocblas/library/T_gfx906.dat");
     let placed = |placed: &str, outcome| Finding::DatabaseArchMismatch {
         file: data(),
         mismatch: ArchMismatch::Content { placed: archs(placed), holds: archs("gfx1100"), outcome },
@@ -258,24 +272,11 @@ fn of_databases() -> Vec<Finding> {
         is_cache,
         code_objects: digests(1),
     };
-    let unpaired = |unpaired| Finding::DatabaseUnpaired { file: data(), unpaired };
-    let unresolved = |unresolved| Finding::DatabaseUnresolved {
-        file: data(),
-        refers_to: text("S.dat"),
-        unresolved,
-    };
-    let moved = |files| Finding::DatabaseMoved {
-        folder: file("lib/rocblas/library"),
-        files,
-        differs: text("T_fallback.dat"),
-        reason: text("both have the key `k`"),
-    };
     let unreadable = |decided_by| Finding::DatabaseUnreadable {
         file: data(),
         reason: text("no marker"),
         decided_by,
     };
-    let part = |artifact, n| MergedPart { artifact, sha256: format!("{n:064x}") };
     vec![
         Finding::DatabaseArchMismatch {
             file: data(),
@@ -286,18 +287,6 @@ fn of_databases() -> Vec<Finding> {
         placed("", MismatchOutcome::ContentDecides),
         shared(false),
         shared(true),
-        unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
-        unpaired(Unpaired::NoIndex),
-        unpaired(Unpaired::NoCode),
-        Finding::DatabaseMerged {
-            file: file("share/x"),
-            parts: vec![part(one(), 1), part(two(), 2)],
-        },
-        moved(1),
-        moved(7),
-        Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
-        unresolved(Unresolved::Absent),
-        unresolved(Unresolved::Archs { index: archs("gfx906"), referred: archs("gfx908") }),
         Finding::DatabaseHostCode {
             file: input("lib/libx_gfx906.so"),
             archs: archs("gfx906"),
@@ -310,7 +299,60 @@ fn of_databases() -> Vec<Finding> {
     ]
 }
 
+fn of_files_of_databases() -> Vec<Finding> {
+    let unpaired = |unpaired| Finding::DatabaseUnpaired { file: data(), unpaired };
+    let unresolved = |unresolved| Finding::DatabaseUnresolved {
+        file: data(),
+        refers_to: text("S.dat"),
+        unresolved,
+    };
+    let moved = |files| Finding::DatabaseMoved {
+        folder: file("lib/rocblas/library"),
+        files,
+        differs: text("T_fallback.dat"),
+        reason: text("both have the key `k`"),
+    };
+    let part = |artifact, n| MergedPart { artifact, sha256: format!("{n:064x}") };
+    vec![
+        unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
+        unpaired(Unpaired::NoIndex),
+        unpaired(Unpaired::NoCode),
+        Finding::DatabaseMerged {
+            file: file("share/x"),
+            parts: vec![part(one(), 1), part(two(), 2)],
+        },
+        moved(1),
+        moved(7),
+        Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
+        unresolved(Unresolved::Absent),
+        unresolved(Unresolved::Archs { index: archs("gfx906"), referred: archs("gfx908") }),
+    ]
+}
+
 fn of_packages() -> Vec<Finding> {
+    let package = || text("rocm-blas");
+    let left_out = |files, count| Finding::ComponentLeftOut {
+        component: text("blas_lib"),
+        files,
+        code_objects: digests(count),
+    };
+    let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
+    let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
+    vec![
+        Finding::RuntimeUnset { format: text("deb") },
+        Finding::GroupEmpty { group: text("gfx120X") },
+        Finding::HostPackageEmpty { package: package() },
+        left_out(1, 1),
+        left_out(2, 0),
+        debug(None),
+        debug(Some(text("is cut off"))),
+        licence(NotQuoted::TooLong),
+        licence(NotQuoted::NotUtf8),
+        Finding::ProgramWithoutAlternative { program: text("odd\tone"), package: package() },
+    ]
+}
+
+fn of_libraries() -> Vec<Finding> {
     let unreadable = |part| Finding::LibrariesUnreadable {
         file: file("lib/x.so"),
         part,
@@ -324,22 +366,10 @@ fn of_packages() -> Vec<Finding> {
         files,
     };
     let outside = |search| Finding::RunpathOutside { file: file("bin/x"), search };
-    let left_out = |files, count| Finding::ComponentLeftOut {
-        component: text("blas_lib"),
-        files,
-        code_objects: digests(count),
-    };
-    let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
-    let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
     vec![
-        Finding::RuntimeUnset { format: text("deb") },
-        Finding::GroupEmpty { group: text("gfx120X") },
         Finding::LibraryAmbiguous { library: library(), providers: texts(["blas", "solver"]) },
         unreadable(DynamicPart::NeededLibraries),
         unreadable(DynamicPart::SearchPath),
-        Finding::HostPackageEmpty { package: package() },
-        left_out(1, 1),
-        left_out(2, 0),
         unresolved(paths(["bin/x"])),
         unresolved(paths(["bin/x", "lib/a", "lib/b", "lib/c"])),
         Finding::VersionUnresolved {
@@ -357,11 +387,6 @@ fn of_packages() -> Vec<Finding> {
         outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
         outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
         outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
-        debug(None),
-        debug(Some(text("is cut off"))),
-        licence(NotQuoted::TooLong),
-        licence(NotQuoted::NotUtf8),
-        Finding::ProgramWithoutAlternative { program: text("odd\tone"), package: package() },
         Finding::LibdirEmpty {
             libdir: path("lib"),
             libraries: paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
@@ -375,8 +400,8 @@ fn of_packages() -> Vec<Finding> {
     ]
 }
 
-fn of_lists_and_updates() -> Vec<Finding> {
-    let (entry, format) = (|| text("amdrocm-blas"), || text("deb"));
+fn of_lists() -> Vec<Finding> {
+    let entry = || text("amdrocm-blas");
     let without = |artifacts| Finding::ListedWithoutContent { entry: entry(), artifacts };
     let not_listed = |paths, count| Finding::NotListed {
         component: text("blas_lib"),
@@ -384,19 +409,6 @@ fn of_lists_and_updates() -> Vec<Finding> {
         code_objects: digests(count),
     };
     let ignored = |claim| Finding::ListClaimIgnored { entry: entry(), claim };
-    let earlier = |package: &str| EarlierPackage { package: text(package), version: text("8-1") };
-    let not_newer = |not_newer| Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer };
-    let moved = |paths| Finding::PathMoved {
-        package: text("rocm-blas"),
-        format: format(),
-        from: text("rocblas"),
-        paths,
-    };
-    let series = |packages, shared_paths| Finding::OtherSeries {
-        series: text("7.0"),
-        packages,
-        shared_paths,
-    };
     let module = IgnoredClaim::AbsentModule {
         module: text("hipBLASLt"),
         artifact: text("blas"),
@@ -416,6 +428,25 @@ fn of_lists_and_updates() -> Vec<Finding> {
         ignored(IgnoredClaim::EveryProcessor),
         ignored(module),
         ignored(IgnoredClaim::WholeDevelopment),
+    ]
+}
+
+fn of_updates() -> Vec<Finding> {
+    let format = || text("deb");
+    let earlier = |package: &str| EarlierPackage { package: text(package), version: text("8-1") };
+    let not_newer = |not_newer| Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer };
+    let moved = |paths| Finding::PathMoved {
+        package: text("rocm-blas"),
+        format: format(),
+        from: text("rocblas"),
+        paths,
+    };
+    let series = |packages, shared_paths| Finding::OtherSeries {
+        series: text("7.0"),
+        packages,
+        shared_paths,
+    };
+    vec![
         not_newer(NotNewer::TakesPaths { package: text("rocm-blas"), from: earlier("rocblas") }),
         not_newer(NotNewer::Packages { format: format(), newer: vec![earlier("rocm-blas")] }),
         not_newer(NotNewer::Packages {
@@ -442,8 +473,18 @@ fn of_lists_and_updates() -> Vec<Finding> {
 }
 
 fn examples() -> Vec<Finding> {
-    let all =
-        [of_input(), of_code_objects(), of_databases(), of_packages(), of_lists_and_updates()];
+    let all = [
+        of_input(),
+        of_repeated_code(),
+        of_code_left_out(),
+        of_files_with_code(),
+        of_databases(),
+        of_files_of_databases(),
+        of_packages(),
+        of_libraries(),
+        of_lists(),
+        of_updates(),
+    ];
     let mut findings = Findings(all.concat());
     findings.sort();
     assert_eq!(findings.0.len(), all.concat().len(), "all differ");

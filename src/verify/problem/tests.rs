@@ -128,17 +128,23 @@ fn of_lost_code() -> Vec<Problem> {
         lost(CodeLoss::WithoutWrapper { shard: shard() }),
         lost(CodeLoss::OfFile { shard: shard() }),
     ]);
+    all
+}
+
+fn of_misplaced_code() -> Vec<Problem> {
+    let shard = || text("one");
     let positions = [
         (CodePosition::row(KEY, "gfx1100"), CodeWitness::Artifacts),
         (CodePosition::File, CodeWitness::Artifacts),
         (CodePosition::Entry { id: text("host-x86_64") }, CodeWitness::Receipt),
     ];
-    all.extend(positions.map(|(position, unknown_to)| Problem::CodeObjectForeign {
+    let foreign = positions.map(|(position, unknown_to)| Problem::CodeObjectForeign {
         file: kernels(ARCHIVE),
         position,
         sha256: digest(),
         unknown_to,
-    }));
+    });
+    let mut all = foreign.to_vec();
     let path = || TreePath::new("lib/libexblas.so.1.2").unwrap();
     let misplacements = [
         Misplacement::Scattered { path: path(), shard: shard(), wrapper: 1 },
@@ -451,6 +457,7 @@ fn examples() -> Vec<Problem> {
     let areas = [
         of_receipts(),
         of_lost_code(),
+        of_misplaced_code(),
         of_places(),
         of_archives(),
         of_hosts_and_manifests(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::document::Document;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
-use super::{ArchFilter, ArchitectureGroup, ComponentRules, ValidationOverrides};
+use super::{ArchFilter, ArchitectureGroup, ComponentRules};
 use crate::error::{Faults, Result};
 use crate::gfx::{BaseArch, NoTarget};
 use crate::once::Ordered;
@@ -98,15 +98,9 @@ pub(super) fn components(
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
+        let validation = rules.validation();
         let (include, exclude) = (rules.include_architectures, rules.exclude_architectures);
         let architectures = filter(["components", &name], include, exclude, document, faults);
-        let validation = ValidationOverrides {
-            error_on_duplicate_device_code: rules.error_on_duplicate_device_code,
-            verify_generic_artifacts_match: rules.verify_generic_artifacts_match,
-            error_on_missing_architecture: rules.error_on_missing_architecture,
-            unassigned_architectures: rules.unassigned_architectures,
-            untransformable: rules.untransformable,
-        };
         components.push((name, ComponentRules { validation, architectures }));
     }
     components

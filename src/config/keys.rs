@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::former::FormerSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, ValidationOverrides};
+use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
 use super::scheme;
 use crate::gfx::BaseArchSchema;
 use crate::input::artifact::ComponentKind;
@@ -159,27 +159,32 @@ pub struct GroupSchema {
     pub architectures: Vec<String>,
 }
 
-/// Rules of one component. The keys of `validation` are repeated because serde can refuse unknown
-/// keys, with their place, only where it flattens nothing.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ComponentSchema {
-    /// As in `validation` [default: as there]
-    pub error_on_duplicate_device_code: Option<bool>,
-    /// As in `validation` [default: as there]
-    pub verify_generic_artifacts_match: Option<bool>,
-    /// As in `validation` [default: as there]
-    pub error_on_missing_architecture: Option<bool>,
-    /// As in `validation` [default: as there]
-    pub unassigned_architectures: Option<UnassignedArchitectures>,
-    /// As in `validation` [default: as there]
-    pub untransformable: Option<Untransformable>,
-    /// Architectures whose code is packed [default: all that are grouped]
-    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
-    pub include_architectures: Option<Vec<String>>,
-    /// Architectures whose code is not packed
-    #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
-    pub exclude_architectures: Option<Vec<String>>,
+validation_keys! {
+    everywhere {
+        /// Different code for one kernel key in two shards is an error; if `false`, the first shard's
+        /// is packed. Different database files at one path are always an error: code and index of a
+        /// database fit only each other [default: true]
+        error_on_duplicate_device_code: bool = true,
+        /// Host files have to be the same in all shards [default: false]
+        verify_generic_artifacts_match: bool = false,
+        /// A grouped architecture without code is an error [default: false]
+        error_on_missing_architecture: bool = false,
+        /// What becomes of code of an architecture in no group, which is never packed: `error`,
+        /// `warn`, or `drop` (a note only) [default: warn]
+        unassigned_architectures: UnassignedArchitectures = UnassignedArchitectures::Warn,
+        /// What becomes of fat binaries that cannot be transformed: `error`, or `keep-fat`, which
+        /// leaves them in their host package [default: error]
+        untransformable: Untransformable = Untransformable::Error,
+    }
+
+    of_components {
+        /// Architectures whose code is packed [default: all that are grouped]
+        #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+        pub include_architectures: Option<Vec<String>>,
+        /// Architectures whose code is not packed
+        #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
+        pub exclude_architectures: Option<Vec<String>>,
+    }
 }
 
 /// Longest summary that package managers show in one line, in characters.

@@ -27,7 +27,7 @@ pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, PackageSchema, PartRole,
-    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, Selector,
+    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, Selector, Validation, ValidationOverrides,
 };
 
 use crate::content::Content;
@@ -38,8 +38,7 @@ pub use lines::is_maintainer;
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{
-    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable, Validation,
-    ValidationOverrides,
+    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable,
 };
 pub use scheme::{DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
 pub use texts::PackageTexts;

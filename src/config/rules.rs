@@ -5,36 +5,64 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Config;
+use super::{Config, Validation, ValidationOverrides};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{ArtifactName, ComponentKind};
 
-/// Which contradictions fail a run, and what becomes of what cannot be packaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Validation {
-    /// Different code for one key in two shards is an error, not a finding.
-    pub error_on_duplicate_device_code: bool,
-    /// Host files of all shards are compared.
-    pub verify_generic_artifacts_match: bool,
-    /// A configured arch without code is an error, not a finding.
-    pub error_on_missing_architecture: bool,
-    /// What becomes of code of an arch that is in no group.
-    pub unassigned_architectures: UnassignedArchitectures,
-    /// What becomes of fat binaries that cannot be transformed.
-    pub untransformable: Untransformable,
-}
+/// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides)
+/// and [`ComponentSchema`](super::ComponentSchema) from one list of keys. In the tables of components
+/// the keys stand beside others: serde refuses unknown keys, with their place, only where it flattens
+/// nothing, so the fields are written out there, and by this.
+macro_rules! validation_keys {
+    (
+        everywhere { $($(#[$($about:tt)*])* $key:ident: $type:ty = $default:expr,)* }
+        of_components { $($of_components:tt)* }
+    ) => {
+        /// Which contradictions fail a run, and what becomes of what cannot be packaged.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[allow(missing_docs, reason = "the keys of the configuration say what they mean")]
+        pub struct Validation { $(pub $key: $type,)* }
 
-impl Default for Validation {
-    fn default() -> Self {
-        Self {
-            error_on_duplicate_device_code: true,
-            verify_generic_artifacts_match: false,
-            error_on_missing_architecture: false,
-            unassigned_architectures: UnassignedArchitectures::Warn,
-            untransformable: Untransformable::Error,
+        impl Default for Validation {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
         }
-    }
+
+        /// What is said of [`Validation`] in one place; what is unset is as elsewhere.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct ValidationOverrides {
+            $($(#[$($about)*])* pub $key: Option<$type>,)*
+        }
+
+        impl ValidationOverrides {
+            /// `base`, with what is said here.
+            pub fn over(&self, base: Validation) -> Validation {
+                Validation { $($key: self.$key.unwrap_or(base.$key),)* }
+            }
+        }
+
+        /// Rules of one component.
+        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct ComponentSchema {
+            $(
+                /// As in `validation` [default: as there]
+                pub $key: Option<$type>,
+            )*
+            $($of_components)*
+        }
+
+        impl ComponentSchema {
+            /// What it says of [`Validation`].
+            pub fn validation(&self) -> ValidationOverrides {
+                ValidationOverrides { $($key: self.$key,)* }
+            }
+        }
+    };
 }
+pub(super) use validation_keys;
 
 /// What becomes of code of an arch that is in no group. It is packed in no case.
 #[derive(
@@ -58,51 +86,6 @@ pub enum Untransformable {
     Error,
     /// It stays in its host package as it is, with all its device code
     KeepFat,
-}
-
-/// What is said of [`Validation`] in one place; what is unset is as elsewhere.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ValidationOverrides {
-    /// Different code for one kernel key in two shards is an error; if `false`, the first shard's is
-    /// packed. Different database files at one path are always an error: code and index of a database
-    /// fit only each other [default: true]
-    pub error_on_duplicate_device_code: Option<bool>,
-    /// Host files have to be the same in all shards [default: false]
-    pub verify_generic_artifacts_match: Option<bool>,
-    /// A grouped architecture without code is an error [default: false]
-    pub error_on_missing_architecture: Option<bool>,
-    /// What becomes of code of an architecture in no group, which is never packed: `error`, `warn`, or
-    /// `drop` (a note only) [default: warn]
-    pub unassigned_architectures: Option<UnassignedArchitectures>,
-    /// What becomes of fat binaries that cannot be transformed: `error`, or `keep-fat`, which leaves
-    /// them in their host package [default: error]
-    pub untransformable: Option<Untransformable>,
-}
-
-impl ValidationOverrides {
-    /// `base`, with what is said here.
-    pub fn over(&self, base: Validation) -> Validation {
-        let flag = |own: Option<bool>, base| own.unwrap_or(base);
-        Validation {
-            error_on_duplicate_device_code: flag(
-                self.error_on_duplicate_device_code,
-                base.error_on_duplicate_device_code,
-            ),
-            verify_generic_artifacts_match: flag(
-                self.verify_generic_artifacts_match,
-                base.verify_generic_artifacts_match,
-            ),
-            error_on_missing_architecture: flag(
-                self.error_on_missing_architecture,
-                base.error_on_missing_architecture,
-            ),
-            unassigned_architectures: self
-                .unassigned_architectures
-                .unwrap_or(base.unassigned_architectures),
-            untransformable: self.untransformable.unwrap_or(base.untransformable),
-        }
-    }
 }
 
 /// Rules of one component, or of all components of one artifact. What is unset is as for all.

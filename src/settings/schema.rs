@@ -206,3 +206,17 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let found = name.and_then(|name| root.get("$defs")?.get(name));
     found.unwrap_or(schema)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Validation;
+
+    #[test]
+    fn the_defaults_of_validation_are_those_that_apply() {
+        let schema = schema();
+        let said = schema["$defs"]["ValidationOverrides"]["properties"].as_object().unwrap();
+        let said = said.iter().map(|(key, said)| (key.clone(), said["default"].clone()));
+        assert_eq!(json!(Validation::default()), Value::Object(said.collect()));
+    }
+}

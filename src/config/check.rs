@@ -6,13 +6,12 @@ use super::architectures::{components, groups, packages};
 use super::databases;
 use super::document::Document;
 use super::former::{VersionBound, former};
-use super::keys::{Keys, Selector};
+use super::keys::Keys;
 use super::lines::{is_address, single_lines};
+use super::selectors::selectors;
 use super::texts::texts;
 use super::{Config, Validation};
 use crate::error::{Faults, Result};
-use crate::input::artifact::ComponentKind;
-use crate::once::Ordered;
 
 pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     let mut faults = Faults::default();
@@ -21,7 +20,7 @@ pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     let components = components(take(&mut keys.components), &document, &mut faults);
     let texts = texts(&keys.packages, &document, &mut faults);
     let packages = packages(take(&mut keys.packages), &document, &mut faults);
-    selectors(&keys.selectors, &document, &mut faults);
+    let selectors = selectors(take(&mut keys.selectors), &document, &mut faults);
     let replaces = take(&mut keys.replaces);
     let replaces = former("replaces", replaces, VersionBound::Optional, &document, &mut faults);
     let moved =
@@ -45,6 +44,7 @@ pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
         content_date,
         replaces,
         moved,
+        selectors,
         document,
     })
 }
@@ -76,18 +76,4 @@ fn content_date(text: &str, document: &Document) -> Result<u32> {
     })?;
     u32::try_from(time.as_second())
         .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
-}
-
-fn selectors(selectors: &Ordered<Vec<Selector>>, document: &Document, faults: &mut Faults) {
-    for (package, selectors) in &selectors.0 {
-        for (index, selector) in selectors.iter().enumerate() {
-            let index = index.to_string();
-            for kind in selector.components.iter().flatten() {
-                if let Err(error) = kind.parse::<ComponentKind>() {
-                    let keys = ["selectors", package, &index, "components"];
-                    faults.add(document.located(&keys, &error));
-                }
-            }
-        }
-    }
 }

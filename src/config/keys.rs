@@ -141,7 +141,7 @@ pub struct Keys {
     /// Package → which artifacts, modules and components go into it [default: those of
     /// [`config/components.toml`](config/components.toml), else each artifact is a package]
     #[arg(skip)]
-    pub selectors: Ordered<Vec<Selector>>,
+    pub selectors: Ordered<Vec<SelectorSchema>>,
     /// Rules for kernel databases, tried before the shipped ones:
     /// [`config/databases.toml`](config/databases.toml) explains their keys
     #[arg(skip)]
@@ -272,18 +272,18 @@ pub struct RpmRelations {
 }
 
 /// A part of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Selector {
+pub struct SelectorSchema {
     /// Name of the artifact, e.g. `blas`
     pub artifact: String,
     /// Its modules, e.g. `rocSPARSE` [default: all of them]
     #[serde(default)]
     pub modules: Option<Vec<String>>,
     /// Its components [default: all of them]
-    #[serde(default)]
+    #[serde(rename = "components", default)]
     #[schemars(extend("items" = component_kinds()))]
-    pub components: Option<Vec<String>>,
+    pub kinds: Option<Vec<String>>,
 }
 
 /// A package of every family: which components go into it, and what it says of itself.
@@ -294,8 +294,9 @@ pub struct PartSchema {
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
     /// Components of an artifact that go into it
+    #[serde(rename = "components")]
     #[schemars(extend("items" = component_kinds()))]
-    pub components: Vec<String>,
+    pub kinds: Vec<String>,
     /// What each format appends to the family's name
     pub suffix: Suffix,
     /// Who it is for

@@ -19,6 +19,7 @@ mod package_list;
 mod per_format;
 mod rules;
 mod scheme;
+mod selectors;
 mod texts;
 
 use std::path::Path;
@@ -27,7 +28,8 @@ pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, PackageSchema, PartRole,
-    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, Selector, Validation, ValidationOverrides,
+    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema, Validation,
+    ValidationOverrides,
 };
 
 use crate::content::Content;
@@ -41,6 +43,7 @@ pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable,
 };
 pub use scheme::{DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
+pub use selectors::Selector;
 pub use texts::PackageTexts;
 
 /// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
@@ -81,6 +84,8 @@ pub struct Config {
     pub replaces: Vec<(String, FormerPackages)>,
     /// Package → packages that had paths of it, each with a bound, in file order.
     pub moved: Vec<(String, FormerPackages)>,
+    /// Package → what goes into it, in file order.
+    pub selectors: Vec<(String, Vec<Selector>)>,
     document: Document,
 }
 
@@ -123,10 +128,8 @@ impl Config {
 
     /// A list of packages decides alone what goes where.
     pub fn refuse_selectors_beside_list(&self) -> Result<()> {
-        let keys = [
-            ("selectors", self.keys.selectors.0.is_empty()),
-            ("parts", self.keys.parts.is_empty()),
-        ];
+        let keys =
+            [("selectors", self.selectors.is_empty()), ("parts", self.keys.parts.is_empty())];
         let given = keys.iter().find(|(_, is_empty)| !is_empty);
         given.map_or(Ok(()), |(key, _)| {
             let message = "says what goes into packages, and so does the list of packages";

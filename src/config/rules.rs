@@ -136,7 +136,7 @@ impl Config {
 
     /// Whether fat binaries of an artifact that cannot be transformed stay as they are.
     pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
-        let validation = self.validation_of(&artifact.name, artifact.component);
+        let validation = self.validation_of(&artifact.name, artifact.kind);
         validation.untransformable == Untransformable::KeepFat
     }
 }

@@ -45,10 +45,8 @@ impl ComponentSources {
         });
         let mut components: BTreeMap<ComponentKey, Vec<SplitArtifact>> = BTreeMap::new();
         for artifact in split {
-            let key = ComponentKey {
-                artifact: artifact.name.name.clone(),
-                kind: artifact.name.component,
-            };
+            let key =
+                ComponentKey { artifact: artifact.name.name.clone(), kind: artifact.name.kind };
             components.entry(key).or_default().push(artifact);
         }
         Ok(Self { primary, components })

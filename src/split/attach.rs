@@ -35,7 +35,7 @@ pub(super) fn attach(
         BTreeMap::new();
     for artifact in split {
         let name = &artifact.name;
-        let key = (artifact.shard.clone(), name.name.clone(), name.component);
+        let key = (artifact.shard.clone(), name.name.clone(), name.kind);
         components.entry(key).or_default().push(artifact);
     }
     let mut faults = Faults::default();

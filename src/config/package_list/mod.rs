@@ -84,16 +84,16 @@ pub struct Claim {
     pub artifact: String,
     /// One or several parts of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
-    /// Of which components.
-    pub components: Vec<ComponentKind>,
+    /// Of which kinds.
+    pub kinds: Vec<ComponentKind>,
     /// Where it stands in the file: the indexes of artifact and subdirectory.
     place: [usize; 2],
 }
 
 impl Claim {
-    /// Whether it is on this component of this artifact.
+    /// Whether it is on this kind of this artifact.
     pub fn takes(&self, artifact: &str, kind: ComponentKind) -> bool {
-        self.artifact == artifact && self.components.contains(&kind)
+        self.artifact == artifact && self.kinds.contains(&kind)
     }
 
     /// Whether the parts of `subdir` follow each other in the path of a stage prefix.
@@ -292,7 +292,7 @@ impl<'a> Checker<'a> {
         if entry.postinstall.0 {
             add(IgnoredClaim::Postinstall);
         }
-        if entry.artifact.is_some() || entry.components.is_some() {
+        if entry.artifact.is_some() || entry.kinds.is_some() {
             add(IgnoredClaim::OutsideArtifactory);
         }
     }
@@ -355,17 +355,17 @@ impl<'a> Checker<'a> {
                     let message = "names no part of a stage prefix".to_owned();
                     self.fault(index, &[keys[0], keys[1], keys[2], keys[3], "Name"], message);
                 }
-                let mut components = Vec::new();
-                for (index_of, text) in subdir.components.iter().enumerate() {
+                let mut kinds = Vec::new();
+                for (index_of, text) in subdir.kinds.iter().enumerate() {
                     let index_of = index_of.to_string();
                     let keys = [keys[0], keys[1], keys[2], keys[3], "Components", &index_of];
                     match text.parse::<ComponentKind>() {
-                        Ok(kind) => components.push(kind),
+                        Ok(kind) => kinds.push(kind),
                         Err(error) => self.fault(index, &keys, error.message().to_owned()),
                     }
                 }
                 let artifact = artifact.artifact.clone();
-                claims.push(Claim { artifact, subdir: subdir.name, components, place });
+                claims.push(Claim { artifact, subdir: subdir.name, kinds, place });
             }
         }
         claims

@@ -93,11 +93,11 @@ pub(super) struct EntrySchema {
     pub disable_packaging: Flag,
     #[serde(rename = "Postinstall", default)]
     pub postinstall: Flag,
-    /// An older schema's artifact and components, which entries that are disabled still have.
+    /// An older schema's artifact and kinds, which entries that are disabled still have.
     #[serde(rename = "Artifact", default)]
     pub artifact: Option<String>,
     #[serde(rename = "Components", default)]
-    pub components: Option<Vec<String>>,
+    pub kinds: Option<Vec<String>>,
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
 }
@@ -122,7 +122,7 @@ pub(super) struct SubdirSchema {
     #[serde(rename = "Name")]
     pub name: String,
     #[serde(rename = "Components")]
-    pub components: Vec<String>,
+    pub kinds: Vec<String>,
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
 }

@@ -19,7 +19,7 @@ impl<'a> Places<'a> {
     /// generic ones before others.
     pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
         let own = |artifact: &&Artifact| {
-            artifact.name.name == component.artifact && artifact.name.component == component.kind
+            artifact.name.name == component.artifact && artifact.name.kind == component.kind
         };
         let mut artifacts: Vec<&Artifact> = all.iter().copied().filter(own).collect();
         artifacts.sort_by_key(|artifact| {

@@ -185,7 +185,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
             let job = Job {
                 shard,
-                component: format!("{}_{}", name.name, name.component),
+                component: name.component(),
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
                 out: out.clone(),
@@ -225,7 +225,7 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, layout: OutputLa
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let component = match name.parse::<artifact::ArtifactName>() {
-            Ok(parsed) => format!("{}_{}", parsed.name, parsed.component),
+            Ok(parsed) => parsed.component(),
             Err(_) => name,
         };
         components.entry(component).or_default().push(folder);

@@ -52,10 +52,7 @@ impl Replacing<'_> {
     /// Whether `name` is that of an artifact of one of the components.
     fn has(&self, name: &str) -> bool {
         let parsed = name.parse::<ArtifactName>();
-        parsed.is_ok_and(|name| {
-            let component = format!("{}_{}", name.name, name.component);
-            self.components.contains(&component)
-        })
+        parsed.is_ok_and(|name| self.components.contains(&name.component()))
     }
 
     /// The artifacts of the components that are in `out`.

@@ -79,8 +79,7 @@ impl<'a> Origins<'a> {
             return found.extend(known);
         }
         let of_component = self.artifacts.iter().enumerate().filter(|(_, artifact)| {
-            let name = &artifact.name;
-            format!("{}_{}", name.name, name.component) == component
+            artifact.name.component() == component
                 && shard.is_none_or(|shard| artifact.shard == shard)
         });
         found.extend(of_component.map(|(at, _)| at));

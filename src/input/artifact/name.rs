@@ -12,9 +12,16 @@ pub struct ArtifactName {
     /// E.g. `blas`, `host-suite-sparse`.
     pub name: String,
     /// E.g. `lib`.
-    pub component: ComponentKind,
+    pub kind: ComponentKind,
     /// The label that the build job gave: `generic`, a target, several GPUs.
     pub gpu_family: String,
+}
+
+impl ArtifactName {
+    /// The component that it is of, e.g. `blas_lib`.
+    pub fn component(&self) -> String {
+        format!("{}_{}", self.name, self.kind)
+    }
 }
 
 impl FromStr for ArtifactName {
@@ -25,19 +32,19 @@ impl FromStr for ArtifactName {
             Error::malformed(format!("`{text}` is no artifact name"))
                 .hint("artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu")
         };
-        let &[name, component, gpu_family] = fields.as_slice() else {
+        let &[name, kind, gpu_family] = fields.as_slice() else {
             return Err(bad());
         };
         if name.is_empty() || gpu_family.is_empty() {
             return Err(bad());
         }
-        let component = component.parse()?;
-        Ok(Self { name: name.to_owned(), component, gpu_family: gpu_family.to_owned() })
+        let kind = kind.parse()?;
+        Ok(Self { name: name.to_owned(), kind, gpu_family: gpu_family.to_owned() })
     }
 }
 
 impl fmt::Display for ArtifactName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.name, self.component, self.gpu_family)
+        write!(f, "{}_{}_{}", self.name, self.kind, self.gpu_family)
     }
 }

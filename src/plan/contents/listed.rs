@@ -154,14 +154,14 @@ impl<'a> ClaimedList<'a> {
         let stage_prefixes = &self.import.stage_prefixes;
         for entry in &self.list().entries {
             for claim in &entry.claims {
-                let all = claim.components.iter();
+                let all = claim.kinds.iter();
                 let mut prefixes =
                     all.flat_map(|kind| stage_prefixes.prefixes(&claim.artifact, *kind)).peekable();
                 if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
                     let claim = IgnoredClaim::AbsentModule {
                         module: claim.subdir.clone(),
                         artifact: claim.artifact.clone(),
-                        components: claim.components.iter().map(ToString::to_string).collect(),
+                        components: claim.kinds.iter().map(ToString::to_string).collect(),
                     };
                     let entry = entry.name.clone();
                     findings.add(Finding::ListClaimIgnored { entry, claim });

@@ -28,7 +28,7 @@ impl StagePrefixes {
     pub fn of(scan: &Scan) -> Self {
         let mut all = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
-            let key = (artifact.name.name.clone(), artifact.name.component);
+            let key = (artifact.name.name.clone(), artifact.name.kind);
             let component = all.0.entry(key).or_default();
             for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
                 let name = component.prefix(&prefix.path);

@@ -50,7 +50,7 @@ impl<'a> Families<'a> {
             taken.map(|(family, _)| family.clone())
         };
         match self.table(&component.artifact) {
-            Table::Configured => first(&self.config.keys.selectors.0),
+            Table::Configured => first(&self.config.selectors),
             Table::Shipped => first(self.shipped),
             Table::OwnName => self.naming.family(&component.artifact).ok(),
         }
@@ -74,7 +74,7 @@ impl<'a> Families<'a> {
             let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
             all.any(|selector| selector.artifact == artifact)
         };
-        match (names(&self.config.keys.selectors.0), names(self.shipped)) {
+        match (names(&self.config.selectors), names(self.shipped)) {
             (true, _) => Table::Configured,
             (false, true) => Table::Shipped,
             (false, false) => Table::OwnName,
@@ -86,7 +86,7 @@ impl<'a> Families<'a> {
     pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
         let artifacts: BTreeSet<&str> =
             recombined.components.iter().map(|c| c.artifact.as_str()).collect();
-        for (package, selectors) in &self.config.keys.selectors.0 {
+        for (package, selectors) in &self.config.selectors {
             for (index, selector) in selectors.iter().enumerate() {
                 let index = index.to_string();
                 if artifacts.contains(selector.artifact.as_str()) {
@@ -155,7 +155,7 @@ impl<'a> Families<'a> {
 /// Refuses what is wrong with the configured selectors, whatever the artifacts are.
 pub(in crate::plan) fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
-    for (package, _) in &config.keys.selectors.0 {
+    for (package, _) in &config.selectors {
         if package_name(package).as_ref().ok() != Some(package) {
             let message = format!("`{package}` cannot be a package name");
             faults.add(config.fault(&["selectors", package], message));
@@ -168,7 +168,7 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
 /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
 /// take by an earlier one. The first would win in silence.
 fn check_claims(config: &Config, faults: &mut Faults) {
-    let claims: Vec<NumberedSelector<'_>> = claims(&config.keys.selectors.0).collect();
+    let claims: Vec<NumberedSelector<'_>> = claims(&config.selectors).collect();
     for (place, claim) in claims.iter().enumerate() {
         let earlier = claims.iter().take(place);
         let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
@@ -218,7 +218,7 @@ impl NumberedSelector<'_> {
     /// The first module, with its place, that it names beside `other` of another package.
     fn shared(&self, other: &NumberedSelector<'_>) -> Option<(usize, &str)> {
         let (mine, theirs) = (self.selector, other.selector);
-        let apart = match (&mine.components, &theirs.components) {
+        let apart = match (&mine.kinds, &theirs.kinds) {
             (Some(mine), Some(theirs)) => !mine.iter().any(|kind| theirs.contains(kind)),
             _ => false,
         };
@@ -233,15 +233,19 @@ impl NumberedSelector<'_> {
 
     /// Whether it takes everything that `later` could take.
     fn covers(&self, later: &NumberedSelector<'_>) -> bool {
-        let within = |all: &Option<Vec<String>>, some: &Option<Vec<String>>| match (all, some) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(all), Some(some)) => some.iter().all(|one| all.contains(one)),
-        };
         let (all, some) = (self.selector, later.selector);
         all.artifact == some.artifact
-            && within(&all.components, &some.components)
-            && within(&all.modules, &some.modules)
+            && within(all.kinds.as_deref(), some.kinds.as_deref())
+            && within(all.modules.as_deref(), some.modules.as_deref())
+    }
+}
+
+/// Whether `all` has what `some` has; everything is in what is unset.
+fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
+    match (all, some) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(all), Some(some)) => some.iter().all(|one| all.contains(one)),
     }
 }
 
@@ -255,10 +259,9 @@ fn modules(component: &Component) -> impl Iterator<Item = &str> {
 }
 
 fn takes(selector: &Selector, component: &Component, module: Option<&str>) -> bool {
-    let kind = component.kind.as_str();
-    let kinds = selector.components.as_ref();
+    let kinds = selector.kinds.as_ref();
     let modules = selector.modules.as_ref();
     selector.artifact == component.artifact
-        && kinds.is_none_or(|kinds| kinds.iter().any(|known| known == kind))
+        && kinds.is_none_or(|kinds| kinds.contains(&component.kind))
         && modules.is_none_or(|known| module.is_some_and(|m| known.iter().any(|k| k == m)))
 }

@@ -1,20 +1,21 @@
-//! `config/components.toml`: which components make up which package of a family, and which modules
-//! of known artifacts which family.
+//! `config/components.toml`: which kinds make up which package of a family, and which modules of
+//! known artifacts which family.
 //!
 //! Parts of the configuration come first: one with the name of a shipped part replaces it, and a
-//! component that it takes is taken from the others. Refused: components that are in no part or in
-//! two, and descriptions that do not exist.
-
-use std::collections::BTreeSet;
+//! kind that it takes is taken from the others. Refused: kinds that are in no part or in two, and
+//! descriptions that do not exist.
 
 use serde::Deserialize;
 
 use super::{Naming, PackageNames};
-use crate::config::{Config, PackageListEntry, PartRole, PartSchema, Selector, Suffix};
+use crate::config::{
+    Config, PackageListEntry, PartRole, PartSchema, Selector, SelectorSchema, Suffix,
+};
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
 use crate::once::Ordered;
 use crate::plan::texts;
+use crate::report::words::list;
 
 /// The shipped rules.
 const SHIPPED: &str = include_str!("../../../config/components.toml");
@@ -22,7 +23,7 @@ const SHIPPED: &str = include_str!("../../../config/components.toml");
 /// One package of a family, before any group.
 #[derive(Debug, Clone)]
 pub(in crate::plan) struct PackagePart {
-    components: Vec<ComponentKind>,
+    kinds: Vec<ComponentKind>,
     suffix: PackageNames,
     /// What its kernel archives have in their names.
     pub archives: String,
@@ -31,13 +32,15 @@ pub(in crate::plan) struct PackagePart {
     pub group: String,
     pub template: String,
     pub needs_host: bool,
+    /// Whether its programs and libraries are run, so that what they need is needed.
+    programs: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ShippedParts {
     parts: Vec<PartSchema>,
-    selectors: Ordered<Vec<Selector>>,
+    selectors: Ordered<Vec<SelectorSchema>>,
 }
 
 impl PackagePart {
@@ -45,18 +48,19 @@ impl PackagePart {
         let Suffix { deb, rpm } = schema.suffix;
         Ok(Self {
             suffix: naming.suffix(&schema.name).unwrap_or(PackageNames { deb, rpm }),
-            components: kinds(&schema.components).collect::<Result<_>>()?,
+            kinds: schema.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
             archives: schema.name,
             role: schema.role,
             section: schema.section,
             group: schema.group,
             template: schema.template,
             needs_host: schema.needs_host,
+            programs: schema.programs,
         })
     }
 
-    /// What an entry of a list is made into: its name is whole, and its components and needs are
-    /// what the list says.
+    /// What an entry of a list is made into: its name is whole, and its kinds and needs are what
+    /// the list says.
     pub fn of_entry(
         archives: &str,
         role: PartRole,
@@ -64,7 +68,7 @@ impl PackagePart {
         entry: &PackageListEntry,
     ) -> Self {
         Self {
-            components: Vec::new(),
+            kinds: Vec::new(),
             suffix: PackageNames { deb: String::new(), rpm: String::new() },
             archives: archives.to_owned(),
             role,
@@ -72,12 +76,13 @@ impl PackagePart {
             group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
             template: template.to_owned(),
             needs_host: false,
+            programs: false,
         }
     }
 
     /// Whether it is what developers need: headers, and links to libraries.
     pub fn is_devel(&self) -> bool {
-        self.role == PartRole::Support && self.components.contains(&ComponentKind::Dev)
+        self.role == PartRole::Support && self.kinds.contains(&ComponentKind::Dev)
     }
 
     /// The stem of a family's package.
@@ -89,12 +94,10 @@ impl PackagePart {
     }
 }
 
-/// The parts and shipped selectors of a set; every component is in exactly one part.
+/// The parts and shipped selectors of a set; every kind is in exactly one part.
 #[derive(Debug)]
 pub(in crate::plan) struct Parts {
     parts: Vec<PackagePart>,
-    /// Those whose programs and libraries are run.
-    run: BTreeSet<ComponentKind>,
     /// Family → what goes into it, as in the packaging configuration.
     pub selectors: Vec<(String, Vec<Selector>)>,
 }
@@ -105,57 +108,51 @@ impl Parts {
         let rules: ShippedParts = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
-        let mut parts = config.keys.parts.clone();
-        let taken = |name: &String| config.keys.parts.iter().any(|p| p.components.contains(name));
-        for mut shipped in rules.parts {
-            shipped.components.retain(|component| !taken(component));
-            let replaced = config.keys.parts.iter().any(|part| part.name == shipped.name);
-            if replaced && !shipped.components.is_empty() {
-                return Err(left(config, &shipped));
+        let part = |schema| PackagePart::new(schema, naming);
+        let own = config.keys.parts.iter().cloned().map(part);
+        let own: Vec<PackagePart> = own.collect::<Result<_>>()?;
+        let mut parts = own.clone();
+        for schema in rules.parts {
+            let mut shipped = part(schema)?;
+            shipped.kinds.retain(|kind| !own.iter().any(|part| part.kinds.contains(kind)));
+            if shipped.kinds.is_empty() {
+                continue;
             }
-            if !shipped.components.is_empty() {
-                parts.push(shipped);
+            if let Some(index) = own.iter().position(|part| part.archives == shipped.archives) {
+                return Err(left(config, index, &shipped));
             }
+            parts.push(shipped);
         }
-        let families = rules.selectors.0.into_iter();
-        let selectors = families.map(|(name, list)| Ok((naming.family(&name)?, list)));
-        let run = parts.iter().filter(|part| part.programs);
-        let run = run.flat_map(|part| kinds(&part.components)).collect::<Result<_>>()?;
-        let parts = parts.into_iter().map(|part| PackagePart::new(part, naming));
-        let parts: Vec<PackagePart> = parts.collect::<Result<_>>()?;
         for kind in ComponentKind::ALL {
-            let with = |part: &&PackagePart| part.components.contains(&kind);
+            let with = |part: &&PackagePart| part.kinds.contains(&kind);
             if parts.iter().filter(with).count() != 1 {
                 return Err(Error::bug(format!("{kind} is not in exactly one part")));
             }
         }
-        Ok(Self { run, parts, selectors: selectors.collect::<Result<_>>()? })
+        let selectors = rules.selectors.0.into_iter().map(|(name, schemas)| {
+            let selectors = schemas.into_iter().map(Selector::try_from);
+            Ok((naming.family(&name)?, selectors.collect::<Result<_>>()?))
+        });
+        Ok(Self { parts, selectors: selectors.collect::<Result<_>>()? })
     }
 
     /// Whether programs and libraries of `kind` are run, so that what they need is needed.
     pub fn are_run(&self, kind: ComponentKind) -> bool {
-        self.run.contains(&kind)
+        self.parts.iter().any(|part| part.programs && part.kinds.contains(&kind))
     }
 
     /// The part that `kind` goes into, and its place in the order of packages.
     pub fn of(&self, kind: ComponentKind) -> Result<(usize, &PackagePart)> {
-        let index = self.parts.iter().position(|part| part.components.contains(&kind));
+        let index = self.parts.iter().position(|part| part.kinds.contains(&kind));
         let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
         found.ok_or_else(|| Error::bug(format!("no part has the component {kind}")))
     }
 }
 
-/// The components of a part, of which [`check`] told what is wrong with its place.
-fn kinds(names: &[String]) -> impl Iterator<Item = Result<ComponentKind>> {
-    names.iter().map(|name| name.parse())
-}
-
-/// A shipped part that is replaced by one that does not take all of its components.
-fn left(config: &Config, shipped: &PartSchema) -> Error {
-    let index =
-        config.keys.parts.iter().position(|part| part.name == shipped.name).unwrap_or_default();
-    let rest = shipped.components.join(", ");
-    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.name);
+/// The shipped part that the configured one at `index` replaces without taking all of its kinds.
+fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
+    let rest = list(&shipped.kinds);
+    let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.archives);
     let hint = "a component that no part takes would be in no package: add it to a part";
     config.fault(&["parts", &index.to_string(), "components"], message).hint(hint)
 }
@@ -175,14 +172,14 @@ fn check(config: &Config) -> Result<()> {
             let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
             faults.add(fault("name", why));
         }
-        for (at, component) in part.components.iter().enumerate() {
+        for (at, kind) in part.kinds.iter().enumerate() {
             let keys = ["parts", &place, "components", &at.to_string()];
-            if let Err(error) = component.parse::<ComponentKind>() {
+            if let Err(error) = kind.parse::<ComponentKind>() {
                 faults.add(config.located(&keys, &error));
             }
-            let again = part.components.iter().take(at).any(|other| other == component);
-            if again || earlier().any(|other| other.components.contains(component)) {
-                faults.add(config.fault(&keys, format!("`{component}` is in a part already")));
+            let again = part.kinds.iter().take(at).any(|other| other == kind);
+            if again || earlier().any(|other| other.kinds.contains(kind)) {
+                faults.add(config.fault(&keys, format!("`{kind}` is in a part already")));
             }
         }
         if !texts::has_description(&part.template) {
@@ -195,6 +192,8 @@ fn check(config: &Config) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::config::{Scheme, Syntax};
     use crate::package::Version;

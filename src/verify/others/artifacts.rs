@@ -69,8 +69,7 @@ pub(in crate::verify) fn check(
             let name = format!("{}/{}", artifact.shard, artifact.name);
             let files = flattened(artifact, &name, problems);
             let read = folders::examine(name, Side::Both, files, progress, problems);
-            let component = format!("{}_{}", artifact.name.name, artifact.name.component);
-            components.entry(component).or_default().push((artifact, read));
+            components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {
             let split = artifacts.iter().any(|(_, read)| is_split(read));

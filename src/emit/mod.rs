@@ -171,11 +171,7 @@ pub fn write_package(
 
 /// Tells of a payload.
 fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
-    let work = match format {
-        Format::Deb => Work::Deb,
-        Format::Rpm => Work::Rpm,
-    };
-    options.progress.compressed(work, compressed);
+    options.progress.compressed(Work::Payloads(format), compressed);
 }
 
 /// Bytes of the files in `format`.

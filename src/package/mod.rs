@@ -10,29 +10,16 @@ mod named;
 mod relation;
 mod version;
 
-use std::cmp::Ordering;
-use std::path::Path;
-
 use serde::Serialize;
 
+pub use crate::formats::package_file::Format;
 pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
 
-use crate::formats::{deb, rpm};
 use crate::tree::{Node, TreePath};
 use named::named_enum;
-
-named_enum! {
-    /// A package format.
-    pub enum Format {
-        /// Debian's format 2.0.
-        Deb = "deb",
-        /// RPM's format 4 (header v4).
-        Rpm = "rpm",
-    }
-}
 
 /// What a package is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -108,25 +95,6 @@ impl Role {
         match self {
             Self::Kernels { archs, .. } | Self::KernelsCommon { archs, .. } => archs,
             _ => &[],
-        }
-    }
-}
-
-impl Format {
-    /// Both, in the order in which packages are listed.
-    pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
-
-    /// The format that the name of a package file ends in.
-    pub fn of_file_name(name: &Path) -> Option<Self> {
-        let ending = name.extension()?;
-        Self::ALL.into_iter().find(|format| ending == format.as_str())
-    }
-
-    /// Which of two full versions is newer, as the package manager decides it.
-    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
-        match self {
-            Self::Deb => deb::compare_versions(one, other),
-            Self::Rpm => rpm::compare_versions(one, other),
         }
     }
 }

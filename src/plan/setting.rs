@@ -184,8 +184,8 @@ impl Setting {
 
     /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
     pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
-        for (format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
-            findings.add(Finding::RuntimeUnset { format: format.as_str().to_owned() });
+        for &(format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
+            findings.add(Finding::RuntimeUnset { format });
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Finding;
+use crate::formats::package_file::Format;
 
 /// A stage that takes long enough to be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -45,10 +46,9 @@ impl Stage {
 pub enum Work {
     /// Code objects, each by itself, into kernel archives.
     Kernels,
-    /// Payloads of `.deb`s.
-    Deb,
-    /// Payloads of `.rpm`s.
-    Rpm,
+    /// Payloads of packages of a format.
+    #[serde(untagged)]
+    Payloads(Format),
 }
 
 impl Work {
@@ -56,8 +56,7 @@ impl Work {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kernels => "kernels",
-            Self::Deb => "deb",
-            Self::Rpm => "rpm",
+            Self::Payloads(format) => format.as_str(),
         }
     }
 }

@@ -142,7 +142,7 @@ impl Update<'_> {
             }
             findings.add(Finding::PathMoved {
                 package: own.clone(),
-                format: self.format.as_str().to_owned(),
+                format: self.format,
                 from: from.to_owned(),
                 paths,
             });
@@ -200,7 +200,7 @@ impl Update<'_> {
             }
         }
         if let Some(version) = own_version {
-            let not_newer = NotNewer::Packages { format: self.format.as_str().to_owned(), newer };
+            let not_newer = NotNewer::Packages { format: self.format, newer };
             findings.add(Finding::VersionNotNewer { version, not_newer });
         }
     }
@@ -219,8 +219,8 @@ impl Update<'_> {
             .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
             .collect();
         for name in gone {
-            let (package, format) = (name.to_owned(), self.format.as_str().to_owned());
-            findings.add(Finding::PackageDropped { package, format });
+            let package = name.to_owned();
+            findings.add(Finding::PackageDropped { package, format: self.format });
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
 use crate::error::abridged;
+use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::report::words::{counted, few, list};
 
@@ -437,7 +438,7 @@ pub enum NotNewer {
     /// A package takes paths of another, which is not older.
     TakesPaths { package: String, from: EarlierPackage },
     /// These packages were newer there.
-    Packages { format: String, newer: Vec<EarlierPackage> },
+    Packages { format: Format, newer: Vec<EarlierPackage> },
 }
 
 impl NotNewer {

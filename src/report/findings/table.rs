@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Severity;
 use super::details::*;
 use super::subjects::*;
+use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::report::words::{are, counted, few, list};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
@@ -262,7 +263,7 @@ findings! {
         }
         ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
     /// No relation to a kpack-capable HIP runtime is configured.
-    RuntimeUnset = "R050" "runtime-relation-unset" Warning { format: String }
+    RuntimeUnset = "R050" "runtime-relation-unset" Warning { format: Format }
         ["runtime_relation.{format}"]
         [
             "is not configured: host packages depend on no HIP runtime that reads kernel archives"
@@ -394,7 +395,7 @@ findings! {
         ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
     /// Paths were in another package of the earlier set.
     PathMoved = "R085" "path-moved" Note
-        { package: String, format: String, from: String, paths: Vec<String> }
+        { package: String, format: Format, from: String, paths: Vec<String> }
         ["{package}"]
         [
             "takes {} from {from} of the earlier set, as .{format} ({})",
@@ -408,7 +409,7 @@ findings! {
             "was a {was} in the earlier set and is a {is}: dpkg leaves what is there, and rpm fails"
         ];
     /// A package of the earlier set is in this one no more, and nothing replaces it.
-    PackageDropped = "R087" "package-dropped" Warning { package: String, format: String }
+    PackageDropped = "R087" "package-dropped" Warning { package: String, format: Format }
         ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, its \

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::*;
+use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::once::Ordered;
 use crate::tree::{ComponentKind, MemberKind, TreePath};
@@ -339,7 +340,7 @@ fn of_packages() -> Vec<Finding> {
     let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
     let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
     vec![
-        Finding::RuntimeUnset { format: text("deb") },
+        Finding::RuntimeUnset { format: Format::Deb },
         Finding::GroupEmpty { group: text("gfx120X") },
         Finding::HostPackageEmpty { package: package() },
         left_out(1, 1),
@@ -432,12 +433,12 @@ fn of_lists() -> Vec<Finding> {
 }
 
 fn of_updates() -> Vec<Finding> {
-    let format = || text("deb");
+    let format = Format::Deb;
     let earlier = |package: &str| EarlierPackage { package: text(package), version: text("8-1") };
     let not_newer = |not_newer| Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer };
     let moved = |paths| Finding::PathMoved {
         package: text("rocm-blas"),
-        format: format(),
+        format,
         from: text("rocblas"),
         paths,
     };
@@ -448,9 +449,9 @@ fn of_updates() -> Vec<Finding> {
     };
     vec![
         not_newer(NotNewer::TakesPaths { package: text("rocm-blas"), from: earlier("rocblas") }),
-        not_newer(NotNewer::Packages { format: format(), newer: vec![earlier("rocm-blas")] }),
+        not_newer(NotNewer::Packages { format, newer: vec![earlier("rocm-blas")] }),
         not_newer(NotNewer::Packages {
-            format: format(),
+            format,
             newer: vec![earlier("rocm"), earlier("rocm-blas")],
         }),
         moved(texts(["/opt/rocm/bin/x"])),
@@ -460,7 +461,7 @@ fn of_updates() -> Vec<Finding> {
             was: MemberKind::Directory,
             is: MemberKind::Link,
         },
-        Finding::PackageDropped { package: text("rocblas"), format: format() },
+        Finding::PackageDropped { package: text("rocblas"), format },
         series(texts(["rocm7.0"]), Vec::new()),
         series(texts(["rocm7.0", "rocm-blas7.0"]), texts(["/opt/rocm/bin/x"])),
         series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),

@@ -1,13 +1,61 @@
 //! A package file of either format: what it takes to write one, and a reader that tells the format
 //! by the first bytes.
 
+use std::cmp::Ordering;
+use std::fmt;
 use std::fs::File;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::payload::{Around, PayloadEntry, PayloadWriter, Ready, Visitor};
 use super::{deb, rpm};
 use crate::content::Content;
 use crate::error::{Error, Result};
+
+/// A package format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Debian's format 2.0.
+    Deb,
+    /// RPM's format 4 (header v4).
+    Rpm,
+}
+
+impl Format {
+    /// Both, in the order in which packages are listed.
+    pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
+
+    /// Its name in texts, plans and receipts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deb => "deb",
+            Self::Rpm => "rpm",
+        }
+    }
+
+    /// The format that the name of a package file ends in.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        let ending = name.extension()?;
+        Self::ALL.into_iter().find(|format| ending == format.as_str())
+    }
+
+    /// Which of two full versions is newer, as the package manager decides it.
+    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Deb => deb::compare_versions(one, other),
+            Self::Rpm => rpm::compare_versions(one, other),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
 
 /// Everything about a package of either format but the content of its files.
 #[derive(Debug)]

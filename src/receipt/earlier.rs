@@ -11,7 +11,7 @@ use super::{FindingRecord, Receipt, UnreadFinding};
 use crate::gfx::BaseArch;
 use crate::report::{
     ArchFilterTable, ArchMismatch, Code, ComponentFile, DifferentCode, Finding, InputArtifact,
-    InputFile, LeftOutPlace, MergedPart, MismatchOutcome, Unpaired, Unresolved,
+    InputFile, LeftOutPlace, MergedPart, MismatchOutcome, NoUnion, Unpaired, Unresolved,
 };
 use crate::tree::TreePath;
 
@@ -169,7 +169,7 @@ fn moved(old: &UnreadFinding) -> Option<Finding> {
     let shape = "{} files are moved to directories of their archs: {} differs: {}";
     let [files, differs, reason] = read(&old.message, shape)?;
     let (folder, files) = (component_file(old)?, files.parse().ok()?);
-    let (differs, reason) = (differs.to_owned(), reason.to_owned());
+    let (differs, reason) = (differs.to_owned(), NoUnion::Earlier(reason.to_owned()));
     Some(Finding::DatabaseMoved { folder, files, differs, reason })
 }
 

@@ -16,7 +16,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::input::database::{Union, union};
-use crate::report::{ComponentFile, Finding, MergedPart};
+use crate::report::{ComponentFile, Finding, MergedPart, NoUnion};
 use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
@@ -31,7 +31,7 @@ struct FormDifference {
 /// Why the files of a folder move: one of them differs, and cannot be merged.
 struct Moving {
     differs: String,
-    reason: String,
+    reason: NoUnion,
 }
 
 impl Join<'_> {
@@ -89,9 +89,9 @@ impl Join<'_> {
         &mut self,
         difference: &FormDifference,
         parts: &mut [SplitArtifact],
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<NoUnion>> {
         if !difference.all(parts, |_| true) {
-            return Ok(Some("no rule says how to bring them together".to_owned()));
+            return Ok(Some(NoUnion::NoRule));
         }
         let merged = match union(&difference.contents)? {
             Union::None(why) => return Ok(Some(why)),
@@ -112,7 +112,7 @@ impl Join<'_> {
         &self,
         difference: &FormDifference,
         parts: &[SplitArtifact],
-        why: &str,
+        why: &NoUnion,
     ) -> Error {
         let shards: Vec<String> =
             difference.holders.iter().map(|holder| label(&parts[*holder]).to_string()).collect();

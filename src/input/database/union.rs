@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::message_pack::is_text;
 use crate::formats::offload_bundle::{self, BundleEntryKind};
+use crate::report::NoUnion;
 
 /// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of
 /// one byte takes some sixty; those that have to be merged have some kilobytes.
@@ -36,7 +37,7 @@ pub enum Union {
     /// A file that serves whom each of them serves.
     Merged(Content),
     /// Why there is no such file.
-    None(String),
+    None(NoUnion),
 }
 
 /// The union of `files`. An error means that one of them cannot be read.
@@ -48,12 +49,12 @@ pub fn union(files: &[Content]) -> Result<Union> {
     match bundles {
         0 => union_of_maps(files),
         _ if bundles == files.len() => union_of_bundles(files),
-        _ => none("some of them are offload bundles and some are not"),
+        _ => none(NoUnion::SomeBundles),
     }
 }
 
-fn none(why: impl Into<String>) -> Result<Union> {
-    Ok(Union::None(why.into()))
+fn none(why: NoUnion) -> Result<Union> {
+    Ok(Union::None(why))
 }
 
 fn union_of_bundles(files: &[Content]) -> Result<Union> {
@@ -62,16 +63,16 @@ fn union_of_bundles(files: &[Content]) -> Result<Union> {
     for file in files {
         let mut bundles = Bundles::new(file);
         let Some(first) = bundles.next().transpose()? else {
-            return none("one of them holds no bundle");
+            return none(NoUnion::NoBundle);
         };
         if bundles.next().is_some() {
-            return none("one of them holds several bundles");
+            return none(NoUnion::SeveralBundles);
         }
         for entry in &first.bundle.bundle.entries {
             let key = (entry.id.kind != BundleEntryKind::Host, entry.id.text.clone());
             match entries.get(&key) {
                 Some(known) if known.same_bytes(&entry.content)? => {}
-                Some(_) => return none(format!("their entries {} differ", entry.id)),
+                Some(_) => return none(NoUnion::EntriesDiffer { entry: entry.id.to_string() }),
                 None => drop(entries.insert(key, entry.content.clone())),
             }
         }
@@ -86,19 +87,19 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
     for file in files {
         compressed |= is_zlib(file)?;
         let Some(Value::Map(map)) = decoded(file)? else {
-            return none("they are neither offload bundles nor MessagePack maps");
+            return none(NoUnion::UnknownFormat);
         };
         if !map.iter().all(|(key, value)| is_text(key) && is_text(value)) {
-            return none("one of them has strings that are not UTF-8");
+            return none(NoUnion::NotUtf8);
         }
         for (key, value) in map {
             if is_number(&key) {
-                return none("their keys are numbers, each the start of a range");
+                return none(NoUnion::Ranges);
             }
             match entries.get(&encoded(&key)?) {
                 // By their bytes: a number that is none (NaN) does not equal itself.
                 Some((_, known)) if encoded(known)? == encoded(&value)? => {}
-                Some(_) => return none(format!("their values of {key} differ")),
+                Some(_) => return none(NoUnion::ValuesDiffer { key: key.to_string() }),
                 None => drop(entries.insert(encoded(&key)?, (key, value))),
             }
         }

@@ -250,6 +250,51 @@ impl fmt::Display for MismatchOutcome {
     }
 }
 
+/// Why files of one name are not brought together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum NoUnion {
+    /// No rule says how.
+    NoRule,
+    /// Some are offload bundles and some are not.
+    SomeBundles,
+    /// They are bundles, and one of them is empty.
+    NoBundle,
+    /// They are bundles, and there are several in one of them.
+    SeveralBundles,
+    /// They are bundles with different code under one id.
+    EntriesDiffer { entry: String },
+    /// They are neither bundles nor maps.
+    UnknownFormat,
+    /// They are maps, and a string of one of them cannot be written again.
+    NotUtf8,
+    /// They are maps whose keys are the starts of ranges.
+    Ranges,
+    /// They are maps with different values of one key.
+    ValuesDiffer { key: String },
+    /// What a receipt says that was written before there were these words.
+    #[serde(untagged)]
+    Earlier(String),
+}
+
+impl fmt::Display for NoUnion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRule => "no rule says how to bring them together",
+            Self::SomeBundles => "some of them are offload bundles and some are not",
+            Self::NoBundle => "one of them holds no bundle",
+            Self::SeveralBundles => "one of them holds several bundles",
+            Self::EntriesDiffer { entry } => return write!(f, "their entries {entry} differ"),
+            Self::UnknownFormat => "they are neither offload bundles nor MessagePack maps",
+            Self::NotUtf8 => "one of them has strings that are not UTF-8",
+            Self::Ranges => "their keys are numbers, each the start of a range",
+            Self::ValuesDiffer { key } => return write!(f, "their values of {key} differ"),
+            Self::Earlier(words) => words,
+        })
+    }
+}
+
 /// What is wrong with an index and the code of its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -150,7 +150,7 @@ findings! {
         ["{file}"] ["is the union of {}", list(parts)];
     /// Files of a kernel database were moved to a directory of their arch.
     DatabaseMoved = "R025" "database-moved" Note
-        { folder: ComponentFile, files: usize, differs: String, reason: String }
+        { folder: ComponentFile, files: usize, differs: String, reason: NoUnion }
         ["{folder}"]
         [
             "{} {} moved to the directories of their archs, because {differs} differs: {reason}",

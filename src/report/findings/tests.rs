@@ -307,11 +307,11 @@ fn of_files_of_databases() -> Vec<Finding> {
         refers_to: text("S.dat"),
         unresolved,
     };
-    let moved = |files| Finding::DatabaseMoved {
+    let moved = |files, reason| Finding::DatabaseMoved {
         folder: file("lib/rocblas/library"),
         files,
         differs: text("T_fallback.dat"),
-        reason: text("both have the key `k`"),
+        reason,
     };
     let part = |artifact, n| MergedPart { artifact, sha256: format!("{n:064x}") };
     vec![
@@ -322,8 +322,16 @@ fn of_files_of_databases() -> Vec<Finding> {
             file: file("share/x"),
             parts: vec![part(one(), 1), part(two(), 2)],
         },
-        moved(1),
-        moved(7),
+        moved(1, NoUnion::NoRule),
+        moved(7, NoUnion::SomeBundles),
+        moved(7, NoUnion::NoBundle),
+        moved(7, NoUnion::SeveralBundles),
+        moved(7, NoUnion::EntriesDiffer { entry: text("hipv4-amdgcn-amd-amdhsa--gfx906") }),
+        moved(7, NoUnion::UnknownFormat),
+        moved(7, NoUnion::NotUtf8),
+        moved(7, NoUnion::Ranges),
+        moved(7, NoUnion::ValuesDiffer { key: text("\"k\"") }),
+        moved(7, NoUnion::Earlier(text("both have the key `k`"))),
         Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
         unresolved(Unresolved::Absent),
         unresolved(Unresolved::Archs { index: archs("gfx906"), referred: archs("gfx908") }),

@@ -33,6 +33,16 @@ pub fn few<T: Display>(items: &[T], most: usize) -> String {
     }
 }
 
+/// The first `most` of `items`, any of which will do, and how many more there are.
+pub fn either<T: Display>(items: &[T], most: usize) -> String {
+    let mut words: Vec<String> = items.iter().take(most).map(T::to_string).collect();
+    match items.len().saturating_sub(most) {
+        0 => {}
+        rest => words.push(format!("{rest} more")),
+    }
+    words.join(" or ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +62,7 @@ mod tests {
         assert_eq!(few(&["a", "b"], 2), "a, b");
         assert_eq!(few(&["a", "b", "c"], 2), "a, b and 1 more");
         assert_eq!(few::<u8>(&[], 2), "");
+        assert_eq!(either(&["a", "b"], 2), "a or b");
+        assert_eq!(either(&["a", "b", "c"], 2), "a or b or 1 more");
     }
 }

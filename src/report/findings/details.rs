@@ -8,7 +8,8 @@ use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
 use crate::error::abridged;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
-use crate::report::words::{counted, few, list};
+use crate::report::words::{counted, few};
+use crate::tree::ComponentKind;
 
 /// What a path was merged from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -170,7 +171,7 @@ impl fmt::Display for RepeatedCode {
                 (format!("{} of {arch}", counted(*count, "code object")), first, other)
             }
             Self::Database { archs, count, first, other, .. } => {
-                (format!("{} of {}", counted(*count, "database file"), list(archs)), first, other)
+                (format!("{} of {}", counted(*count, "database file"), few(archs, 5)), first, other)
             }
         };
         write!(f, "{first} and {other} have {what} in common, packed once")
@@ -444,7 +445,7 @@ impl fmt::Display for IgnoredClaim {
                 "is to be for every processor, but has files for one; the package is for that one"
             }
             Self::AbsentModule { module, artifact, components } => {
-                let components = list(components);
+                let components = few(components, ComponentKind::ALL.len());
                 let taken = format!("takes {module} of the artifact {artifact} ({components})");
                 return write!(f, "{taken}, which does not have it");
             }
@@ -518,5 +519,5 @@ impl NotNewer {
 
 /// Archs that a file is for; none is all.
 pub(super) fn archs(archs: &[BaseArch]) -> String {
-    if archs.is_empty() { "all archs".to_owned() } else { list(archs) }
+    if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }
 }

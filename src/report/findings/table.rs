@@ -8,7 +8,7 @@ use super::details::*;
 use super::subjects::*;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
-use crate::report::words::{are, counted, few, list};
+use crate::report::words::{are, counted, few};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 findings! {
@@ -147,7 +147,7 @@ findings! {
         ["{file}"] ["{different}; the code of {} is packed", different.first];
     /// A shared file of a kernel database was put together from those of several shards.
     DatabaseMerged = "R024" "database-merged" Note { file: ComponentFile, parts: Vec<MergedPart> }
-        ["{file}"] ["is the union of {}", list(parts)];
+        ["{file}"] ["is the union of {}", few(parts, 5)];
     /// Files of a kernel database were moved to a directory of their arch.
     DatabaseMoved = "R025" "database-moved" Note
         { folder: ComponentFile, files: usize, differs: String, reason: NoUnion }
@@ -197,7 +197,7 @@ findings! {
         ["{file}"]
         [
             "cannot be transformed and keeps its {} ({}): {reason}",
-            counted(code_objects.len(), "code object"), list(targets)
+            counted(code_objects.len(), "code object"), few(targets, 5)
         ];
     /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
     KeptFatDropped = "R038" "kept-fat-dropped" Warning
@@ -229,7 +229,7 @@ findings! {
     /// A kernel manifest lists an archive that is not there.
     ListedArchiveAbsent = "R042" "listed-archive-absent" Warning
         { manifest: InputFile, archives: Vec<String> }
-        ["{manifest}"] ["lists archives that the shard does not have: {}", list(archives)];
+        ["{manifest}"] ["lists archives that the shard does not have: {}", few(archives, 5)];
     /// Code objects of archs that were not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note
         { shard: String, component: String, arch: BaseArch, count: usize }
@@ -274,7 +274,7 @@ findings! {
     /// Several packages of the set provide the same library.
     LibraryAmbiguous = "R052" "library-ambiguous" Warning
         { library: String, providers: Vec<String> }
-        ["{library}"] ["several packages provide it ({}); dependencies name the first", list(providers)];
+        ["{library}"] ["several packages provide it ({}); dependencies name the first", few(providers, 5)];
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning
         { file: ComponentFile, part: DynamicPart, reason: String }
@@ -345,7 +345,7 @@ findings! {
         ["{}, so there is no package", match artifacts.as_deref() {
             None => "depends on nothing that is in the set".to_owned(),
             Some([]) => "takes no artifact".to_owned(),
-            Some(artifacts) => format!("takes nothing of the input (of {})", list(artifacts)),
+            Some(artifacts) => format!("takes nothing of the input (of {})", few(artifacts, 5)),
         }];
     /// A listed package depends on one that the set does not have.
     DependencyLeftOut = "R077" "dependency-left-out" Warning { entry: String, dependency: String }

@@ -206,9 +206,9 @@ fn of_code_left_out() -> Vec<Finding> {
 }
 
 fn of_files_with_code() -> Vec<Finding> {
-    let kept = |count| Finding::KeptFat {
+    let kept = |targets, count| Finding::KeptFat {
         file: input("bin/x"),
-        targets: vec![target("gfx1100"), target("gfx906:xnack-")],
+        targets,
         reason: text("has no room"),
         code_objects: digests(count),
     };
@@ -236,8 +236,9 @@ fn of_files_with_code() -> Vec<Finding> {
             entry: text("id"),
             code_objects: digests(1),
         },
-        kept(1),
-        kept(2),
+        kept(vec![target("gfx1100"), target("gfx906:xnack-")], 1),
+        kept(vec![target("gfx1100"), target("gfx906:xnack-")], 2),
+        kept(["gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030"].map(target).to_vec(), 6),
         dropped(1),
         dropped(2),
         unclaimed(texts(["libx"]), 1),
@@ -246,6 +247,10 @@ fn of_files_with_code() -> Vec<Finding> {
         Finding::ListedArchiveAbsent {
             manifest: input("lib/.kpack/x.kpm"),
             archives: texts(["x_gfx906.kpack", "x_gfx908.kpack"]),
+        },
+        Finding::ListedArchiveAbsent {
+            manifest: input("lib/.kpack/y.kpm"),
+            archives: texts(["a", "b", "c", "d", "e", "f"]),
         },
         fat("lib/libx.a", DevelopmentFile::StaticArchive),
         fat("lib/x.bc", DevelopmentFile::Bitcode),
@@ -296,6 +301,10 @@ fn of_databases() -> Vec<Finding> {
         unreadable(DecidedBy::Rule),
         unreadable(DecidedBy::Name),
         Finding::DatabaseBundle { file: data(), archs: archs("gfx906 gfx908") },
+        Finding::DatabaseBundle {
+            file: data(),
+            archs: archs("gfx900 gfx906 gfx908 gfx90a gfx942 gfx1030"),
+        },
         Finding::DatabaseArchUnknown { directory: input("share/miopen/gfx9ff") },
     ]
 }
@@ -377,6 +386,10 @@ fn of_libraries() -> Vec<Finding> {
     let outside = |search| Finding::RunpathOutside { file: file("bin/x"), search };
     vec![
         Finding::LibraryAmbiguous { library: library(), providers: texts(["blas", "solver"]) },
+        Finding::LibraryAmbiguous {
+            library: library(),
+            providers: texts(["a", "b", "c", "d", "e", "f", "g"]),
+        },
         unreadable(DynamicPart::NeededLibraries),
         unreadable(DynamicPart::SearchPath),
         unresolved(paths(["bin/x"])),
@@ -428,6 +441,7 @@ fn of_lists() -> Vec<Finding> {
         without(None),
         without(Some(Vec::new())),
         without(Some(texts(["blas", "rand"]))),
+        without(Some(texts(["a", "b", "c", "d", "e", "f"]))),
         Finding::DependencyLeftOut { entry: entry(), dependency: text("amdrocm-runtime") },
         not_listed(paths(["bin/x"]), 1),
         not_listed(paths(["a", "b", "c", "d", "e", "f"]), 0),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::gfx::{BaseArch, Target};
-use crate::report::words::list;
+use crate::report::words::few;
 
 /// Device code in a host package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -132,7 +132,7 @@ impl fmt::Display for PartnerLack {
                 write!(f, "has no {wanted} of its name beside it")
             }
             Self::Absent { wanted, archs } => {
-                write!(f, "has no {wanted} of its name for {} beside it", list(archs))
+                write!(f, "has no {wanted} of its name for {} beside it", few(archs, 5))
             }
             Self::Elsewhere { wanted, package } => {
                 write!(f, "its {wanted} is in {package}, which it does not need")
@@ -299,7 +299,7 @@ impl fmt::Display for ManifestFault {
                 write!(f, "says that {archive} has {stated} kernels, and it has other rows")
             }
             Self::Archs { archive, arch, targets } => {
-                write!(f, "lists {archive} for {arch}, and it is for {}", list(targets))
+                write!(f, "lists {archive} for {arch}, and it is for {}", few(targets, 5))
             }
             Self::NotListed => f.write_str("no manifest of the set lists it"),
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::archives::RowFault;
 use super::sets::PackagePath;
 use crate::gfx::BaseArch;
-use crate::report::words::list;
+use crate::report::words::few;
 use crate::tree::TreePath;
 
 /// By whom, and from where, a code object is missed.
@@ -213,13 +213,18 @@ impl fmt::Display for ForeignCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code { arch, archs } => {
-                write!(f, "holds code for {arch}; the package is for {}", list(archs))
+                write!(f, "holds code for {arch}; the package is for {}", few(archs, 5))
             }
             Self::Index { indexed, archs } => {
-                write!(f, "is an index for {}; the package is for {}", list(indexed), list(archs))
+                write!(
+                    f,
+                    "is an index for {}; the package is for {}",
+                    few(indexed, 5),
+                    few(archs, 5)
+                )
             }
             Self::Bundle { arch, archs, other } => {
-                let own = list(archs);
+                let own = few(archs, 5);
                 write!(f, "is a bundle for {own} and {arch}, and {other} has no equal file")
             }
             Self::SecondGroup { arch, other } => {

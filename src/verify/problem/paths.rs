@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::sets::PackagePath;
-use crate::report::words::list;
+use crate::report::words::few;
 
 /// How a file of the artifacts is lost.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -53,7 +53,7 @@ pub enum InputVariant {
 impl fmt::Display for InputVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { shards } => write!(f, "a file of {}", list(shards)),
+            Self::File { shards } => write!(f, "a file of {}", few(shards, 5)),
             Self::Link { target } => write!(f, "a link to {target}"),
             Self::Directory => f.write_str("a directory"),
         }

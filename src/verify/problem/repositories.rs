@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::relations::NamedVersion;
+use crate::report::words::either;
 
 /// Why an index cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -160,7 +161,7 @@ impl fmt::Display for OpenDependency {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
         };
-        write!(f, "{verb} {}, which no package{} is", alternatives.join(" or "), for_arch(arch))
+        write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::report::words::list;
+use crate::report::words::few;
 
 /// A path of a package, an artifact or an installed prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -96,7 +96,12 @@ impl fmt::Display for ReceiptDifference {
         f.write_str(match self {
             Self::Bytes { .. } => "its size or SHA-256 is not the receipt's",
             Self::Archs { archs, stated } => {
-                return write!(f, "is for {}, and the receipt says {}", list(archs), list(stated));
+                return write!(
+                    f,
+                    "is for {}, and the receipt says {}",
+                    few(archs, 5),
+                    few(stated, 5)
+                );
             }
             Self::CodeObjects { count, stated } => {
                 return write!(f, "has {count} code objects, and the receipt says {stated}");

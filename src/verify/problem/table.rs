@@ -9,7 +9,7 @@ use super::relations::*;
 use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
-use crate::report::words::list;
+use crate::report::words::few;
 
 problems! {
     /// A file cannot be read as the package it claims to be.
@@ -56,7 +56,7 @@ problems! {
         ["{file}"] ["{reason}"];
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
-        ["{file}"] ["its marker leads to {}, and nothing is there", list(patterns)];
+        ["{file}"] ["its marker leads to {}, and nothing is there", few(patterns, 5)];
     /// A device that a wrapper has code for finds no row, or a less specific code object.
     RowMissing = "V031" "row-missing" { file: PackagePath, key: String, lack: RowLack }
         ["{file}"] ["{}", lack.message(key)];
@@ -76,7 +76,7 @@ problems! {
     /// Installing a kernel package brings the kernels of another group.
     OtherGroupNeeded = "V051" "other-group-needed"
         { package: String, brought: String, archs: Vec<String> }
-        ["{package}"] ["brings {brought}, which is for {}", list(archs)];
+        ["{package}"] ["brings {brought}, which is for {}", few(archs, 5)];
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.

@@ -227,6 +227,8 @@ fn of_archives() -> Vec<Problem> {
     all.push(Problem::BadDatabase { file: index(), reason: reason() });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
+    let patterns = texts(["a", "b", "c", "d", "e", "f"]);
+    all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
     let (device, listed) = (|| target("gfx90a:xnack+"), || target("gfx90a"));
     let lacks = [
         RowLack::Everywhere,
@@ -429,6 +431,10 @@ fn of_indexed_packages() -> Vec<Problem> {
         open(OpenDependency::Deb { alternatives: alternatives(), arch: Some(arch()) }),
         open(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
         open(OpenDependency::Rpm { alternatives: texts(["a = 1"]), arch: arch() }),
+        open(OpenDependency::Rpm {
+            alternatives: texts(["a", "b", "c", "d", "e", "f"]),
+            arch: arch(),
+        }),
     ]
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::error::{Error, Faults, Result};
+use crate::error::{Faults, Result};
 use crate::formats::compression::Method;
 use crate::package::Format;
 use crate::repo::{self, Changes, RepoOptions, WhenLocked};
-use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer};
+use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
 
 /// The options of a publication.
 #[derive(Debug, Args)]
@@ -149,19 +149,19 @@ impl PublicationArguments {
         signer: Option<&Arc<dyn Signer>>,
         time: i64,
     ) -> Result<Option<Arc<dyn IndexSigner>>> {
-        let read = |path: &PathBuf| std::fs::read(path).map_err(|e| Error::io(path, "read", e));
         let TrustArguments { gpg_key_id, sign_command, public_key, also_key } = &self.trust;
         if let Some(id) = gpg_key_id {
             return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
         }
         if let (Some(command), Some(key)) = (sign_command, public_key) {
-            let key = String::from_utf8_lossy(&read(key)?).into_owned();
+            let key = String::from_utf8_lossy(&read_key_file(key)?).into_owned();
             return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
         }
         let Some(signer) = signer else {
             return Ok(None);
         };
-        let others: Vec<Vec<u8>> = also_key.iter().map(read).collect::<Result<_>>()?;
+        let others: Vec<Vec<u8>> =
+            also_key.iter().map(|key| read_key_file(key)).collect::<Result<_>>()?;
         Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
     }
 

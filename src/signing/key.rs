@@ -7,8 +7,6 @@
 //! primary key lives. What other keys say of a key, as gpg exports it, is left out.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use pgp::composed::{PublicOrSecret, SignedSecretKey};
@@ -24,6 +22,7 @@ use pgp::types::{
 };
 
 use super::{Algorithm, Passphrase, Signer};
+use crate::content::read_given;
 use crate::error::{Error, Kind, Result};
 
 /// Longest key file that is read, in bytes: keys with thousands of certifications fit.
@@ -33,6 +32,11 @@ const FILE_LIMIT: u64 = 16 << 20;
 const RSA_BITS_MIN: u16 = 2048;
 
 const STRUCTURE: &str = "OpenPGP key";
+
+/// The bytes of the key file at `path`.
+pub fn read_key_file(path: &Path) -> Result<Vec<u8>> {
+    read_given(path, FILE_LIMIT, STRUCTURE)
+}
 
 /// The part of a key that signs.
 enum SigningPart {
@@ -53,14 +57,7 @@ pub struct OpenPgpKey {
 impl OpenPgpKey {
     /// Reads the key in the file at `path` and unlocks it.
     pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self> {
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-        let mut file = file.take(FILE_LIMIT + 1);
-        file.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
-        if bytes.len() as u64 > FILE_LIMIT {
-            let message = format!("has more than {FILE_LIMIT} bytes");
-            return Err(Error::new(Kind::Limit, message).structure(STRUCTURE).file(path));
-        }
+        let bytes = read_key_file(path)?;
         Self::read(&bytes, passphrase).map_err(|error| error.structure(STRUCTURE).file(path))
     }
 

@@ -16,7 +16,7 @@ use std::fmt;
 pub use command::CommandSigner;
 pub use header::{header_signer, header_signer_of};
 pub use index::{IndexSigner, KeySigner};
-pub use key::OpenPgpKey;
+pub use key::{OpenPgpKey, read_key_file};
 pub use passphrase::Passphrase;
 
 use crate::error::Result;

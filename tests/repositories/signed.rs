@@ -128,12 +128,20 @@ fn what_cannot_sign_is_named_and_nothing_is_published() {
     let public = own.public.to_str().unwrap();
     let failing = ["--sign-command", "false {mode}", "--public-key", public];
     let silent = ["--sign-command", "true {mode}", "--public-key", public];
-    let cases: [(&[&str], &str); 7] = [
+    let endless = room.path().join("endless.asc");
+    fs::File::create(&endless).unwrap().set_len((16 << 20) + 1).unwrap();
+    let endless = endless.to_str().unwrap();
+    let of_command = ["--sign-command", "true {mode}", "--public-key", endless];
+    let beside = ["--sign-key", own.secret.to_str().unwrap(), "--also-key", endless];
+    let too_long = "endless.asc: OpenPGP key: has more than 16777216 bytes";
+    let cases: [(&[&str], &str); 9] = [
         (&["--sign-key", public], "has no secret part"),
         (&["--sign-key", one.to_str().unwrap()], "is no OpenPGP key"),
         (&["--gpg-key-id", "nobody@example.org"], "gpg"),
         (&failing, "false failed"),
         (&silent, "wrote no armoured signature"),
+        (&of_command, too_long),
+        (&beside, too_long),
         (&["--key-package", "1"], "needs a key"),
         (&["--sign-packages"], "needs a key"),
     ];

@@ -35,13 +35,17 @@ fn build(out: &Path) -> Command {
 fn verify_looks_at_its_options_before_artifacts_and_packages() {
     let room = Room::new();
     let broken = room.write("broken.asc", "no key");
+    let endless = room.write("endless.asc", "");
+    fs::File::options().write(true).open(&endless).unwrap().set_len((16 << 20) + 1).unwrap();
     let mut verify = command(&["verify", "no-packages", "--against"]);
     verify.arg(shards()).args(["--key", "no-key", "--key"]).arg(broken);
+    verify.arg("--key").arg(endless);
     verify.arg("--join").arg(room.path("")).env("SOURCE_DATE_EPOCH", "today");
     let expected = [
         "SOURCE_DATE_EPOCH is today",
         "no-key",
         "broken.asc: is no public key of OpenPGP",
+        "endless.asc: OpenPGP key: has more than 16777216 bytes",
         "is there already, and is no file",
         "no-packages",
     ];

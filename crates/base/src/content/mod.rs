@@ -27,7 +27,7 @@ pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{hex, unhex};
 pub use file::{InputFile, Inputs};
-pub use open::{open_file, read_file};
+pub use open::{open_file, read_file, read_given};
 pub use presence::{NAME_MAX, is_file, is_folder, is_there, real_path};
 pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;

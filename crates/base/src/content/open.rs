@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use crate::error::{Error, Kind, Result};
+
 /// Opens the regular file at `path`.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file = open_at_once(path)?;
@@ -22,6 +24,20 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a file that a user names, which may be the end of a pipe; it is refused as `what` if
+/// there are more than `limit`.
+pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+    let mut file = file.take(limit.saturating_add(1));
+    file.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
+    if bytes.len() as u64 > limit {
+        let message = format!("has more than {limit} bytes");
+        return Err(Error::new(Kind::Limit, message).structure(what).file(path));
+    }
     Ok(bytes)
 }
 

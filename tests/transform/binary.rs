@@ -229,7 +229,8 @@ fn the_length_does_not_depend_on_the_marker() {
 fn symbols_of_bundles_are_named() {
     let analysis = analyse(&fixtures::folder().join("binaries/rdc"));
     assert_eq!(analysis.marker_capacity(), MARKER_AREA);
-    let named = analysis.bundle_symbols().flatten().collect::<Vec<_>>();
+    let wrappers = analysis.wrappers().iter();
+    let named: Vec<&str> = wrappers.filter_map(|wrapper| wrapper.symbol.as_deref()).collect();
     assert!(named.len() >= 2, "{named:?}");
     assert!(named.iter().all(|name| name.starts_with("__hip_fatbin_")));
     let needed = analysis.needed().unwrap();

@@ -158,11 +158,6 @@ impl Analysis {
         &self.wrappers
     }
 
-    /// The symbol of each wrapper's bundle, in the order of their indexes.
-    pub fn bundle_symbols(&self) -> impl Iterator<Item = Option<&str>> {
-        self.wrappers.iter().map(|wrapper| wrapper.symbol.as_deref())
-    }
-
     /// The name by which other binaries need this one.
     pub fn soname(&self) -> Result<Option<String>> {
         self.dynamic.last_string(&self.file, elf::DT_SONAME)

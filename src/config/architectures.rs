@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
 use super::{ArchFilter, ArchitectureGroup, ComponentRules};
@@ -15,7 +15,7 @@ const GROUPS: &str = "architecture_groups";
 
 pub(super) fn groups(
     schema: Ordered<GroupSchema>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<ArchitectureGroup> {
     let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
@@ -49,7 +49,7 @@ fn architecture(
     group: &str,
     index: usize,
     owners: &mut BTreeMap<BaseArch, String>,
-    document: &Document,
+    document: &ConfigDocument,
 ) -> Result<BaseArch> {
     let index = index.to_string();
     let keys = [GROUPS, group, "architectures", &index];
@@ -68,7 +68,7 @@ fn architecture(
 }
 
 /// Whether the lowered name can stand in a package name of both formats.
-fn package_part(name: &str, document: &Document) -> Result<()> {
+fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let edges = |c: char| c.is_ascii_alphanumeric();
     if name.chars().all(good) && name.starts_with(edges) && name.ends_with(edges) {
@@ -79,7 +79,7 @@ fn package_part(name: &str, document: &Document) -> Result<()> {
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
-fn base_arch(text: &str, keys: &[&str], document: &Document) -> Result<BaseArch> {
+fn base_arch(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<BaseArch> {
     text.parse().map_err(|fault: NoTarget| {
         let hint = if text.contains(':') {
             "a base arch is meant; all its feature variants go with it"
@@ -93,7 +93,7 @@ fn base_arch(text: &str, keys: &[&str], document: &Document) -> Result<BaseArch>
 /// The rules of single components.
 pub(super) fn components(
     schema: Ordered<ComponentSchema>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn components(
 /// The archs of single packages.
 pub(super) fn packages(
     schema: Ordered<PackageSchema>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
@@ -128,7 +128,7 @@ fn filter(
     table: [&str; 2],
     include: Option<Vec<String>>,
     exclude: Option<Vec<String>>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> ArchFilter {
     let [kind, name] = table;

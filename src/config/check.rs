@@ -4,7 +4,7 @@ use std::mem::take;
 
 use super::architectures::{components, groups, packages};
 use super::databases;
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::former::{VersionBound, former};
 use super::keys::Keys;
 use super::lines::{is_address, single_lines};
@@ -13,7 +13,7 @@ use super::texts::texts;
 use super::{Config, Validation};
 use crate::error::{Faults, Result};
 
-pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
+pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config> {
     let mut faults = Faults::default();
     words(&keys, &document, &mut faults);
     let groups = groups(take(&mut keys.architecture_groups), &document, &mut faults);
@@ -49,7 +49,7 @@ pub(super) fn checked(mut keys: Keys, document: Document) -> Result<Config> {
     })
 }
 
-fn words(keys: &Keys, document: &Document, faults: &mut Faults) {
+fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     let lines = [
         ("maintainer", keys.maintainer.as_deref()),
         ("vendor", keys.vendor.as_deref()),
@@ -67,7 +67,7 @@ fn words(keys: &Keys, document: &Document, faults: &mut Faults) {
 }
 
 /// Seconds since 1970; RPM stores the time of a file in 32 bits.
-fn content_date(text: &str, document: &Document) -> Result<u32> {
+fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
     let fault = |message: &str| document.fault(&["content_date"], message);
     let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| {
         fault("is no date in RFC 3339")

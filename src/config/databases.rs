@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Config;
-use super::document::Document;
+use super::document::ConfigDocument;
 use crate::error::{Faults, Result};
 use crate::input::database::{DatabaseRules, Rule};
 
@@ -17,7 +17,7 @@ impl Config {
 }
 
 /// Refuses rules that cannot claim anything, and names given twice.
-pub(super) fn check(rules: &[Rule], document: &Document, faults: &mut Faults) {
+pub(super) fn check(rules: &[Rule], document: &ConfigDocument, faults: &mut Faults) {
     let mut names = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();

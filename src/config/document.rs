@@ -23,7 +23,7 @@ pub enum Syntax {
 
 /// The text of a configuration and its file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Document {
+pub(super) struct ConfigDocument {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
@@ -40,7 +40,7 @@ pub struct Position {
     pub column: usize,
 }
 
-impl Document {
+impl ConfigDocument {
     pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
         Self { file, text, syntax }
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use crate::error::{Error, Faults, Result};
 use crate::once::Ordered;
 
@@ -94,7 +94,7 @@ pub(super) fn former(
     key: &str,
     packages: Ordered<FormerSchema>,
     bound: VersionBound,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
     let mut checked = Vec::new();
@@ -132,7 +132,12 @@ struct NameRules {
 }
 
 /// `name` or `name < version`.
-fn name(text: &str, rules: NameRules, keys: &[&str], document: &Document) -> Result<FormerPackage> {
+fn name(
+    text: &str,
+    rules: NameRules,
+    keys: &[&str],
+    document: &ConfigDocument,
+) -> Result<FormerPackage> {
     let refuse = |message: String| -> Error {
         let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
         document.fault(keys, message).hint(hint)

@@ -1,13 +1,13 @@
 //! Texts that become fields of one line: a line break would start another field.
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use crate::error::Faults;
 
 /// Refuses texts of the table at `table` that are not one line each; `lines` has them by key.
 pub(super) fn single_lines<'a>(
     table: &[&str],
     lines: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) {
     for (key, text) in lines {

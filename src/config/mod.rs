@@ -35,7 +35,7 @@ pub use keys::{
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
-use document::Document;
+use document::ConfigDocument;
 pub use lines::is_maintainer;
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
@@ -86,7 +86,7 @@ pub struct Config {
     pub moved: Vec<(String, FormerPackages)>,
     /// Package → what goes into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
-    document: Document,
+    document: ConfigDocument,
 }
 
 /// Archs that share a kernel package.
@@ -113,15 +113,15 @@ impl Config {
             }
         };
         let text = read_text(path, "configuration")?;
-        Self::read(Document::new(Some(path.to_path_buf()), text, syntax))
+        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
     }
 
     /// Reads a configuration from text.
     pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
-        Self::read(Document::new(None, text.to_owned(), syntax))
+        Self::read(ConfigDocument::new(None, text.to_owned(), syntax))
     }
 
-    fn read(document: Document) -> Result<Self> {
+    fn read(document: ConfigDocument) -> Result<Self> {
         let keys = document.decode(SCHEMA_HINT)?;
         check::checked(keys, document)
     }

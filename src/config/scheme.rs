@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::document::{Document, Syntax};
+use super::document::{ConfigDocument, Syntax};
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::read_text;
 use crate::error::{Error, Kind, Result};
@@ -62,7 +62,7 @@ pub struct Scheme {
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
     #[serde(skip)]
-    document: Document,
+    document: ConfigDocument,
 }
 
 /// What a kernel package is for.
@@ -146,7 +146,7 @@ impl Scheme {
             let hint = format!("the schemes are {}; a file's name ends in .toml", known.join(", "));
             return Err(Error::new(Kind::Config, message).hint(hint));
         };
-        let document = Document::new(None, (*text).to_owned(), Syntax::Toml);
+        let document = ConfigDocument::new(None, (*text).to_owned(), Syntax::Toml);
         Self::read(document)
             .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
     }
@@ -154,10 +154,10 @@ impl Scheme {
     /// The scheme in the file `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "naming scheme")?;
-        Self::read(Document::new(Some(path.to_path_buf()), text, Syntax::Toml))
+        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Toml))
     }
 
-    fn read(document: Document) -> Result<Self> {
+    fn read(document: ConfigDocument) -> Result<Self> {
         let scheme: Self = document.decode(SCHEMA_HINT)?;
         for (keys, template) in scheme.templates() {
             for text in template.texts() {

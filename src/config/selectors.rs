@@ -1,6 +1,6 @@
 //! Selectors: which parts of which artifacts go into a package.
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::keys::SelectorSchema;
 use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
@@ -29,7 +29,7 @@ impl TryFrom<SelectorSchema> for Selector {
 /// The selectors of all packages.
 pub(super) fn selectors(
     schema: Ordered<Vec<SelectorSchema>>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, Vec<Selector>)> {
     let mut packages = Vec::new();

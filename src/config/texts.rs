@@ -1,6 +1,6 @@
 //! What the configuration says of single packages in words: `packages.<name>`.
 
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT};
 use super::lines::single_lines;
 use crate::error::Faults;
@@ -38,7 +38,7 @@ impl PackageTexts {
 /// The texts of all packages of which something is said.
 pub(super) fn texts(
     schema: &Ordered<PackageSchema>,
-    document: &Document,
+    document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, PackageTexts)> {
     let mut all = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn texts(
     all
 }
 
-fn check(name: &str, package: &PackageSchema, document: &Document, faults: &mut Faults) {
+fn check(name: &str, package: &PackageSchema, document: &ConfigDocument, faults: &mut Faults) {
     let lines = [
         ("summary", package.summary.as_deref()),
         ("section", package.section.as_deref()),

@@ -25,12 +25,12 @@ const ANY_VERSION: &str = "0";
 
 /// Dependencies gathered over the files of a package.
 #[derive(Debug, Default)]
-pub struct Gathered<'a> {
+pub struct GatheredNeeds<'a> {
     /// Template without commas → highest version.
     needs: BTreeMap<&'a str, Option<&'a str>>,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> GatheredNeeds<'a> {
     /// Adds those of a file. `outside` are those of its needed libraries that are the
     /// distribution's, in the order of the file.
     pub fn add(&mut self, distribution: &'a Distribution, linking: &Linking, outside: &[&str]) {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_highest_version_of_a_package_counts() {
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredNeeds::default();
         let libc = "libc6 #MINVER#";
         for version in ["2.9", "2.34", "2.4"] {
             gathered.raise(Need { template: libc, version: Some(version) });

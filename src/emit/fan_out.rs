@@ -84,7 +84,7 @@ pub(super) fn fan_out(
             let thread = thread::Builder::new().spawn_scoped(scope, drain);
             writers.push(thread.map_err(Error::no_thread)?);
         }
-        let windows = Windows::default();
+        let windows = SharedWindows::default();
         let read = EntryReader { channels, windows, known, sha1, progress }.read_all(entries);
         let (mut finished, mut faults) = (Vec::new(), Vec::new());
         for writer in writers {
@@ -120,12 +120,12 @@ fn drain(
 /// Windows that are used again when all writers are done with them: fresh memory for each would
 /// cost a page fault per 4 KiB of payload.
 #[derive(Default)]
-struct Windows {
+struct SharedWindows {
     /// Those that were shared, the oldest first.
     shared: VecDeque<Arc<Vec<u8>>>,
 }
 
-impl Windows {
+impl SharedWindows {
     /// A window of `len` bytes of any content.
     fn take(&mut self, len: usize) -> Vec<u8> {
         // Writers take windows in turn, so the oldest is the first that they are done with.
@@ -151,7 +151,7 @@ impl Windows {
 /// Reads the entries of a package, and sends each to the writers of the formats that have it.
 struct EntryReader<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
-    windows: Windows,
+    windows: SharedWindows,
     /// The digest of each entry, where they were read for it before.
     known: Option<Vec<Option<FileDigests>>>,
     /// Whether SHA-1 is wanted.

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::package::Format;
 
 /// A field of an object.
-trait Field {
+trait ListedField {
     const NAME: &'static str;
     /// Fields that are there, too, or it is another object.
     const BESIDE: &'static [&'static str] = &[];
@@ -22,14 +22,14 @@ trait Field {
 
 struct Packages;
 
-impl Field for Packages {
+impl ListedField for Packages {
     const NAME: &'static str = "packages";
     type Value = Vec<Object<FileName>>;
 }
 
 struct FileName;
 
-impl Field for FileName {
+impl ListedField for FileName {
     const NAME: &'static str = "file_name";
     const BESIDE: &'static [&'static str] = &["sha256"];
     type Value = String;
@@ -37,9 +37,9 @@ impl Field for FileName {
 
 /// An object of which one field counts. A derived reader would take an array of values for one, too,
 /// and a file of somebody else's for a receipt.
-struct Object<F: Field>(F::Value);
+struct Object<F: ListedField>(F::Value);
 
-impl<'de, F: Field<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
+impl<'de, F: ListedField<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
@@ -47,7 +47,7 @@ impl<'de, F: Field<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
 
 struct ObjectVisitor<F>(PhantomData<F>);
 
-impl<'de, F: Field<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
+impl<'de, F: ListedField<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
     type Value = Object<F>;
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -49,7 +49,7 @@ pub(super) fn file_name(name: &str, arch: &str) -> String {
 }
 
 /// The code objects of one wrapper by target.
-type Wrapper<'a> = BTreeMap<&'a Target, &'a Frame>;
+type FramesByTarget<'a> = BTreeMap<&'a Target, &'a Frame>;
 
 /// The archive of the set `name` for `arch` with `members`, which are all of that arch.
 pub(super) fn assemble(
@@ -86,8 +86,8 @@ pub(super) fn assemble(
 /// Members by wrapper; two code objects of one wrapper and target cannot both be found.
 fn wrappers<'a>(
     members: &[(&'a Kernel, &'a Frame)],
-) -> Result<BTreeMap<(&'a str, u32), Wrapper<'a>>> {
-    let mut wrappers: BTreeMap<(&str, u32), Wrapper<'a>> = BTreeMap::new();
+) -> Result<BTreeMap<(&'a str, u32), FramesByTarget<'a>>> {
+    let mut wrappers: BTreeMap<(&str, u32), FramesByTarget<'a>> = BTreeMap::new();
     for (kernel, frame) in members {
         let wrapper = wrappers.entry((kernel.binary.as_str(), kernel.co_index)).or_default();
         if wrapper.insert(&kernel.target, frame).is_some() {
@@ -110,7 +110,7 @@ struct Stored {
 
 impl Stored {
     /// Ordinals follow (binary, co_index, target); identical code objects share one.
-    fn of(wrappers: &BTreeMap<(&str, u32), Wrapper<'_>>) -> Result<Self> {
+    fn of(wrappers: &BTreeMap<(&str, u32), FramesByTarget<'_>>) -> Result<Self> {
         let mut stored = Self::default();
         for frame in wrappers.values().flat_map(BTreeMap::values) {
             if stored.ordinals.contains_key(&frame.sha256) {
@@ -128,7 +128,7 @@ impl Stored {
 /// A row for every listed target that some code object of the wrapper can run on.
 fn wrapper_rows(
     key: &str,
-    wrapper: &Wrapper<'_>,
+    wrapper: &FramesByTarget<'_>,
     listed: &[Target],
     stored: &Stored,
 ) -> Result<Vec<PackedRow>> {

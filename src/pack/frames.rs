@@ -250,11 +250,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct PinnedBundles {
     /// By kernel.
     indices: Vec<usize>,
-    bundles: Vec<PinnedBundle>,
+    bundles: Vec<SharedBundle>,
 }
 
 #[derive(Default)]
-struct PinnedBundle {
+struct SharedBundle {
     /// Kernels that are not done.
     left: AtomicUsize,
     pinned: Mutex<Vec<Pinned>>,
@@ -269,7 +269,7 @@ impl PinnedBundles {
         let mut bundles = Vec::new();
         for len in runs {
             indices.extend(std::iter::repeat_n(bundles.len(), len));
-            bundles.push(PinnedBundle { left: AtomicUsize::new(len), ..PinnedBundle::default() });
+            bundles.push(SharedBundle { left: AtomicUsize::new(len), ..SharedBundle::default() });
         }
         Self { indices, bundles }
     }

@@ -27,11 +27,11 @@ pub(super) struct ArchGrouping {
     found: BTreeSet<BaseArch>,
     left: BTreeMap<Reason, AllLeftOut>,
     /// The rules of the component that is being joined.
-    rules: ComponentRules,
+    rules: ArchRules,
 }
 
 /// What a component's rules say of archs.
-struct ComponentRules {
+struct ArchRules {
     unassigned: UnassignedArchitectures,
     /// The name of each table of the configuration, and the archs that it chooses.
     filters: Vec<(String, ArchFilter)>,
@@ -61,7 +61,7 @@ impl ArchGrouping {
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
         let unassigned = config.validation.unassigned_architectures;
-        let rules = ComponentRules { unassigned, filters: Vec::new() };
+        let rules = ArchRules { unassigned, filters: Vec::new() };
         Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
     }
 
@@ -70,7 +70,7 @@ impl ArchGrouping {
         let validation = config.validation_of(&key.artifact, key.kind);
         let filters = config.rules_of(&key.artifact, key.kind);
         let filters = filters.map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
-        self.rules = ComponentRules {
+        self.rules = ArchRules {
             unassigned: validation.unassigned_architectures,
             filters: filters.collect(),
         };

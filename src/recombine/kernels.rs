@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
-use super::wrappers::{Matching, Side, WrapperIdentity, match_wrappers};
+use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
 use super::{Join, Kernel, Readers};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -132,8 +132,8 @@ impl Join<'_> {
         let theirs = identities(other.fat, readers)?;
         let interchangeable = |side, indices: &[usize]| {
             let build = match side {
-                Side::Primary => primary.fat,
-                Side::Other => other.fat,
+                WrapperSide::Primary => primary.fat,
+                WrapperSide::Other => other.fat,
             };
             interchangeable(build, indices, readers)
         };

@@ -44,14 +44,14 @@ pub(super) struct Matching {
 
 /// A build of a binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum WrapperSide {
     Primary,
     Other,
 }
 
 /// Whether all wrappers of a build with these indices load the same code for the same targets.
 /// Asked only where names do not decide, because it reads whole code objects.
-pub(super) type Interchangeable<'a> = &'a dyn Fn(Side, &[usize]) -> Result<bool>;
+pub(super) type Interchangeable<'a> = &'a dyn Fn(WrapperSide, &[usize]) -> Result<bool>;
 
 /// Matches the wrappers of another build of a binary to those of the primary one.
 pub(super) fn match_wrappers(
@@ -123,8 +123,8 @@ impl<'a> Open<'a> {
             };
             if others.len() == primaries.len()
                 && others.len() > 1
-                && interchangeable(Side::Primary, primaries)?
-                && interchangeable(Side::Other, others)?
+                && interchangeable(WrapperSide::Primary, primaries)?
+                && interchangeable(WrapperSide::Other, others)?
             {
                 for (other, primary) in others.iter().zip(primaries) {
                     self.pair(*other, *primary);
@@ -254,14 +254,14 @@ mod tests {
     fn equal_sets_with_the_same_code_are_interchangeable() {
         let primary = [unit(&["a"]), unit(&["b"]), unit(&["a"])];
         let other = [unit(&["a"]), unit(&["a"]), unit(&["b"])];
-        let same = |sides: &'static [Side]| {
+        let same = |sides: &'static [WrapperSide]| {
             let found =
                 super::match_wrappers(&primary, &other, &|side, _| Ok(sides.contains(&side)));
             pairs(&found.unwrap())
         };
-        assert_eq!(same(&[Side::Primary, Side::Other]), [(0, 0), (1, 2), (2, 1)]);
-        assert_eq!(same(&[Side::Primary]), [(2, 1)]);
-        assert_eq!(same(&[Side::Other]), [(2, 1)]);
+        assert_eq!(same(&[WrapperSide::Primary, WrapperSide::Other]), [(0, 0), (1, 2), (2, 1)]);
+        assert_eq!(same(&[WrapperSide::Primary]), [(2, 1)]);
+        assert_eq!(same(&[WrapperSide::Other]), [(2, 1)]);
         let fewer = super::match_wrappers(&primary, &other[1..], &|_, _| Ok(true)).unwrap();
         assert_eq!((pairs(&fewer), fewer.primary_left), (vec![(1, 1)], vec![0, 2]));
     }

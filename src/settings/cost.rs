@@ -22,7 +22,7 @@ const ARCHIVE_LEVEL_MAX: i32 = 22;
 pub(super) struct CostArguments {
     /// Compressor of the package payloads [default: the best that the distribution can read]
     #[arg(long)]
-    compression: Option<Method>,
+    compression: Option<PayloadMethod>,
     /// Levels of kernel archives and payloads [default: balanced]
     #[arg(long)]
     preset: Option<Preset>,
@@ -37,7 +37,7 @@ pub(super) struct CostArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Method {
+enum PayloadMethod {
     /// zstd with long-distance matching, window 27
     Zstd,
     /// xz, for package managers that cannot read zstd
@@ -94,8 +94,8 @@ impl CostArguments {
         gathered: &mut Gathered,
     ) -> Option<CostSettings> {
         let readable = match set.map(|set| set.plan.compression()) {
-            Some(PayloadCompression::Xz) => Method::Xz,
-            Some(PayloadCompression::Zstd) | None => Method::Zstd,
+            Some(PayloadCompression::Xz) => PayloadMethod::Xz,
+            Some(PayloadCompression::Zstd) | None => PayloadMethod::Zstd,
         };
         let archive_level = gathered.faults.keep(self.archive_level());
         let compression = gathered.faults.keep(self.payload(readable));
@@ -139,11 +139,13 @@ impl CostArguments {
     }
 
     /// How payloads are compressed; by `readable` if nothing else was asked for.
-    fn payload(&self, readable: Method) -> Result<Compression> {
+    fn payload(&self, readable: PayloadMethod) -> Result<Compression> {
         let preset = self.preset();
         let compression = match self.compression.unwrap_or(readable) {
-            Method::Xz => Compression::Xz { preset: self.payload_level.unwrap_or(preset.xz()) },
-            Method::Zstd => Compression::Zstd {
+            PayloadMethod::Xz => {
+                Compression::Xz { preset: self.payload_level.unwrap_or(preset.xz()) }
+            }
+            PayloadMethod::Zstd => Compression::Zstd {
                 level: i32::try_from(self.payload_level.unwrap_or(preset.zstd()))
                     .unwrap_or(i32::MAX),
                 window_log: WINDOW_LOG_MAX,
@@ -165,17 +167,17 @@ mod tests {
     fn levels_come_from_the_preset_unless_given() {
         let small = || CostArguments { preset: Some(Preset::Small), ..CostArguments::default() };
         assert_eq!(small().archive_level().unwrap(), 19);
-        assert_eq!(small().payload(Method::Zstd).unwrap().level(), "19");
-        assert_eq!(small().payload(Method::Xz).unwrap(), Compression::Xz { preset: 7 });
+        assert_eq!(small().payload(PayloadMethod::Zstd).unwrap().level(), "19");
+        assert_eq!(small().payload(PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });
         let given = CostArguments { payload_level: Some(5), archive_level: Some(22), ..small() };
-        assert_eq!(given.payload(Method::Zstd).unwrap().level(), "5");
+        assert_eq!(given.payload(PayloadMethod::Zstd).unwrap().level(), "5");
         assert_eq!(given.archive_level().unwrap(), 22);
         for (archive_level, payload_level) in [(Some(0), Some(20)), (Some(23), Some(0))] {
             let wrong = CostArguments { archive_level, payload_level, ..CostArguments::default() };
             assert_eq!(wrong.archive_level().unwrap_err().kind(), Kind::Usage);
-            assert_eq!(wrong.payload(Method::Zstd).unwrap_err().kind(), Kind::Usage);
+            assert_eq!(wrong.payload(PayloadMethod::Zstd).unwrap_err().kind(), Kind::Usage);
         }
         let default = CostArguments::default();
-        assert_eq!(default.payload(Method::Zstd).unwrap(), Compression::default());
+        assert_eq!(default.payload(PayloadMethod::Zstd).unwrap(), Compression::default());
     }
 }

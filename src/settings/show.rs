@@ -18,7 +18,7 @@ impl BuildArguments {
         let settings = self.gather(given, environment, &mut gathered);
         let Gathered { faults, mut resolved } = gathered;
         let settings = faults.usage_first().settle(settings)?;
-        let keys = Keys::of(&settings.set.plan.config)?;
+        let keys = ConfiguredValues::of(&settings.set.plan.config)?;
         let mut shown = Vec::new();
         for key in schema::keys() {
             match take(&mut resolved, &key.path.join(".")) {
@@ -42,12 +42,12 @@ fn take(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
 }
 
 /// What the configuration file says.
-struct Keys<'a> {
+struct ConfiguredValues<'a> {
     config: &'a Config,
     values: Map<String, Value>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ConfiguredValues<'a> {
     fn of(config: &'a Config) -> Result<Self> {
         Ok(Self { config, values: config.values()? })
     }

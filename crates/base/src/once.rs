@@ -24,7 +24,7 @@ impl<T> Default for Ordered<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData)).map(Self)
+        deserializer.deserialize_map(EachKeyOnce(PhantomData)).map(Self)
     }
 }
 
@@ -50,14 +50,14 @@ where
     K: Deserialize<'de> + Clone + Ord + Display,
     V: Deserialize<'de>,
 {
-    let entries: Vec<(K, V)> = deserializer.deserialize_map(Entries(PhantomData))?;
+    let entries: Vec<(K, V)> = deserializer.deserialize_map(EachKeyOnce(PhantomData))?;
     Ok(entries.into_iter().collect())
 }
 
 /// Refuses a key that is there twice.
-struct Entries<K, V>(PhantomData<(K, V)>);
+struct EachKeyOnce<K, V>(PhantomData<(K, V)>);
 
-impl<'de, K, V> Visitor<'de> for Entries<K, V>
+impl<'de, K, V> Visitor<'de> for EachKeyOnce<K, V>
 where
     K: Deserialize<'de> + Clone + Ord + Display,
     V: Deserialize<'de>,

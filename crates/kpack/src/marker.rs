@@ -25,11 +25,11 @@ pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
 
 const KERNEL_NAME: &str = "kernel_name";
 const SEARCH_PATHS: &str = "kpack_search_paths";
-const FIELDS: [(&str, Field); 2] =
-    [(KERNEL_NAME, Field::KernelName), (SEARCH_PATHS, Field::SearchPaths)];
+const FIELDS: [(&str, MarkerField); 2] =
+    [(KERNEL_NAME, MarkerField::KernelName), (SEARCH_PATHS, MarkerField::SearchPaths)];
 
 #[derive(Clone, Copy)]
-enum Field {
+enum MarkerField {
     KernelName,
     SearchPaths,
 }
@@ -83,10 +83,10 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     let (mut kernel_name, mut paths) = (None, None);
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS)? {
-            Some(Field::KernelName) if kernel_name.is_none() => {
+            Some(MarkerField::KernelName) if kernel_name.is_none() => {
                 kernel_name = Some(loaded_name(&mut decoder)?);
             }
-            Some(Field::SearchPaths) if paths.is_none() => {
+            Some(MarkerField::SearchPaths) if paths.is_none() => {
                 paths = Some(loaded_paths(&mut decoder)?);
             }
             _ => decoder.skip()?,
@@ -241,10 +241,10 @@ fn strict_map(decoder: &mut Decoder<&[u8]>) -> Option<Marker> {
     let (mut kernel_name, mut paths) = (None, None);
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS).ok()? {
-            Some(Field::KernelName) if kernel_name.is_none() => {
+            Some(MarkerField::KernelName) if kernel_name.is_none() => {
                 kernel_name = Some(strict_text(decoder)?);
             }
-            Some(Field::SearchPaths) if paths.is_none() => {
+            Some(MarkerField::SearchPaths) if paths.is_none() => {
                 let Item::Array(count) = decoder.item().ok()? else { return None };
                 let texts = (0..count).map(|_| strict_text(decoder));
                 paths = Some(texts.collect::<Option<Vec<String>>>()?);

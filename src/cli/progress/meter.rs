@@ -33,7 +33,7 @@ impl Timed {
 }
 
 #[derive(Debug, Default)]
-struct Measured {
+struct MeasuredRun {
     stages: BTreeMap<Stage, Timed>,
     compressed: BTreeMap<Work, [Sum; 2]>,
     packages: u64,
@@ -44,7 +44,7 @@ struct Measured {
 #[derive(Debug)]
 pub(super) struct Meter {
     started: Instant,
-    measured: Mutex<Measured>,
+    measured: Mutex<MeasuredRun>,
 }
 
 impl Meter {
@@ -53,7 +53,7 @@ impl Meter {
         Self { started: Instant::now(), measured: Mutex::default() }
     }
 
-    fn measured(&self) -> MutexGuard<'_, Measured> {
+    fn measured(&self) -> MutexGuard<'_, MeasuredRun> {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

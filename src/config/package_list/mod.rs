@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::document::{Document, Syntax};
+use super::document::{ConfigDocument, Syntax};
 use super::lines::is_address;
 use super::read_text;
 use crate::error::{Error, Faults, Result};
@@ -37,7 +37,7 @@ pub struct PackageList {
     pub entries: Vec<PackageListEntry>,
     /// What was noticed.
     pub findings: Findings,
-    document: Document,
+    document: ConfigDocument,
 }
 
 /// An entry of the list.
@@ -135,15 +135,15 @@ impl PackageList {
     /// Reads the list at `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "package list")?;
-        Self::read(Document::new(Some(path.to_path_buf()), text, Syntax::Json))
+        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Json))
     }
 
     /// Reads a list from text.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::read(Document::new(None, text.to_owned(), Syntax::Json))
+        Self::read(ConfigDocument::new(None, text.to_owned(), Syntax::Json))
     }
 
-    fn read(document: Document) -> Result<Self> {
+    fn read(document: ConfigDocument) -> Result<Self> {
         let schema: Vec<EntrySchema> = document.decode(SCHEMA_HINT)?;
         let mut checker = Checker::new(&document);
         let mut entries: Vec<PackageListEntry> = Vec::new();
@@ -198,7 +198,12 @@ impl PackageList {
     }
 }
 
-fn fault(document: &Document, index: usize, keys: &[&str], message: impl Into<String>) -> Error {
+fn fault(
+    document: &ConfigDocument,
+    index: usize,
+    keys: &[&str],
+    message: impl Into<String>,
+) -> Error {
     let index = index.to_string();
     let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
     document.fault(&keys, message)
@@ -209,13 +214,13 @@ const NEVER_DONE: [&str; 4] =
     ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
 
 struct Checker<'a> {
-    document: &'a Document,
+    document: &'a ConfigDocument,
     faults: Faults,
     findings: Findings,
 }
 
 impl<'a> Checker<'a> {
-    fn new(document: &'a Document) -> Self {
+    fn new(document: &'a ConfigDocument) -> Self {
         Self { document, faults: Faults::default(), findings: Findings::default() }
     }
 

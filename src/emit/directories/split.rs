@@ -126,7 +126,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
 }
 
 impl SplitReport {
-    fn add(&mut self, job: &Job, done: Done) {
+    fn add(&mut self, job: &SplitJob, done: Done) {
         let shard = (job.layout == OutputLayout::PerShard).then(|| job.shard.clone());
         let named = done.committed.written.into_iter();
         self.artifacts
@@ -155,7 +155,7 @@ fn note_dangling(links: &LinkSet, findings: &mut Findings) {
 }
 
 /// A component of a shard.
-struct Job {
+struct SplitJob {
     shard: String,
     /// `{name}_{kind}` of its outputs.
     component: String,
@@ -177,13 +177,13 @@ enum OutputLayout {
 }
 
 /// The jobs, and what was noticed when they were looked for.
-fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
+fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     let out = &options.out;
     options.input.check_ahead(out)?;
     match &options.input {
         SplitInput::Artifact { folder, component } => {
             let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
-            let job = Job {
+            let job = SplitJob {
                 shard,
                 component: name.component(),
                 folders: vec![folder.clone()],
@@ -219,7 +219,12 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<Job>, Findings)> {
 
 /// The jobs of a shard. A folder whose name is no artifact's is one of its own, and fails when it
 /// is read.
-fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, layout: OutputLayout) -> Vec<Job> {
+fn by_component(
+    shard: &str,
+    folders: Vec<PathBuf>,
+    out: &Path,
+    layout: OutputLayout,
+) -> Vec<SplitJob> {
     let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -230,7 +235,7 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, layout: OutputLa
         };
         components.entry(component).or_default().push(folder);
     }
-    let job = |(component, folders)| Job {
+    let job = |(component, folders)| SplitJob {
         shard: shard.to_owned(),
         component,
         folders,
@@ -241,7 +246,7 @@ fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path, layout: OutputLa
     components.into_iter().map(job).collect()
 }
 
-impl Job {
+impl SplitJob {
     fn label(&self) -> String {
         format!("{}/{}", self.shard, self.component)
     }

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use crate::content::hex;
 use crate::emit::{Emitted, EmittedMember, WrittenPackage};
 use crate::error::{Error, Kind, Result};
-use crate::formats::spdx::{self, Checksum, Document, File, NO_ASSERTION, VerificationCode};
+use crate::formats::spdx::{self, Document, File, NO_ASSERTION, SpdxChecksum, VerificationCode};
 use crate::input::artifact::{Artifact, Scan};
 use crate::package::Package;
 use crate::plan::Plan;
@@ -85,7 +85,7 @@ struct DocumentMaker<'a> {
     /// By path and SHA-256.
     files: BTreeMap<(&'a str, [u8; 32]), File>,
     /// Ids and elements by shard and name.
-    artifacts: BTreeMap<(&'a str, String), spdx::Package>,
+    artifacts: BTreeMap<(&'a str, String), spdx::SpdxPackage>,
 }
 
 impl<'a> DocumentMaker<'a> {
@@ -103,7 +103,7 @@ impl<'a> DocumentMaker<'a> {
             let file = file.or_insert_with(|| file_of(member, sha1, sha256));
             self.document.relate(&id, "CONTAINS", &file.id);
         }
-        self.document.packages.push(spdx::Package {
+        self.document.packages.push(spdx::SpdxPackage {
             id: id.clone(),
             files_analyzed: !digests.is_empty(),
             package_verification_code: if digests.is_empty() {
@@ -140,43 +140,43 @@ fn file_of(member: &EmittedMember, sha1: [u8; 20], sha256: [u8; 32]) -> File {
     File {
         file_name: format!(".{}", member.path),
         id: format!("SPDXRef-File-{}", &digest[..FILE_ID]),
-        checksums: vec![Checksum::sha1(&sha1), Checksum::sha256(&sha256)],
+        checksums: vec![SpdxChecksum::sha1(&sha1), SpdxChecksum::sha256(&sha256)],
     }
 }
 
 /// What a package says of itself, and what its file is.
-fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::Package {
+fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
     let format = emitted.format;
     let rights = &planned.rights;
     let known = spdx::is_known_license(&rights.license);
     let stated = || format!("The package says: {}", rights.license);
     let unknown = || NO_ASSERTION.to_owned();
     let vendor = rights.vendor.as_ref().map(|vendor| format!("Organization: {vendor}"));
-    spdx::Package {
+    spdx::SpdxPackage {
         name: planned.name(format).unwrap_or(&planned.id).to_owned(),
         version_info: planned.full_version(format),
         package_file_name: Some(emitted.file_name.clone()),
         primary_package_purpose: Some("INSTALL".to_owned()),
         supplier: Some(vendor.unwrap_or_else(unknown)),
         download_location: unknown(),
-        checksums: vec![Checksum::sha256(&emitted.sha256)],
+        checksums: vec![SpdxChecksum::sha256(&emitted.sha256)],
         homepage: planned.homepage.clone(),
         license_concluded: unknown(),
         license_declared: if known { rights.license.clone() } else { unknown() },
         license_comments: (!known).then(stated),
         copyright_text: rights.copyright.clone().unwrap_or_else(unknown),
         summary: Some(planned.summary.clone()),
-        ..spdx::Package::default()
+        ..spdx::SpdxPackage::default()
     }
 }
 
 /// An artifact by its name and shard, whose path would be different on every machine.
-fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::Package {
+fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPackage {
     let Artifact { shard, name, .. } = artifact;
     let packed = artifact.sha256;
     let file_name = artifact.root.file_name().map(|name| name.to_string_lossy().into_owned());
     let unknown = || NO_ASSERTION.to_owned();
-    spdx::Package {
+    spdx::SpdxPackage {
         id: spdx::new_id("Artifact", &format!("{shard}-{name}"), ids),
         name: name.to_string(),
         package_file_name: packed.and(file_name),
@@ -184,11 +184,11 @@ fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::Package
             if packed.is_some() { "ARCHIVE" } else { "OTHER" }.to_owned(),
         ),
         download_location: unknown(),
-        checksums: packed.iter().map(Checksum::sha256).collect(),
+        checksums: packed.iter().map(SpdxChecksum::sha256).collect(),
         license_concluded: unknown(),
         license_declared: unknown(),
         copyright_text: unknown(),
         comment: Some(format!("Build artifact of the shard {shard}")),
-        ..spdx::Package::default()
+        ..spdx::SpdxPackage::default()
     }
 }

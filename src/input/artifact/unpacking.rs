@@ -8,7 +8,7 @@ use super::name::ArtifactName;
 use super::options::ScanOptions;
 use super::packed::{Checksum, Packed};
 use super::shard::Artifact;
-use crate::content::{BlockStore, InputFile, Inputs};
+use crate::content::{BlockStore, Inputs, StampedFile};
 use crate::error::{Error, Faults, Result};
 use crate::formats::compression::Method;
 use crate::run::threads;
@@ -23,7 +23,7 @@ pub(super) struct Pending {
     name: ArtifactName,
     path: PathBuf,
     method: Method,
-    file: Arc<InputFile>,
+    file: Arc<StampedFile>,
     checksum: Option<Checksum>,
 }
 

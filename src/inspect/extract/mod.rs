@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::content::{Content, InputFile, Inputs, NAME_MAX};
+use crate::content::{Content, Inputs, NAME_MAX, StampedFile};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::{check_folder, make_folder, new_file};
 use crate::run::Budget;
@@ -84,7 +84,7 @@ fn extract_from(
 ) -> Result<Vec<Extracted>> {
     check_folder(out, HOLDS)?;
     let mut faults = Faults::default();
-    let mut planned = Planned::default();
+    let mut planned = PlannedFiles::default();
     for file in files {
         let Some(input) = faults.keep(inputs.open(file)) else { continue };
         let content = Content::of_file(input.clone()).within(inputs.budget());
@@ -106,12 +106,12 @@ fn extract_from(
 
 /// What will be written, by file name.
 #[derive(Default)]
-struct Planned {
-    entries: BTreeMap<String, (Arc<InputFile>, SelectedCode)>,
+struct PlannedFiles {
+    entries: BTreeMap<String, (Arc<StampedFile>, SelectedCode)>,
 }
 
-impl Planned {
-    fn add(&mut self, input: &Arc<InputFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
+impl PlannedFiles {
+    fn add(&mut self, input: &Arc<StampedFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
         for one in found {
             let name = name::file_name(&one.binary, &one.part, &one.target);
             if let Some((other, known)) = self.entries.get(&name) {
@@ -150,7 +150,7 @@ fn too_long(name: &str, file: &Path) -> Error {
     Error::new(Kind::Limit, message).file(file).hint(hint)
 }
 
-fn write(input: &InputFile, found: &SelectedCode, path: &Path) -> Result<Extracted> {
+fn write(input: &StampedFile, found: &SelectedCode, path: &Path) -> Result<Extracted> {
     let sha256 = found.content.sha256_hex()?;
     // What was read since the file was opened is of one state of it, or does not become visible.
     let outcome = new_file::write_if(path, &found.content, || input.recheck())?;

@@ -160,7 +160,7 @@ fn sizes(package: &Package<FileSource>, sources: &Sources<'_>) -> Result<Vec<Opt
 /// The units of a plan.
 fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     let sources = Sources::new(recombined, plan);
-    let mut joined = Joined((0..plan.packages.len()).collect());
+    let mut joined = PackageUnits((0..plan.packages.len()).collect());
     let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, package) in plan.packages.iter().enumerate() {
         for set in archive_sets(package) {
@@ -216,9 +216,9 @@ fn hosts<'a>(
 }
 
 /// Which packages are one unit: each points to one of its unit, the first to itself.
-struct Joined(Vec<usize>);
+struct PackageUnits(Vec<usize>);
 
-impl Joined {
+impl PackageUnits {
     fn root(&self, mut index: usize) -> usize {
         while let Some(next) = self.0.get(index).copied().filter(|next| *next != index) {
             index = next;

@@ -32,7 +32,7 @@ use crate::receipt::listing::{
 use crate::recombine::Recombined;
 use crate::report::Findings;
 use crate::tree::Node;
-use sizes::{Measured, Sizes};
+use sizes::{MeasuredFile, Sizes};
 
 /// A package set that was decided and not built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,7 +121,7 @@ impl Planned {
 /// A file's entry with what is known of its content.
 struct Looked<'a> {
     entry: &'a PackageEntry<FileSource>,
-    measured: Option<Measured>,
+    measured: Option<MeasuredFile>,
 }
 
 fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {

@@ -60,7 +60,7 @@ const MANIFEST_BYTES: u64 = 64;
 const MANIFEST_ARCH_BYTES: u64 = 112;
 
 /// What is known of a file.
-pub(super) struct Measured {
+pub(super) struct MeasuredFile {
     /// Its bytes.
     pub size: Size,
     /// Their digest, if it was asked for and does not depend on compression.
@@ -85,14 +85,14 @@ impl<'a> Sizes<'a> {
     }
 
     /// What is known of the file behind `source`; its share of the package is not yet.
-    pub fn measure(&self, source: &FileSource) -> Result<Measured> {
+    pub fn measure(&self, source: &FileSource) -> Result<MeasuredFile> {
         if let Some(content) = self.sources.known(source)? {
             let sha256 = match self.digests {
                 Digests::OfFiles => Some(content.sha256()?),
                 Digests::Without => None,
             };
             let size = Size::exact(content.len());
-            return Ok(Measured {
+            return Ok(MeasuredFile {
                 size,
                 sha256,
                 code_sha256: None,
@@ -115,7 +115,7 @@ impl<'a> Sizes<'a> {
             }
             other => return Err(Error::bug(format!("{other:?} has no bytes"))),
         };
-        Ok(Measured {
+        Ok(MeasuredFile {
             size: Size::estimate(bytes),
             sha256: None,
             code_sha256,
@@ -125,7 +125,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// Estimates what each of a package's files takes of it.
-    pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut Measured>) -> Result<()> {
+    pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut MeasuredFile>) -> Result<()> {
         let files = files.filter(|file| file.content.is_some());
         let (mut small, mut large): (Vec<_>, Vec<_>) =
             files.partition(|file| file.size.bytes <= WHOLE);
@@ -167,7 +167,7 @@ fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
 
 /// Estimates files of a payload by the share of all of them.
 fn assume(
-    files: &mut [&mut Measured],
+    files: &mut [&mut MeasuredFile],
     share: impl Fn(&[&Content]) -> Result<CompressedShare>,
 ) -> Result<()> {
     let contents = files.iter().filter_map(|file| file.content.as_ref());

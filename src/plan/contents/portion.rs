@@ -12,7 +12,7 @@ use crate::tree::{Node, TreePath};
 
 /// A host node and the component that has it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::plan) struct Owned<'a> {
+pub(in crate::plan) struct PortionNode<'a> {
     pub component: &'a Component,
     pub node: &'a Node<HostFile>,
 }
@@ -38,7 +38,7 @@ pub(in crate::plan) struct Portion<'a> {
     /// Whether its host package is called as if there were no device code.
     pub is_devel: bool,
     /// Host files, links and empty folders by install-relative path.
-    pub files: BTreeMap<&'a TreePath, Owned<'a>>,
+    pub files: BTreeMap<&'a TreePath, PortionNode<'a>>,
     pub kernels: Vec<&'a Kernel>,
     pub databases: Vec<OwnedDatabase<'a>>,
     /// The ids of the components it is made of, e.g. `blas_lib`.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::listed::ClaimedList;
 use super::missing::UnassignedContent;
-use super::portion::{Owned, OwnedDatabase, Portion};
+use super::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::naming::Naming;
@@ -110,7 +110,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
                 continue;
             };
             let portion = self.portion(owner, portions)?;
-            if let Some(other) = portion.files.insert(path, Owned { component, node })
+            if let Some(other) = portion.files.insert(path, PortionNode { component, node })
                 && !(is_folder(node) && is_folder(other.node))
             {
                 return Err(twice(path, other.component, component));

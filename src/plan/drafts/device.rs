@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::plan::contents::placed::file_mode;
-use crate::plan::contents::portion::{Owned, OwnedDatabase, Portion};
+use crate::plan::contents::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::plan::setting::Setting;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
@@ -147,7 +147,7 @@ fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<Archiv
     }))
 }
 
-fn is_fat(owned: &Owned<'_>) -> bool {
+fn is_fat(owned: &PortionNode<'_>) -> bool {
     let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
     matches!(owned.node, Node::File { data, .. } if is_fat(data))
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 
 use super::contents::placed::{Extras, file_mode};
-use super::contents::portion::{Owned, Portion};
+use super::contents::portion::{Portion, PortionNode};
 use super::libraries::discovered::Discovered;
 use super::libraries::linkage::Linkage;
 use super::naming::{PackageNames, place_of};
@@ -276,7 +276,7 @@ impl Maker<'_> {
     }
 }
 
-fn planned(path: &TreePath, owned: &Owned<'_>, archives: Option<&str>) -> Node<FileSource> {
+fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> Node<FileSource> {
     match owned.node {
         Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
         Node::Link { target } => Node::Link { target: target.clone() },

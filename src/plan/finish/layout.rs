@@ -60,10 +60,10 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
 /// packages make, and the one of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
-type Entries = BTreeMap<TreePath, PackageEntry<FileSource>>;
+type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
 
 fn add(
-    entries: &mut Entries,
+    entries: &mut EntriesByPath,
     path: TreePath,
     node: Node<FileSource>,
     treatment: Treatment,
@@ -74,7 +74,7 @@ fn add(
 }
 
 fn add_folders(
-    entries: &mut Entries,
+    entries: &mut EntriesByPath,
     path: &TreePath,
     formats: impl Fn(&TreePath) -> Option<Formats>,
 ) {

@@ -20,7 +20,7 @@ use super::drafts::Draft;
 use super::libraries::discovered;
 use super::setting::Setting;
 use super::source::FileSource;
-use super::texts::Rights;
+use super::texts::CopyrightFacts;
 use crate::error::Result;
 use crate::package::{
     ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
@@ -165,7 +165,7 @@ impl Draft {
             let wanted = setting.formats.contains(&Format::Deb);
             return Ok(wanted.then_some((folder, link)).into_iter().collect());
         }
-        let copyright = setting.texts.copyright(Rights {
+        let copyright = setting.texts.copyright(CopyrightFacts {
             family: &self.family,
             license: words.license,
             homepage: words.homepage,

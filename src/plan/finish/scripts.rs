@@ -51,7 +51,7 @@ const TRIGGER: &str = "activate-noawait ldconfig";
 const DEB_START: &str = "#!/bin/sh\nset -e\n";
 
 /// An rpm scriptlet: phase, interpreter and text.
-type Scriptlet = (String, (String, String));
+type PlannedScriptlet = (String, (String, String));
 
 /// The scripts of one package.
 pub(in crate::plan) struct Scripts<'a> {
@@ -110,7 +110,7 @@ impl<'a> Scripts<'a> {
     }
 
     /// The scriptlets of an `.rpm`.
-    pub fn rpm(&self) -> Result<Vec<Scriptlet>> {
+    pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
             // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
@@ -156,7 +156,7 @@ impl<'a> Scripts<'a> {
     }
 
     /// `text` with the loader's cache behind it; without text the program alone.
-    fn with_loader(&self, phase: &str, mut text: String) -> Option<Scriptlet> {
+    fn with_loader(&self, phase: &str, mut text: String) -> Option<PlannedScriptlet> {
         match (self.loader, text.is_empty()) {
             (false, true) => None,
             (false, false) => Some(shell(phase, text)),
@@ -200,7 +200,7 @@ impl<'a> Scripts<'a> {
     }
 }
 
-fn shell(phase: &str, text: String) -> Scriptlet {
+fn shell(phase: &str, text: String) -> PlannedScriptlet {
     (phase.to_owned(), ("/bin/sh".to_owned(), text))
 }
 

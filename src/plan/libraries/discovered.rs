@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::linked_file::{LibraryPlace, LinkedFile};
-use crate::dependencies::debian::Gathered;
+use crate::dependencies::debian::GatheredNeeds;
 use crate::dependencies::rpm;
 use crate::error::{Error, Result};
 use crate::formats::elf::Linking;
@@ -43,7 +43,7 @@ pub(in crate::plan) struct Gatherer<'a> {
 /// What is known of one portion.
 #[derive(Default)]
 struct Gathering<'a> {
-    deb: Gathered<'a>,
+    deb: GatheredNeeds<'a>,
     configured: BTreeSet<&'a Relation>,
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,

@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::dependencies::search::{self, Order};
 use crate::error::Result;
 use crate::input::artifact::ComponentKind;
-use crate::plan::contents::portion::{Owned, Portion};
+use crate::plan::contents::portion::{Portion, PortionNode};
 use crate::plan::libraries;
 use crate::plan::naming::parts::Parts;
 use crate::plan::setting::Setting;
@@ -130,7 +130,7 @@ fn of_databases<'a>(
 }
 
 /// The bytes of a host file as the input has them, with device code, and its mode.
-fn host_content<'a>(owned: &Owned<'a>) -> Option<(&'a Content, u32)> {
+fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
     match owned.node {
         Node::File { data: HostFile { kind, .. }, mode } => Some(match kind {
             HostKind::Plain(content) => (content, *mode),

@@ -24,7 +24,7 @@ type Selectors = [(String, Vec<Selector>)];
 
 /// The table that decides about an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Table {
+enum DecidingTable {
     Configured,
     Shipped,
     OwnName,
@@ -50,34 +50,34 @@ impl<'a> Families<'a> {
             taken.map(|(family, _)| family.clone())
         };
         match self.table(&component.artifact) {
-            Table::Configured => first(&self.config.selectors),
-            Table::Shipped => first(self.shipped),
-            Table::OwnName => self.naming.family(&component.artifact).ok(),
+            DecidingTable::Configured => first(&self.config.selectors),
+            DecidingTable::Shipped => first(self.shipped),
+            DecidingTable::OwnName => self.naming.family(&component.artifact).ok(),
         }
     }
 
     /// Whether the modules of `artifact` may go into several families.
     pub fn are_cut(&self, artifact: &str) -> bool {
-        self.table(artifact) != Table::OwnName
+        self.table(artifact) != DecidingTable::OwnName
     }
 
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
         match self.table(artifact) {
-            Table::OwnName => self.naming.family(artifact).map(drop),
-            Table::Configured | Table::Shipped => Ok(()),
+            DecidingTable::OwnName => self.naming.family(artifact).map(drop),
+            DecidingTable::Configured | DecidingTable::Shipped => Ok(()),
         }
     }
 
-    fn table(&self, artifact: &str) -> Table {
+    fn table(&self, artifact: &str) -> DecidingTable {
         let names = |selectors: &Selectors| {
             let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
             all.any(|selector| selector.artifact == artifact)
         };
         match (names(&self.config.selectors), names(self.shipped)) {
-            (true, _) => Table::Configured,
-            (false, true) => Table::Shipped,
-            (false, false) => Table::OwnName,
+            (true, _) => DecidingTable::Configured,
+            (false, true) => DecidingTable::Shipped,
+            (false, false) => DecidingTable::OwnName,
         }
     }
 
@@ -140,8 +140,9 @@ impl<'a> Families<'a> {
             families.entry(family).or_default().extend(artifacts.iter().map(String::as_str));
         }
         for (family, artifacts) in families {
-            let tables: BTreeSet<Table> = artifacts.iter().map(|name| self.table(name)).collect();
-            let asked_for = tables.len() == 1 && !tables.contains(&Table::OwnName);
+            let tables: BTreeSet<DecidingTable> =
+                artifacts.iter().map(|name| self.table(name)).collect();
+            let asked_for = tables.len() == 1 && !tables.contains(&DecidingTable::OwnName);
             if artifacts.len() > 1 && !asked_for {
                 let artifacts: Vec<&str> = artifacts.into_iter().collect();
                 let message = format!("the artifacts {} all become {family}", artifacts.join(", "));

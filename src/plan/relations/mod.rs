@@ -232,7 +232,7 @@ pub(super) struct RelationChange {
 /// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
     let mut faults = Faults::default();
-    let mut read = |package: &str, format: Format, fields: Vec<Field<'_>>| {
+    let mut read = |package: &str, format: Format, fields: Vec<RelationField<'_>>| {
         let mut added = Vec::new();
         for (field, kind, texts) in fields {
             for (index, text) in texts.iter().enumerate() {
@@ -265,9 +265,9 @@ fn filled_in(text: &str, version: &Version, format: Format) -> String {
     }
 }
 
-type Field<'a> = (&'static str, RelationKind, &'a [String]);
+type RelationField<'a> = (&'static str, RelationKind, &'a [String]);
 
-fn of_deb(added: &DebRelations) -> Vec<Field<'_>> {
+fn of_deb(added: &DebRelations) -> Vec<RelationField<'_>> {
     vec![
         ("depends", RelationKind::Depends, &added.depends),
         ("recommends", RelationKind::Recommends, &added.recommends),
@@ -280,7 +280,7 @@ fn of_deb(added: &DebRelations) -> Vec<Field<'_>> {
     ]
 }
 
-fn of_rpm(added: &RpmRelations) -> Vec<Field<'_>> {
+fn of_rpm(added: &RpmRelations) -> Vec<RelationField<'_>> {
     vec![
         ("requires", RelationKind::Depends, &added.requires),
         ("recommends", RelationKind::Recommends, &added.recommends),

@@ -57,7 +57,7 @@ const SCRIPTS: [(&str, &str); 10] = [
 
 /// What a `copyright` file says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rights<'a> {
+pub(super) struct CopyrightFacts<'a> {
     /// The family, e.g. `rocm-blas`.
     pub family: &'a str,
     pub license: &'a str,
@@ -122,8 +122,8 @@ impl Texts {
 
     /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts that the
     /// artifact brings are quoted whole.
-    pub fn copyright(&self, rights: Rights<'_>) -> Result<String> {
-        let Rights { family, license, homepage, copyright, texts } = rights;
+    pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
+        let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
         let mut holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
         if holders.is_empty() {
             holders = licences::holders(texts);

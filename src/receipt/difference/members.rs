@@ -6,14 +6,16 @@ use serde::Serialize;
 
 use super::Moved;
 use crate::package::Format;
-use crate::receipt::listing::{ListedMember, ListedPackage, Owned, Owners};
+use crate::receipt::listing::{ListedMember, ListedPackage, OwnedMember, Owners};
 
 /// The paths that have other owners than before. One that lost a path to a package that had it, too,
 /// and one that has it beside the package that had it, are named as well. Of several that lost a path
 /// and several that got it, each is named once, not with each of the others.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
-    let paths: BTreeSet<(Format, &str)> =
-        new.files().map(|Owned { package, member }| (package.format, &*member.path)).collect();
+    let paths: BTreeSet<(Format, &str)> = new
+        .files()
+        .map(|OwnedMember { package, member }| (package.format, &*member.path))
+        .collect();
     let mut moved = Vec::new();
     for (format, path) in paths {
         let [before, after] = [old, new].map(|set| names(set, format, path));

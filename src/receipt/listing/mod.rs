@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 pub use code::{CodeRow, code_digest};
-pub use owners::{Owned, Owners};
+pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
 

@@ -7,7 +7,7 @@ use crate::package::Format;
 
 /// A path and a package that has it.
 #[derive(Debug, Clone, Copy)]
-pub struct Owned<'a> {
+pub struct OwnedMember<'a> {
     /// The package.
     pub package: &'a ListedPackage,
     /// What stands there.
@@ -17,7 +17,7 @@ pub struct Owned<'a> {
 /// The paths of a set by format, path and the name of the package: nothing keeps two packages of a
 /// set from having one path, and each of them is updated.
 #[derive(Debug, Default)]
-pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), Owned<'a>>);
+pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
 
 impl<'a> Owners<'a> {
     /// The paths of `packages`, which are in their order: of several versions of a package that have
@@ -27,14 +27,18 @@ impl<'a> Owners<'a> {
         for package in packages {
             for member in &package.members {
                 let key = (package.format, &*member.path, &*package.name);
-                owners.insert(key, Owned { package, member });
+                owners.insert(key, OwnedMember { package, member });
             }
         }
         Self(owners)
     }
 
     /// What stands at `path` in `format`, whatever it is, in the order of the packages' names.
-    pub fn at<'s>(&'s self, format: Format, path: &'s str) -> impl Iterator<Item = Owned<'a>> + 's {
+    pub fn at<'s>(
+        &'s self,
+        format: Format,
+        path: &'s str,
+    ) -> impl Iterator<Item = OwnedMember<'a>> + 's {
         let from = self.0.range((format, path, "")..);
         let there = from.take_while(move |((of, at, _), _)| (*of, *at) == (format, path));
         there.map(|(_, owned)| *owned)
@@ -56,7 +60,7 @@ impl<'a> Owners<'a> {
     }
 
     /// Every path that is no directory, once for each package that has it.
-    pub fn files(&self) -> impl Iterator<Item = Owned<'a>> {
+    pub fn files(&self) -> impl Iterator<Item = OwnedMember<'a>> {
         self.0.values().copied().filter(|owned| !owned.member.is_directory())
     }
 }

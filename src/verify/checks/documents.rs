@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::content::{hex, open_file};
 use crate::error::{Error, Result};
-use crate::formats::spdx::{self, Checksum, Document};
+use crate::formats::spdx::{self, Document, SpdxChecksum};
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DocumentFault, Problem, Problems};
 use crate::verify::subject::argument::{PackageArgument, part_described};
 
 /// Path in a package, as SPDX writes it, and SHA-256 in hex.
-type FileDigests<'a> = BTreeSet<(&'a str, &'a str)>;
+type PathDigests<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// Adds everything that is not as the documents of an argument say; `packages` are those of its
 /// packages that can be read.
@@ -70,7 +70,7 @@ fn read(path: &Path) -> Result<Result<Document, DocumentFault>> {
 }
 
 /// Whether it is a package file, and not what packages were made from.
-fn is_installed(element: &spdx::Package) -> bool {
+fn is_installed(element: &spdx::SpdxPackage) -> bool {
     element.primary_package_purpose.as_deref() == Some("INSTALL")
 }
 
@@ -84,7 +84,7 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
 fn files<'a>(
     document: &'a Document,
     add: &mut impl FnMut(DocumentFault),
-) -> BTreeMap<&'a str, FileDigests<'a>> {
+) -> BTreeMap<&'a str, PathDigests<'a>> {
     let files = document.files.iter();
     let files: BTreeMap<&str, (&str, &str)> = files
         .map(|file| {
@@ -92,7 +92,7 @@ fn files<'a>(
             (file.id.as_str(), (file.file_name.as_str(), sha256))
         })
         .collect();
-    let mut contained: BTreeMap<&str, FileDigests<'_>> = BTreeMap::new();
+    let mut contained: BTreeMap<&str, PathDigests<'_>> = BTreeMap::new();
     for relationship in &document.relationships {
         if relationship.relationship_type != "CONTAINS" {
             continue;
@@ -109,7 +109,7 @@ fn files<'a>(
 }
 
 /// The SHA-256, if it is stated, and all statements are the same.
-fn sha256(checksums: &[Checksum]) -> Option<&str> {
+fn sha256(checksums: &[SpdxChecksum]) -> Option<&str> {
     let all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
     let values: BTreeSet<&str> = all.map(|checksum| checksum.checksum_value.as_str()).collect();
     values.first().copied().filter(|_| values.len() == 1)
@@ -125,8 +125,8 @@ fn ids_twice(document: &Document) -> BTreeSet<&str> {
 
 /// Why a package is not the one that is described.
 fn differs(
-    element: &spdx::Package,
-    files: &BTreeMap<&str, FileDigests<'_>>,
+    element: &spdx::SpdxPackage,
+    files: &BTreeMap<&str, PathDigests<'_>>,
     package: &Installed,
 ) -> Option<DocumentFault> {
     let (digest, file) = (hex(&package.sha256), package.file.clone());
@@ -139,7 +139,7 @@ fn differs(
     }
     let own: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
-    let own: FileDigests<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
+    let own: PathDigests<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
     let described = files.get(element.id.as_str());
     let nothing = BTreeSet::new();
     let described = described.unwrap_or(&nothing);

@@ -34,7 +34,7 @@ pub(in crate::verify) type ElfHeader = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, ElfHeader, &'a ElfCache>;
 
 /// The file while it is read.
-pub(in crate::verify) struct ElfFile<'a> {
+pub(in crate::verify) struct HostElfFile<'a> {
     pub(in crate::verify) content: &'a Content,
     pub(in crate::verify) cache: &'a ElfCache,
     pub(in crate::verify) header: &'a ElfHeader,
@@ -64,7 +64,7 @@ pub(in crate::verify) fn fault(content: &Content, error: object::Error) -> Error
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
-impl<'a> ElfFile<'a> {
+impl<'a> HostElfFile<'a> {
     /// The one section of that name. Of two, nobody can tell which is meant.
     pub(in crate::verify) fn section(&self, name: &str) -> Result<Option<Section>> {
         let mut found = self.sections.iter().filter(|header| self.is_named(header, name));

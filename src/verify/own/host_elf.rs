@@ -15,7 +15,7 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 
 use super::digest::Sha;
-use super::elf_file::{ContentCursor, ElfFile, ElfHeader, Failed, Section, fault, names};
+use super::elf_file::{ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 use crate::content::Content;
@@ -101,7 +101,7 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
     let header = ElfHeader::parse(&cache).map_err(fault)?;
     let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
     let names = names(content, header, &sections, &cache)?;
-    let file = ElfFile { content, cache: &cache, header, sections, names };
+    let file = HostElfFile { content, cache: &cache, header, sections, names };
     Ok(HostElf {
         fatbin: file.section(".hip_fatbin")?,
         marker: file.section(".rocm_kpack_ref")?,
@@ -113,7 +113,7 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
     })
 }
 
-impl<'a> ElfFile<'a> {
+impl<'a> HostElfFile<'a> {
     fn loads(&self) -> Result<Vec<Load>> {
         let headers = self.header.program_headers(LittleEndian, self.cache);
         let headers = headers.map_err(|error| fault(self.content, error))?;

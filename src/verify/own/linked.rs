@@ -5,7 +5,7 @@ use object::LittleEndian;
 use object::elf::{self, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
-use super::elf_file::{ElfFile, fault};
+use super::elf_file::{HostElfFile, fault};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -41,7 +41,7 @@ const WINDOW: u64 = 4096;
 type StringAt = ((u64, u64), u64);
 
 /// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
-pub(in crate::verify) fn read(file: &ElfFile<'_>) -> Result<Linked> {
+pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
     let fault = |error| fault(file.content, error);
     let headers = file.header.program_headers(LittleEndian, file.cache).map_err(fault)?;
     let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);

@@ -9,7 +9,7 @@ use object::elf::{self, Rela64, Sym64};
 use object::read::elf::{SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 
-use super::elf_file::{ElfFile, Section};
+use super::elf_file::{HostElfFile, Section};
 use crate::error::{Error, Kind, Result};
 
 /// Most symbol tables that relocations of wrappers go by. Those of the dynamic loader go by the one
@@ -24,7 +24,7 @@ pub(in crate::verify) enum Relocated {
     InPlace,
 }
 
-impl<'a> ElfFile<'a> {
+impl<'a> HostElfFile<'a> {
     /// What the dynamic loader does to the words of `within`, by address.
     pub(in crate::verify) fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
         let range = within.address..within.address.saturating_add(within.size);
@@ -75,7 +75,7 @@ type Symbols<'a> = &'a [Sym64<LittleEndian>];
 /// The symbol tables that relocations of wrappers go by: every section of relocations may name one of
 /// its own, and all may name one.
 struct Tables<'f, 'a> {
-    file: &'f ElfFile<'a>,
+    file: &'f HostElfFile<'a>,
     /// By the index of their section.
     read: BTreeMap<usize, Symbols<'a>>,
     /// Bytes of the file that no table has taken.

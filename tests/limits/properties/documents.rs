@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rockpack::formats::spdx::{Checksum, Document, File, Package};
+use rockpack::formats::spdx::{Document, File, SpdxChecksum, SpdxPackage};
 use rockpack::pack::planned::{GroupSum, Planned};
 use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
 use rockpack::receipt::listing::{
@@ -146,7 +146,7 @@ proptest! {
         let mut word = || said.next().flatten();
         let mut document = Document::new(name.clone(), word().unwrap_or_default(), "rockpack-0");
         document.relate(&id, "CONTAINS", &download_location);
-        document.packages.push(Package {
+        document.packages.push(SpdxPackage {
             name, id, download_location, license_declared,
             version_info: word(),
             package_file_name: word(),
@@ -155,10 +155,10 @@ proptest! {
             license_comments: word(),
             summary: word(),
             comment: word(),
-            ..Package::default()
+            ..SpdxPackage::default()
         });
         document.files.extend(files.into_iter().map(|(file_name, id, sha1, sha256)| {
-            let checksums = vec![Checksum::sha1(&sha1), Checksum::sha256(&sha256)];
+            let checksums = vec![SpdxChecksum::sha1(&sha1), SpdxChecksum::sha256(&sha256)];
             File { file_name, id, checksums }
         }));
         document.name_space().unwrap();

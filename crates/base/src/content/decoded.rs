@@ -58,13 +58,13 @@ impl Held {
 }
 
 #[derive(Debug)]
-pub(super) struct Decoded {
+pub(super) struct DecodedContent {
     stream: Arc<dyn StreamSource>,
     budget: Budget,
     held: Mutex<Weak<Held>>,
 }
 
-impl Decoded {
+impl DecodedContent {
     /// Output that is held within `budget`; `bytes` is all of it, if it is held already.
     pub(super) fn new(
         stream: Arc<dyn StreamSource>,

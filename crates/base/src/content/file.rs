@@ -35,7 +35,7 @@ impl Stamp {
 
 /// A regular file of the input and the state in which it was first seen.
 #[derive(Debug)]
-pub struct InputFile {
+pub struct StampedFile {
     path: PathBuf,
     stamp: Stamp,
     /// Shared by concurrent readers; closed with the last of them, so that trees of a hundred
@@ -43,7 +43,7 @@ pub struct InputFile {
     handle: Mutex<Weak<File>>,
 }
 
-impl InputFile {
+impl StampedFile {
     /// Notes the state of the regular file at `path`; its content is opened on the first read.
     pub fn open(path: &Path) -> Result<Self> {
         let file = open_at_once(path).map_err(|e| Error::io(path, "open", e))?;
@@ -138,7 +138,7 @@ fn changed(path: &Path, what: &str) -> Error {
 #[derive(Debug, Default)]
 pub struct Inputs {
     budget: Budget,
-    files: Vec<Arc<InputFile>>,
+    files: Vec<Arc<StampedFile>>,
     folders: Vec<(PathBuf, Stamp)>,
     links: Vec<(PathBuf, PathBuf)>,
 }
@@ -155,8 +155,8 @@ impl Inputs {
     }
 
     /// Opens the file at `path` and remembers it.
-    pub fn open(&mut self, path: &Path) -> Result<Arc<InputFile>> {
-        let file = Arc::new(InputFile::open(path)?);
+    pub fn open(&mut self, path: &Path) -> Result<Arc<StampedFile>> {
+        let file = Arc::new(StampedFile::open(path)?);
         self.files.push(Arc::clone(&file));
         Ok(file)
     }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{hex, unhex};
-pub use file::{InputFile, Inputs};
+pub use file::{Inputs, StampedFile};
 pub use open::{open_file, read_file, read_given};
 pub use presence::{NAME_MAX, is_file, is_folder, is_there, real_path};
 pub use reader::{ContentReader, WINDOW};
@@ -35,7 +35,7 @@ pub use spool::Spool;
 use crate::error::{Error, Place, Result};
 use crate::run::{Budget, Lease, interrupt};
 use blocks::BlockRange;
-use decoded::Decoded;
+use decoded::DecodedContent;
 
 /// A range of bytes that can be read at any position.
 #[derive(Clone, Debug, Default)]
@@ -57,9 +57,9 @@ struct Piece {
 
 #[derive(Clone, Debug)]
 enum PieceSource {
-    File(Arc<InputFile>),
+    File(Arc<StampedFile>),
     Bytes(Arc<Held>),
-    Decoded(Arc<Decoded>),
+    Decoded(Arc<DecodedContent>),
     Spool(Arc<File>),
     Blocks(Arc<BlockRange>),
     Zeros,
@@ -69,7 +69,7 @@ impl Content {
     /// The whole of the file at `path`, as it is now: a later change of its size, time or
     /// identity is an error when it is read. Reading it has no budget.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::of_file(Arc::new(InputFile::open(path.as_ref())?)))
+        Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?)))
     }
 
     /// The same bytes; what reading them takes is drawn from `budget`.
@@ -84,7 +84,7 @@ impl Content {
     }
 
     /// The whole of an input file.
-    pub fn of_file(file: Arc<InputFile>) -> Self {
+    pub fn of_file(file: Arc<StampedFile>) -> Self {
         // An empty file is a piece, too, so that it can be named.
         let len = file.len();
         let piece = Piece { at: 0, len, source: PieceSource::File(file), offset: 0 };
@@ -129,7 +129,7 @@ impl Content {
     ) -> (Self, Pinned) {
         let (bytes, mut pinned) = (bytes.map(Arc::new), Pinned::default());
         let len = stream.len();
-        let decoded = Decoded::new(stream, self.budget.clone(), bytes.as_ref());
+        let decoded = DecodedContent::new(stream, self.budget.clone(), bytes.as_ref());
         pinned.keep_bytes(bytes);
         let source = PieceSource::Decoded(Arc::new(decoded));
         (Self::of_source(source, 0, len).within(&self.budget), pinned)

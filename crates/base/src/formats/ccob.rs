@@ -192,13 +192,13 @@ fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
     Ok(decoder.single_frame())
 }
 
-struct Decoded {
+struct DecodedBundle {
     stream: CcobStream,
     held: Option<Held>,
 }
 
 /// Decodes `payload` to its end and checks sizes and hash.
-fn decode(header: &CcobHeader, payload: Content) -> Result<Decoded> {
+fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
     let mut input = Counting::new(&payload);
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
@@ -220,7 +220,7 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<Decoded> {
         method: header.method,
         len: expected,
     };
-    Ok(Decoded { stream, held: output.held })
+    Ok(DecodedBundle { stream, held: output.held })
 }
 
 struct Output {

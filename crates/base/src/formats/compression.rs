@@ -153,10 +153,10 @@ impl Workers {
 
 /// Compresses into a sink.
 pub struct Encoder<W: Write> {
-    inner: Inner<W>,
+    inner: MethodEncoder<W>,
 }
 
-enum Inner<W: Write> {
+enum MethodEncoder<W: Write> {
     Zstd(zstd_frame::FrameEncoder<W>),
     Xz(liblzma::write::XzEncoder<W>),
 }
@@ -170,9 +170,9 @@ impl<W: Write> Encoder<W> {
             Compression::Zstd { level, window_log, long } => {
                 let settings = zstd_frame::FrameSettings { level, window_log, long, workers, size };
                 let contexts = threads.contexts.clone();
-                zstd_frame::FrameEncoder::new(sink, &settings, contexts).map(Inner::Zstd)
+                zstd_frame::FrameEncoder::new(sink, &settings, contexts).map(MethodEncoder::Zstd)
             }
-            Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(Inner::Xz),
+            Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(MethodEncoder::Xz),
         };
         let inner = inner.map_err(|e| Error::io_unplaced("start the compressor", e))?;
         Ok(Self { inner })
@@ -181,16 +181,16 @@ impl<W: Write> Encoder<W> {
     /// Changes how hard it tries from here on. xz tries as hard as ever.
     pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
         match &mut self.inner {
-            Inner::Zstd(encoder) => encoder.set_effort(effort),
-            Inner::Xz(_) => Ok(()),
+            MethodEncoder::Zstd(encoder) => encoder.set_effort(effort),
+            MethodEncoder::Xz(_) => Ok(()),
         }
     }
 
     /// Ends the stream and gives the sink back.
     pub fn finish(self) -> io::Result<W> {
         match self.inner {
-            Inner::Zstd(encoder) => encoder.finish(),
-            Inner::Xz(encoder) => encoder.finish(),
+            MethodEncoder::Zstd(encoder) => encoder.finish(),
+            MethodEncoder::Xz(encoder) => encoder.finish(),
         }
     }
 }
@@ -218,8 +218,8 @@ fn xz_builder(preset: u32, workers: u32) -> MtStreamBuilder {
 impl<W: Write> Write for Encoder<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match &mut self.inner {
-            Inner::Zstd(encoder) => encoder.write(buffer),
-            Inner::Xz(encoder) => encoder.write(buffer),
+            MethodEncoder::Zstd(encoder) => encoder.write(buffer),
+            MethodEncoder::Xz(encoder) => encoder.write(buffer),
         }
     }
 

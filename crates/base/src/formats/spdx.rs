@@ -5,7 +5,7 @@
 //! | `spdxVersion`, `dataLicense`, `SPDXID` | `SPDX-2.3`, `CC0-1.0`, `SPDXRef-DOCUMENT` |
 //! | `name`, `documentNamespace` | free text; a URI that no other document has, here made of its digest |
 //! | `creationInfo` | `created` as `YYYY-MM-DDThh:mm:ssZ`; `creators`, `Tool: name-version` |
-//! | `packages` | [`Package`]: what was made, and what it was made from |
+//! | `packages` | [`SpdxPackage`]: what was made, and what it was made from |
 //! | `files` | [`File`]: path below `./`, SHA-1 (which SPDX asks for) and SHA-256 |
 //! | `relationships` | [`Relationship`]: `DESCRIBES`, `CONTAINS`, `GENERATED_FROM` |
 //!
@@ -49,7 +49,7 @@ pub struct Document {
     /// When, and by what.
     pub creation_info: CreationInfo,
     /// Packages by file name, then artifacts by shard and name.
-    pub packages: Vec<Package>,
+    pub packages: Vec<SpdxPackage>,
     /// In path order.
     pub files: Vec<File>,
     /// By element.
@@ -68,7 +68,7 @@ pub struct CreationInfo {
 /// Something that is distributed, or that it was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Package {
+pub struct SpdxPackage {
     /// `SPDXRef-…`.
     #[serde(rename = "SPDXID")]
     pub id: String,
@@ -95,7 +95,7 @@ pub struct Package {
     pub package_verification_code: Option<VerificationCode>,
     /// Of its own file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checksums: Vec<Checksum>,
+    pub checksums: Vec<SpdxChecksum>,
     /// Home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
@@ -147,20 +147,20 @@ pub struct File {
     #[serde(rename = "SPDXID")]
     pub id: String,
     /// SHA-1 and SHA-256.
-    pub checksums: Vec<Checksum>,
+    pub checksums: Vec<SpdxChecksum>,
 }
 
 /// A digest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Checksum {
+pub struct SpdxChecksum {
     /// `SHA1` or `SHA256`.
     pub algorithm: String,
     /// In hex.
     pub checksum_value: String,
 }
 
-impl Checksum {
+impl SpdxChecksum {
     /// A SHA-1.
     pub fn sha1(digest: &[u8; 20]) -> Self {
         Self { algorithm: "SHA1".to_owned(), checksum_value: hex(digest) }
@@ -214,7 +214,7 @@ impl Document {
     /// document has the same one everywhere and no other document has it.
     pub fn name_space(&mut self) -> io::Result<()> {
         self.document_namespace.clear();
-        let mut digest = Hashed(Sha256::new());
+        let mut digest = HashWriter(Sha256::new());
         self.write(&mut digest)?;
         self.document_namespace = format!("urn:uuid:{}", uuid(digest.0.finalize().into()));
         Ok(())
@@ -242,9 +242,9 @@ fn uuid(digest: [u8; 32]) -> String {
     [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
 }
 
-struct Hashed(Sha256);
+struct HashWriter(Sha256);
 
-impl Write for Hashed {
+impl Write for HashWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())

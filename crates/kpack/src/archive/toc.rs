@@ -60,7 +60,7 @@ pub(super) struct TocTable {
 }
 
 #[derive(Clone, Copy)]
-enum Field {
+enum TocField {
     Arches,
     Scheme,
     ZstdOffset,
@@ -69,16 +69,16 @@ enum Field {
     Toc,
 }
 
-const FIELDS: [(&str, Field); 6] = [
-    (field::GFX_ARCHES, Field::Arches),
-    (field::COMPRESSION_SCHEME, Field::Scheme),
-    (field::ZSTD_OFFSET, Field::ZstdOffset),
-    (field::ZSTD_SIZE, Field::ZstdSize),
-    (field::BLOBS, Field::Blobs),
-    (field::TOC, Field::Toc),
+const FIELDS: [(&str, TocField); 6] = [
+    (field::GFX_ARCHES, TocField::Arches),
+    (field::COMPRESSION_SCHEME, TocField::Scheme),
+    (field::ZSTD_OFFSET, TocField::ZstdOffset),
+    (field::ZSTD_SIZE, TocField::ZstdSize),
+    (field::BLOBS, TocField::Blobs),
+    (field::TOC, TocField::Toc),
 ];
 
-type Decoded<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
+type TocResult<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
 
 /// What should be a number and is none. Of numbers that the scheme does not need that is no fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Number {
 
 impl TocTable {
     /// Decodes the value that `input` begins with, to its end.
-    pub(super) fn decode<I: Input>(input: I) -> Decoded<Self, I> {
+    pub(super) fn decode<I: Input>(input: I) -> TocResult<Self, I> {
         let mut decoder = Decoder::new(input);
         let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NoMap) };
         let mut found = TocFields::default();
@@ -156,9 +156,9 @@ struct TocFields {
 }
 
 impl TocFields {
-    fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Decoded<(), I> {
+    fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         match decoder.one_of(&FIELDS)? {
-            Some(Field::Arches) if self.arches.is_none() => {
+            Some(TocField::Arches) if self.arches.is_none() => {
                 let mut arches = Names::default();
                 match decoder.item()? {
                     Item::Array(count) => decoder.names(count, &mut arches)?,
@@ -166,14 +166,14 @@ impl TocFields {
                 }
                 self.arches = Some(arches);
             }
-            Some(Field::Scheme) if self.scheme.is_none() => {
+            Some(TocField::Scheme) if self.scheme.is_none() => {
                 let known = decoder.one_of(&Scheme::NAMES)?;
                 self.scheme = Some(known.unwrap_or(Scheme::None));
             }
-            Some(Field::ZstdOffset) => self.offset.read(decoder)?,
-            Some(Field::ZstdSize) => self.size.read(decoder)?,
-            Some(Field::Blobs) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
-            Some(Field::Toc) if self.rows.is_none() => self.rows = Some(Drafts::read(decoder)?),
+            Some(TocField::ZstdOffset) => self.offset.read(decoder)?,
+            Some(TocField::ZstdSize) => self.size.read(decoder)?,
+            Some(TocField::Blobs) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
+            Some(TocField::Toc) if self.rows.is_none() => self.rows = Some(Drafts::read(decoder)?),
             _ => decoder.skip()?,
         }
         Ok(())
@@ -181,7 +181,7 @@ impl TocFields {
 }
 
 /// Where code objects lie that are stored as they are.
-fn blobs<I: Input>(decoder: &mut Decoder<I>) -> Decoded<Result<Vec<Span>, NoNumber>, I> {
+fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNumber>, I> {
     let mut blobs = Ok(Vec::new());
     let count = match decoder.item()? {
         Item::Array(count) => count,
@@ -200,7 +200,7 @@ fn blobs<I: Input>(decoder: &mut Decoder<I>) -> Decoded<Result<Vec<Span>, NoNumb
     Ok(blobs)
 }
 
-fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> Decoded<Result<Span, NoNumber>, I> {
+fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Result<Span, NoNumber>, I> {
     let [offset, size] = numbers([field::OFFSET, field::SIZE], pairs, decoder)?;
     Ok(offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? })))
 }
@@ -224,7 +224,7 @@ fn numbers<I: Input>(
 }
 
 /// A row; without an ordinal it is none.
-fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> Decoded<Option<Row>, I> {
+fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>, I> {
     let names = [field::ORDINAL, field::ORIGINAL_SIZE];
     let [ordinal, original_size] = numbers(names, pairs, decoder)?;
     let (ordinal, original_size) = (ordinal.optional()?, original_size.optional()?);
@@ -249,19 +249,19 @@ fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, F
 struct Drafts {
     keys: Names,
     targets: Names,
-    rows: Vec<Draft>,
+    rows: Vec<NumberedRow>,
 }
 
 /// A row by the numbers of its names.
 #[derive(Debug, Clone, Copy)]
-struct Draft {
+struct NumberedRow {
     key: usize,
     target: usize,
     row: Row,
 }
 
 impl Drafts {
-    fn read<I: Input>(decoder: &mut Decoder<I>) -> Decoded<Self, I> {
+    fn read<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Self, I> {
         let mut drafts = Self::default();
         let keys = match decoder.item()? {
             Item::Map(keys) => keys,
@@ -281,7 +281,7 @@ impl Drafts {
     }
 
     /// The rows of the last key.
-    fn read_targets<I: Input>(&mut self, count: u32, decoder: &mut Decoder<I>) -> Decoded<(), I> {
+    fn read_targets<I: Input>(&mut self, count: u32, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         for _ in 0..count {
             if !name(decoder, &mut self.targets)? {
                 decoder.skip()?;
@@ -294,7 +294,7 @@ impl Drafts {
             match row {
                 Some(row) => {
                     let (key, target) = (self.keys.len() - 1, self.targets.len() - 1);
-                    push(&mut self.rows, Draft { key, target, row })?;
+                    push(&mut self.rows, NumberedRow { key, target, row })?;
                 }
                 None => self.targets.pop(),
             }
@@ -305,7 +305,7 @@ impl Drafts {
     /// In the order of keys and targets; of equal ones the last stays.
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
-        let names = |draft: &Draft| (keys.get(draft.key), targets.get(draft.target));
+        let names = |draft: &NumberedRow| (keys.get(draft.key), targets.get(draft.target));
         // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
         rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
         rows.dedup_by(|later, earlier| {
@@ -337,7 +337,7 @@ pub(super) struct SortedRows {
     first: Vec<usize>,
     targets: Names,
     /// By key and target.
-    rows: Vec<Draft>,
+    rows: Vec<NumberedRow>,
 }
 
 impl SortedRows {
@@ -347,7 +347,8 @@ impl SortedRows {
         let first = *self.first.get(key)?;
         let end = self.first.get(key + 1).copied().unwrap_or(self.rows.len());
         let rows = self.rows.get(first..end)?;
-        let of = |draft: &Draft| self.targets.get(draft.target).unwrap_or_default().cmp(target);
+        let of =
+            |draft: &NumberedRow| self.targets.get(draft.target).unwrap_or_default().cmp(target);
         let index = rows.binary_search_by(of).ok()?;
         Some(rows.get(index)?.row)
     }

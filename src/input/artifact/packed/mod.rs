@@ -38,7 +38,7 @@ use members::{Collector, PackedNode, named};
 use super::contents::{Contents, PrefixContent};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
-use crate::content::{BlockStore, Blocks, Content, ContentReader, InputFile};
+use crate::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::{Decoder, Method};
 use crate::formats::tar::{Extensions, TarMembers};
@@ -66,7 +66,7 @@ pub struct Packed {
 impl Packed {
     /// Decodes the packed artifact in `file` into `store`; with the SHA-256 of the file.
     pub(super) fn open(
-        file: &Arc<InputFile>,
+        file: &Arc<StampedFile>,
         method: Method,
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,

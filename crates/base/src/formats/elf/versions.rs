@@ -89,12 +89,12 @@ struct VersionLists<'a> {
 }
 
 /// A record and its offset in the file.
-type Placed<T> = (u64, T);
+type PlacedRecord<T> = (u64, T);
 
 /// A record at the head of a chain of its own.
 trait ChainHead: Record {
     /// The records of its chain.
-    type Aux: Linked;
+    type Aux: LinkedRecord;
     /// The tag that leads to the list of heads, and the one that counts them.
     const TAGS: [elf::DynamicTag; 2];
 
@@ -105,7 +105,7 @@ trait ChainHead: Record {
 }
 
 /// A record that leads to the next one of its kind.
-trait Linked: Record {
+trait LinkedRecord: Record {
     /// Distance to the next one; zero if there is none.
     fn next_distance(&self) -> u32;
 }
@@ -136,32 +136,32 @@ impl ChainHead for VersionDefinition {
     }
 }
 
-impl Linked for VersionNeed {
+impl LinkedRecord for VersionNeed {
     fn next_distance(&self) -> u32 {
         self.vn_next
     }
 }
 
-impl Linked for VersionNeedAux {
+impl LinkedRecord for VersionNeedAux {
     fn next_distance(&self) -> u32 {
         self.vna_next
     }
 }
 
-impl Linked for VersionDefinition {
+impl LinkedRecord for VersionDefinition {
     fn next_distance(&self) -> u32 {
         self.vd_next
     }
 }
 
-impl Linked for VersionDefinitionAux {
+impl LinkedRecord for VersionDefinitionAux {
     fn next_distance(&self) -> u32 {
         self.vda_next
     }
 }
 
 /// A record with those of its chain.
-type Chained<T> = (Placed<T>, Vec<Placed<<T as ChainHead>::Aux>>);
+type Chained<T> = (PlacedRecord<T>, Vec<PlacedRecord<<T as ChainHead>::Aux>>);
 
 /// The offset behind the last record of a list; zero if it has none.
 fn end<T: ChainHead>(list: Vec<Chained<T>>) -> u64 {
@@ -178,7 +178,7 @@ fn needed(
 ) -> Result<Vec<NeededVersions>> {
     let library = |((place, need), all): Chained<VersionNeed>| {
         let file = names.text(need.vn_file, place)?;
-        let version = |(place, aux): Placed<VersionNeedAux>| {
+        let version = |(place, aux): PlacedRecord<VersionNeedAux>| {
             Ok((aux.vna_other.0 & elf::VERSYM_VERSION, names.text(aux.vna_name, place)?))
         };
         let versions = all.into_iter().map(version).collect::<Result<_>>()?;
@@ -192,7 +192,8 @@ fn defined(
     names: &mut StringTable<'_>,
 ) -> Result<Vec<DefinedVersion>> {
     let version = |((_, definition), all): Chained<VersionDefinition>| {
-        let name = |(place, aux): Placed<VersionDefinitionAux>| names.text(aux.vda_name, place);
+        let name =
+            |(place, aux): PlacedRecord<VersionDefinitionAux>| names.text(aux.vda_name, place);
         Ok(DefinedVersion {
             is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
             index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
@@ -211,9 +212,9 @@ impl VersionLists<'_> {
         self.chained()
     }
 
-    fn chained<T: ChainHead + Linked>(&self) -> Result<Vec<Chained<T>>> {
+    fn chained<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<Chained<T>>> {
         let left = self.room::<T::Aux>();
-        let with_chain = |(at, head): Placed<T>| {
+        let with_chain = |(at, head): PlacedRecord<T>| {
             let start = at.saturating_add(u64::from(head.chain_distance()));
             let chain = self.chain(start, u64::from(head.chain_len()), &left)?;
             Ok(((at, head), chain))
@@ -227,7 +228,7 @@ impl VersionLists<'_> {
     }
 
     /// The list that one tag leads to, with as many records as the other says.
-    fn list<T: ChainHead + Linked>(&self) -> Result<Vec<Placed<T>>> {
+    fn list<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<PlacedRecord<T>>> {
         let [tag, count] = T::TAGS;
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
@@ -243,7 +244,12 @@ impl VersionLists<'_> {
     }
 
     /// Up to `count` records from offset `start` on, of which `left` are allowed.
-    fn chain<T: Linked>(&self, start: u64, count: u64, left: &Cell<u64>) -> Result<Vec<Placed<T>>> {
+    fn chain<T: LinkedRecord>(
+        &self,
+        start: u64,
+        count: u64,
+        left: &Cell<u64>,
+    ) -> Result<Vec<PlacedRecord<T>>> {
         let mut found = Vec::new();
         let mut at = start;
         for _ in 0..count {

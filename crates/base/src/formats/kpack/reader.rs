@@ -48,7 +48,7 @@ impl KpackReader {
         let value = decode(&table, TOC_LIMIT, "kernel archive TOC")?;
         let fields = MapFields::of(&value, "kernel archive TOC", &table.place(0))?;
         let mut toc = read_toc(&fields)?;
-        let body = Body { content: &content, end: toc_offset };
+        let body = ArchiveBody { content: &content, end: toc_offset };
         let frames = match toc.scheme {
             Scheme::ZstdPerKernel => body.framed(&fields)?,
             Scheme::None => body.plain(&fields)?,
@@ -90,7 +90,7 @@ impl KpackReader {
             return Ok(stored);
         }
         let len = content_size(&stored)?;
-        Ok(stored.decoded(Arc::new(Frame { stored: stored.clone(), len })))
+        Ok(stored.decoded(Arc::new(FrameStream { stored: stored.clone(), len })))
     }
 }
 
@@ -210,13 +210,13 @@ fn read_row(row: &MapFields<'_>, sizes: &[u64]) -> Result<TocRow> {
 }
 
 /// What lies between header and TOC.
-struct Body<'a> {
+struct ArchiveBody<'a> {
     content: &'a Content,
     /// Offset of the TOC.
     end: u64,
 }
 
-impl Body<'_> {
+impl ArchiveBody<'_> {
     fn fault(&self, message: String, offset: u64) -> Error {
         Error::malformed(message).structure("kernel archive blob").at(&self.content.place(offset))
     }
@@ -328,13 +328,13 @@ impl Body<'_> {
 
 /// A zstd frame as a stream of its content.
 #[derive(Debug)]
-struct Frame {
+struct FrameStream {
     stored: Content,
     /// Size of the content, as the frame announces it.
     len: u64,
 }
 
-impl StreamSource for Frame {
+impl StreamSource for FrameStream {
     fn len(&self) -> u64 {
         self.len
     }

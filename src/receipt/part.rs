@@ -5,26 +5,21 @@
 //! every machine that is given the same, and which package belongs to which part.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use super::{FILE_NAME, Receipt};
 
 /// One of several parts of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{index}/{of}")]
 pub struct SetPart {
     /// Which part, from 1 on.
     pub index: u32,
     /// How many parts there are.
     pub of: u32,
-}
-
-impl fmt::Display for SetPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.of)
-    }
 }
 
 impl FromStr for SetPart {
@@ -104,62 +99,41 @@ pub enum JoinFault {
 }
 
 /// Why parts do not belong to one set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DifferentParts {
     /// One of them is there twice.
+    #[display("one part is there twice")]
     Twice,
     /// They are of sets with other numbers of parts.
+    #[display("part {part} is beside part {first}, of another division")]
     Division { part: SetPart, first: SetPart },
     /// They were planned otherwise.
+    #[display(
+        "part {part} was built by another plan than part {first}: other artifacts, options, or \
+         another version of rockpack"
+    )]
     Plan { part: SetPart, first: SetPart },
     /// They do not say the same of the whole set.
+    #[display("part {part} says other things of the whole set than part {first}")]
     Whole { part: SetPart, first: SetPart },
 }
 
-impl fmt::Display for DifferentParts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Twice => f.write_str("one part is there twice"),
-            Self::Division { part, first } => {
-                write!(f, "part {part} is beside part {first}, of another division")
-            }
-            Self::Plan { part, first } => write!(
-                f,
-                "part {part} was built by another plan than part {first}: other artifacts, \
-                 options, or another version of rockpack"
-            ),
-            Self::Whole { part, first } => {
-                write!(f, "part {part} says other things of the whole set than part {first}")
-            }
-        }
-    }
-}
-
 /// How a package is not in exactly the part that it is planned for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PlanBreach {
     /// A part has it, and the plan does not.
+    #[display("is in a part but not in the plan")]
     NotPlanned,
     /// Another part has it, or two.
+    #[display("is not in part {planned} alone, as planned")]
     NotAlone { planned: u32 },
     /// The part that it is planned for does not have it.
+    #[display("is planned for part {planned}, whose receipt does not name it")]
     Absent { planned: u32 },
-}
-
-impl fmt::Display for PlanBreach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPlanned => f.write_str("is in a part but not in the plan"),
-            Self::NotAlone { planned } => write!(f, "is not in part {planned} alone, as planned"),
-            Self::Absent { planned } => {
-                write!(f, "is planned for part {planned}, whose receipt does not name it")
-            }
-        }
-    }
 }
 
 /// The receipt of the whole set, made of those of its parts: what one build of all packages writes,

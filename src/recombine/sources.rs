@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+
+use derive_more::Display;
 
 use crate::config::Config;
 use crate::error::{Error, Faults, Kind, Result};
@@ -12,16 +13,11 @@ use crate::split::SplitArtifact;
 use crate::tree::Node;
 
 /// `{name}_{kind}`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display)]
+#[display("{artifact}_{kind}")]
 pub(super) struct ComponentKey {
     pub artifact: String,
     pub kind: ComponentKind,
-}
-
-impl fmt::Display for ComponentKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}", self.artifact, self.kind)
-    }
 }
 
 /// All split artifacts by component; those of a component in the order in which they are asked.

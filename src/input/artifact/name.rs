@@ -1,13 +1,15 @@
 //! What an artifact is called.
 
-use std::fmt;
 use std::str::FromStr;
+
+use derive_more::Display;
 
 use crate::error::{Error, Result};
 use crate::tree::ComponentKind;
 
 /// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{name}_{kind}_{gpu_family}")]
 pub struct ArtifactName {
     /// E.g. `blas`, `host-suite-sparse`.
     pub name: String,
@@ -40,11 +42,5 @@ impl FromStr for ArtifactName {
         }
         let kind = kind.parse()?;
         Ok(Self { name: name.to_owned(), kind, gpu_family: gpu_family.to_owned() })
-    }
-}
-
-impl fmt::Display for ArtifactName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.name, self.kind, self.gpu_family)
     }
 }

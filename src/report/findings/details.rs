@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
@@ -12,98 +13,72 @@ use crate::report::words::{counted, few};
 use crate::tree::ComponentKind;
 
 /// What a path was merged from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum SameFile {
     /// From these two stage prefixes of one artifact.
+    #[display("in {_0} and in {_1}")]
     Prefixes(String, String),
     /// From this artifact, too.
+    #[display("in {_0}, too")]
     Artifact(InputArtifact),
 }
 
-impl fmt::Display for SameFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prefixes(first, second) => write!(f, "in {first} and in {second}"),
-            Self::Artifact(artifact) => write!(f, "in {artifact}, too"),
-        }
-    }
-}
-
 /// What differs between host files of two shards, where their content may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum KindDifference {
     /// One is a link and the other a file.
+    #[display("is a link on one side only")]
     Link,
     /// One has device code and the other does not.
+    #[display("has device code on one side only")]
     DeviceCode,
 }
 
-impl fmt::Display for KindDifference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Link => "is a link on one side only",
-            Self::DeviceCode => "has device code on one side only",
-        })
-    }
-}
-
 /// A file for later links that carries device code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DevelopmentFile {
     /// A static archive.
+    #[display("a static archive")]
     StaticArchive,
     /// LLVM bitcode.
+    #[display("LLVM bitcode")]
     Bitcode,
     /// An unlinked object for AMDGPU.
+    #[display("an unlinked AMDGPU object")]
     DeviceObject,
     /// An unlinked object for the host.
+    #[display("an unlinked object")]
     HostObject,
     /// A bundle that holds host code, too.
+    #[display("an unlinked bundle")]
     Bundle,
 }
 
-impl fmt::Display for DevelopmentFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::StaticArchive => "a static archive",
-            Self::Bitcode => "LLVM bitcode",
-            Self::DeviceObject => "an unlinked AMDGPU object",
-            Self::HostObject => "an unlinked object",
-            Self::Bundle => "an unlinked bundle",
-        })
-    }
-}
-
 /// Who says which target a code object is for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claimant {
     /// The entry of an offload bundle with this id. The ELF header has `flags`.
     #[allow(missing_docs, reason = "said above")]
+    #[display("entry {id} (flags {flags:#x})")]
     Entry { id: String, flags: u32 },
     /// The row for this target in a kernel archive.
+    #[display("an archive's row of {_0}")]
     Row(Target),
 }
 
-impl fmt::Display for Claimant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Entry { id, flags } => write!(f, "entry {id} (flags {flags:#x})"),
-            Self::Row(target) => write!(f, "an archive's row of {target}"),
-        }
-    }
-}
-
 /// Which table of the configuration leaves an arch out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArchFilterTable {
     /// `components.<name>`.
+    #[display("components.{_0}")]
     Component(String),
     /// `packages.<name>`.
+    #[display("packages.{_0}")]
     Package(String),
 }
 
@@ -112,15 +87,6 @@ impl ArchFilterTable {
     pub fn name(&self) -> &str {
         match self {
             Self::Component(name) | Self::Package(name) => name,
-        }
-    }
-}
-
-impl fmt::Display for ArchFilterTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Component(name) => write!(f, "components.{name}"),
-            Self::Package(name) => write!(f, "packages.{name}"),
         }
     }
 }
@@ -206,121 +172,88 @@ impl fmt::Display for DifferentCode {
 }
 
 /// What of a database file says other archs than its content.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchMismatch {
     /// The name of the file says another arch than its directory.
+    #[display("names {named} and lies in the directory of {}", archs(directory))]
     Name { named: BaseArch, directory: Vec<BaseArch> },
     /// Its content says others than its name or directory.
+    #[display("is placed for {}, and holds {}; {outcome}", archs(placed), archs(holds))]
     Content { placed: Vec<BaseArch>, holds: Vec<BaseArch>, outcome: MismatchOutcome },
 }
 
-impl fmt::Display for ArchMismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name { named, directory } => {
-                write!(f, "names {named} and lies in the directory of {}", archs(directory))
-            }
-            Self::Content { placed, holds, outcome } => {
-                write!(f, "is placed for {}, and holds {}; {outcome}", archs(placed), archs(holds))
-            }
-        }
-    }
-}
-
 /// What becomes of a file whose content disagrees with its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum MismatchOutcome {
     /// It is treated as if no rule claimed it.
+    #[display("it is treated like any other file of its kind")]
     NoDatabase,
     /// It stays with the host files.
+    #[display("it stays with the host files")]
     StaysWithHost,
     /// It goes where its content says.
+    #[display("the content decides")]
     ContentDecides,
 }
 
-impl fmt::Display for MismatchOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoDatabase => "it is treated like any other file of its kind",
-            Self::StaysWithHost => "it stays with the host files",
-            Self::ContentDecides => "the content decides",
-        })
-    }
-}
-
 /// Why files of one name are not brought together.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NoUnion {
     /// No rule says how.
+    #[display("no rule says how to bring them together")]
     NoRule,
     /// Some are offload bundles and some are not.
+    #[display("some of them are offload bundles and some are not")]
     SomeBundles,
     /// They are bundles, and one of them is empty.
+    #[display("one of them holds no bundle")]
     NoBundle,
     /// They are bundles, and there are several in one of them.
+    #[display("one of them holds several bundles")]
     SeveralBundles,
     /// They are bundles with different code under one id.
+    #[display("their entries {entry} differ")]
     EntriesDiffer { entry: String },
     /// They are neither bundles nor maps.
+    #[display("they are neither offload bundles nor MessagePack maps")]
     UnknownFormat,
     /// They are maps, and a string of one of them cannot be written again.
+    #[display("one of them has strings that are not UTF-8")]
     NotUtf8,
     /// They are maps whose keys are the starts of ranges.
+    #[display("their keys are numbers, each the start of a range")]
     Ranges,
     /// They are maps with different values of one key.
+    #[display("their values of {key} differ")]
     ValuesDiffer { key: String },
     /// What a receipt says that was written before there were these words.
     #[serde(untagged)]
     Earlier(String),
 }
 
-impl fmt::Display for NoUnion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoRule => "no rule says how to bring them together",
-            Self::SomeBundles => "some of them are offload bundles and some are not",
-            Self::NoBundle => "one of them holds no bundle",
-            Self::SeveralBundles => "one of them holds several bundles",
-            Self::EntriesDiffer { entry } => return write!(f, "their entries {entry} differ"),
-            Self::UnknownFormat => "they are neither offload bundles nor MessagePack maps",
-            Self::NotUtf8 => "one of them has strings that are not UTF-8",
-            Self::Ranges => "their keys are numbers, each the start of a range",
-            Self::ValuesDiffer { key } => return write!(f, "their values of {key} differ"),
-            Self::Earlier(words) => words,
-        })
-    }
-}
-
 /// What is wrong with an index and the code of its name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Unpaired {
     /// They are for different archs.
+    #[display(
+        "is an index for {}, and the code of its name is for {}; it goes with the code",
+        archs(index),
+        archs(code)
+    )]
     Archs { index: Vec<BaseArch>, code: Vec<BaseArch> },
     /// The file is code, and there is no index.
+    #[display("has no index of its name beside it")]
     NoIndex,
     /// The file is an index, and there is no code.
+    #[display("has no code object of its name beside it")]
     NoCode,
-}
-
-impl fmt::Display for Unpaired {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Archs { index, code } => {
-                let (index, code) = (archs(index), archs(code));
-                write!(f, "is an index for {index}, and the code of its name is for {code}; ")?;
-                f.write_str("it goes with the code")
-            }
-            Self::NoIndex => f.write_str("has no index of its name beside it"),
-            Self::NoCode => f.write_str("has no code object of its name beside it"),
-        }
-    }
 }
 
 /// What is wrong with a file that an index refers to.
@@ -348,41 +281,27 @@ impl Unresolved {
 }
 
 /// What decides about a database file that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
     /// Its rule.
+    #[display("its rule decides")]
     Rule,
     /// Its name.
+    #[display("its name decides")]
     Name,
 }
 
-impl fmt::Display for DecidedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rule => "its rule decides",
-            Self::Name => "its name decides",
-        })
-    }
-}
-
 /// What of a dynamic section cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicPart {
     /// The libraries that the file needs.
+    #[display("needed libraries")]
     NeededLibraries,
     /// Where it looks for them.
+    #[display("search path")]
     SearchPath,
-}
-
-impl fmt::Display for DynamicPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NeededLibraries => "needed libraries",
-            Self::SearchPath => "search path",
-        })
-    }
 }
 
 /// What leads a search path out of the prefix.
@@ -413,67 +332,46 @@ impl fmt::Display for OutsideSearch {
 }
 
 /// What an entry of a list of packages asks for and does not get.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IgnoredClaim {
     /// A version of its own.
+    #[display("its `Version` is not used: all packages of a set have one version")]
     Version,
     /// Scripts that the list does not have.
+    #[display("`Postinstall` asks for scripts that are not in the list; the package has none")]
     Postinstall,
     /// Artifacts outside of `Artifactory`.
+    #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
     OutsideArtifactory,
     /// To be for every processor.
+    #[display("is to be for every processor, but has files for one; the package is for that one")]
     EveryProcessor,
     /// A module that the artifact does not have.
+    #[display(
+        "takes {module} of the artifact {artifact} ({}), which does not have it",
+        few(components, ComponentKind::ALL.len())
+    )]
     AbsentModule { module: String, artifact: String, components: Vec<String> },
     /// To be whole, although a package for developers has device code.
+    #[display(
+        "is a development package and is not split, but has device code, which goes into kernel \
+         packages beside it"
+    )]
     WholeDevelopment,
 }
 
-impl fmt::Display for IgnoredClaim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Version => "its `Version` is not used: all packages of a set have one version",
-            Self::Postinstall => {
-                "`Postinstall` asks for scripts that are not in the list; the package has none"
-            }
-            Self::OutsideArtifactory => {
-                "`Artifact` and `Components` outside of `Artifactory` are not used"
-            }
-            Self::EveryProcessor => {
-                "is to be for every processor, but has files for one; the package is for that one"
-            }
-            Self::AbsentModule { module, artifact, components } => {
-                let components = few(components, ComponentKind::ALL.len());
-                let taken = format!("takes {module} of the artifact {artifact} ({components})");
-                return write!(f, "{taken}, which does not have it");
-            }
-            Self::WholeDevelopment => {
-                "is a development package and is not split, but has device code, which goes into \
-                 kernel packages beside it"
-            }
-        })
-    }
-}
-
 /// Why a licence text is not quoted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotQuoted {
     /// It is too long.
+    #[display("it is longer than 256 KiB")]
     TooLong,
     /// It is no UTF-8.
+    #[display("it is not UTF-8")]
     NotUtf8,
-}
-
-impl fmt::Display for NotQuoted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLong => "it is longer than 256 KiB",
-            Self::NotUtf8 => "it is not UTF-8",
-        })
-    }
 }
 
 /// How a version is not newer than in the earlier set.

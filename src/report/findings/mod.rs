@@ -11,6 +11,7 @@ mod table;
 
 use std::fmt;
 
+use derive_more::Display;
 use serde::Serialize;
 
 pub use details::*;
@@ -20,22 +21,15 @@ pub use table::{Code, Finding};
 use crate::error::{Error, Kind, printable};
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; never fails a run.
+    #[display("note")]
     Note,
     /// Probably a mistake in the input; fails a run under `--strict`.
+    #[display("warning")]
     Warning,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-        })
-    }
 }
 
 impl Code {

@@ -1,14 +1,14 @@
 //! What findings are about: artifacts, files, packages.
 
-use std::fmt;
-
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use crate::tree::TreePath;
 
 /// An artifact of a shard. `<shard>/<artifact>` is the same wherever the input lies, and findings are
 /// part of the output.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{shard}/{artifact}")]
 pub struct InputArtifact {
     /// The name of the shard.
     pub shard: String,
@@ -29,14 +29,9 @@ impl InputArtifact {
     }
 }
 
-impl fmt::Display for InputArtifact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.shard, self.artifact)
-    }
-}
-
 /// A file or folder of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{shard}/{artifact}/{path}")]
 pub struct InputFile {
     /// The name of the shard.
     pub shard: String,
@@ -46,14 +41,9 @@ pub struct InputFile {
     pub path: TreePath,
 }
 
-impl fmt::Display for InputFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.shard, self.artifact, self.path)
-    }
-}
-
 /// A file or folder of a component, from whichever shard.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{component}/{path}")]
 pub struct ComponentFile {
     /// E.g. `blas_lib`.
     pub component: String,
@@ -68,14 +58,9 @@ impl ComponentFile {
     }
 }
 
-impl fmt::Display for ComponentFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.component, self.path)
-    }
-}
-
 /// How much device code one file holds of what is left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{file}: {count}")]
 pub struct LeftOutPlace {
     /// The file, below its component where that is known.
     pub file: String,
@@ -83,25 +68,14 @@ pub struct LeftOutPlace {
     pub count: usize,
 }
 
-impl fmt::Display for LeftOutPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.count)
-    }
-}
-
 /// One of the files that were merged.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{artifact} ({sha256})")]
 pub struct MergedPart {
     /// Whose it is.
     pub artifact: InputArtifact,
     /// SHA-256 of its bytes, in hex.
     pub sha256: String,
-}
-
-impl fmt::Display for MergedPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.artifact, self.sha256)
-    }
 }
 
 /// A package of an earlier set.

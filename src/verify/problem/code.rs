@@ -1,7 +1,6 @@
 //! Code objects that are lost, foreign or misplaced, and the words for it.
 
-use std::fmt;
-
+use derive_more::Display;
 use serde::Serialize;
 
 use super::archives::RowFault;
@@ -96,16 +95,19 @@ impl RecordFault {
     }
 }
 
-/// Where in a file a code object stands.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// Where in a file a code object stands. Its text is the beginning of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodePosition {
     /// The file is the code object.
+    #[display("")]
     File,
     /// In this row of an archive.
+    #[display("{key} [{target}]: ")]
     Row { key: String, target: String },
     /// In this entry of a bundle.
+    #[display("{id}: ")]
     Entry { id: String },
 }
 
@@ -113,17 +115,6 @@ impl CodePosition {
     /// The row of an archive.
     pub fn row(key: &str, target: &str) -> Self {
         Self::Row { key: key.to_owned(), target: target.to_owned() }
-    }
-}
-
-impl fmt::Display for CodePosition {
-    /// As the beginning of a sentence.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File => Ok(()),
-            Self::Row { key, target } => write!(f, "{key} [{target}]: "),
-            Self::Entry { id } => write!(f, "{id}: "),
-        }
     }
 }
 
@@ -147,17 +138,21 @@ impl CodeWitness {
 }
 
 /// Which code stands where it ought not to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Misplacement {
     /// That of one wrapper, under several numbers.
+    #[display("its code objects are scattered over several wrappers' keys")]
     Scattered { path: TreePath, shard: String, wrapper: usize },
     /// That of every build, under numbers of others.
+    #[display("no build's code objects stand under the numbers of its own wrappers")]
     NoOwnBuild { path: TreePath },
     /// That of one wrapper, under a number of the primary build that has other kernels.
+    #[display("its code objects stand under a wrapper of {primary} that has other kernels")]
     OtherKernels { path: TreePath, shard: String, wrapper: usize, primary: String },
     /// Archives have different code under the same keys.
+    #[display("has other code than {other} under {count} of its keys")]
     Contradiction { archive: PackagePath, other: PackagePath, count: usize },
 }
 
@@ -174,62 +169,21 @@ impl Misplacement {
     }
 }
 
-impl fmt::Display for Misplacement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scattered { .. } => "its code objects are scattered over several wrappers' keys",
-            Self::NoOwnBuild { .. } => {
-                "no build's code objects stand under the numbers of its own wrappers"
-            }
-            Self::OtherKernels { primary, .. } => {
-                return write!(
-                    f,
-                    "its code objects stand under a wrapper of {primary} that has other kernels"
-                );
-            }
-            Self::Contradiction { other, count, .. } => {
-                return write!(f, "has other code than {other} under {count} of its keys");
-            }
-        })
-    }
-}
-
 /// Device code of an arch that its package is not for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ForeignCode {
     /// A code object, or a row of an archive, for `arch` in a package for `archs`.
+    #[display("holds code for {arch}; the package is for {}", few(archs, 5))]
     Code { arch: BaseArch, archs: Vec<String> },
     /// An index for `indexed` in a package for `archs`.
+    #[display("is an index for {}; the package is for {}", few(indexed, 5), few(archs, 5))]
     Index { indexed: Vec<BaseArch>, archs: Vec<String> },
     /// A bundle that `other`, the package for `arch`, does not have, too.
+    #[display("is a bundle for {} and {arch}, and {other} has no equal file", few(archs, 5))]
     Bundle { arch: BaseArch, archs: Vec<String>, other: String },
     /// Archives for `arch`, which `other` has of the same host.
+    #[display("has archives for {arch}, as has {other}")]
     SecondGroup { arch: String, other: String },
-}
-
-impl fmt::Display for ForeignCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code { arch, archs } => {
-                write!(f, "holds code for {arch}; the package is for {}", few(archs, 5))
-            }
-            Self::Index { indexed, archs } => {
-                write!(
-                    f,
-                    "is an index for {}; the package is for {}",
-                    few(indexed, 5),
-                    few(archs, 5)
-                )
-            }
-            Self::Bundle { arch, archs, other } => {
-                let own = few(archs, 5);
-                write!(f, "is a bundle for {own} and {arch}, and {other} has no equal file")
-            }
-            Self::SecondGroup { arch, other } => {
-                write!(f, "has archives for {arch}, as has {other}")
-            }
-        }
-    }
 }

@@ -2,62 +2,45 @@
 
 use std::fmt;
 
+use derive_more::Display;
 use serde::Serialize;
 
 use super::sets::PackagePath;
 use crate::report::words::few;
 
 /// How a file of the artifacts is lost.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum FileLoss {
     /// No package has the path.
+    #[display("{was} is in no package")]
     Absent { was: InputVariant },
     /// A package has something else there.
+    #[display("{was} is in a package with other content")]
     OtherContent { was: InputVariant },
     /// No package has the binary.
+    #[display("a binary with device code is in no package as a host binary")]
     BinaryAbsent,
     /// A package has another binary.
+    #[display("a binary is in a package with other machine code or another number of wrappers")]
     OtherBinary,
 }
 
-impl fmt::Display for FileLoss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent { was } => write!(f, "{was} is in no package"),
-            Self::OtherContent { was } => write!(f, "{was} is in a package with other content"),
-            Self::BinaryAbsent => {
-                f.write_str("a binary with device code is in no package as a host binary")
-            }
-            Self::OtherBinary => f.write_str(
-                "a binary is in a package with other machine code or another number of wrappers",
-            ),
-        }
-    }
-}
-
 /// What the shards have at a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InputVariant {
     /// A file.
+    #[display("a file of {}", few(shards, 5))]
     File { shards: Vec<String> },
     /// A link.
+    #[display("a link to {target}")]
     Link { target: String },
     /// A directory.
+    #[display("a directory")]
     Directory,
-}
-
-impl fmt::Display for InputVariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { shards } => write!(f, "a file of {}", few(shards, 5)),
-            Self::Link { target } => write!(f, "a link to {target}"),
-            Self::Directory => f.write_str("a directory"),
-        }
-    }
 }
 
 /// What contradicts the owner of a path.
@@ -115,28 +98,21 @@ impl fmt::Display for PathConflict {
 }
 
 /// What two owners may not share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadSharing {
     /// A debug file with two contents.
+    #[display("differs in two packages")]
     DifferentFiles,
     /// A file for several archs with two contents.
+    #[display("differs in the artifacts of two archs")]
     DifferentArtifacts,
     /// A directory with two modes.
+    #[display("has different modes in two packages")]
     Modes,
     /// Anything else.
+    #[display("is owned by two packages")]
     Path,
-}
-
-impl fmt::Display for BadSharing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DifferentFiles => "differs in two packages",
-            Self::DifferentArtifacts => "differs in the artifacts of two archs",
-            Self::Modes => "has different modes in two packages",
-            Self::Path => "is owned by two packages",
-        })
-    }
 }
 
 /// In what two nodes of an artifact differ.

@@ -2,33 +2,25 @@
 
 use std::fmt;
 
+use derive_more::Display;
 use serde::Serialize;
 
 use super::sets::PackagePath;
 
 /// A dependency that a kernel package ought to have.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DependencyLack {
     /// One on its host.
+    #[display("does not depend on {host} (= {version})")]
     Host { host: String, version: String },
     /// One on any package of its version.
+    #[display("depends on no package of exactly its own version")]
     OwnVersion,
     /// One on the version that the set has of a package.
+    #[display("depends on {dependency} (= {wanted}), and the set has {version}")]
     OtherVersion { dependency: String, wanted: String, version: String },
-}
-
-impl fmt::Display for DependencyLack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Host { host, version } => write!(f, "does not depend on {host} (= {version})"),
-            Self::OwnVersion => f.write_str("depends on no package of exactly its own version"),
-            Self::OtherVersion { dependency, wanted, version } => {
-                write!(f, "depends on {dependency} (= {wanted}), and the set has {version}")
-            }
-        }
-    }
 }
 
 /// What a package excludes.
@@ -62,34 +54,23 @@ impl fmt::Display for Exclusion {
 }
 
 /// Why a needed library does not come with a package.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryLack {
     /// No dependency is on the package that has it.
+    #[display("which is {} of {}, and no dependency brings that", _0.path, _0.package)]
     NotBrought(PackagePath),
     /// No dependency is on anything that has it.
+    #[display("and no dependency is on anything that has it")]
     NoDependency,
     /// No dependency is on this package, which tells the loader where it is.
+    #[display("which the loader finds by {_0} alone, and no dependency brings that")]
     Untold(String),
 }
 
-impl fmt::Display for LibraryLack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotBrought(PackagePath { package, path }) => {
-                write!(f, "which is {path} of {package}, and no dependency brings that")
-            }
-            Self::NoDependency => f.write_str("and no dependency is on anything that has it"),
-            Self::Untold(package) => write!(
-                f,
-                "which the loader finds by {package} alone, and no dependency brings that"
-            ),
-        }
-    }
-}
-
 /// What makes a package one and the same to those who install it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display("{package} {version} for {arch}")]
 pub struct NamedVersion {
     /// Its name, of no file.
     pub package: String,
@@ -104,11 +85,5 @@ impl NamedVersion {
     pub fn new(package: &str, version: &str, arch: &str) -> Self {
         let [package, version, arch] = [package, version, arch].map(str::to_owned);
         Self { package, version, arch }
-    }
-}
-
-impl fmt::Display for NamedVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} for {}", self.package, self.version, self.arch)
     }
 }

@@ -63,11 +63,8 @@ pub(super) fn fan_out(
 ) -> Result<Read> {
     let EmitOptions { progress, sha1, .. } = *options;
     if let (Some(digests), true) = (&known, sinks.is_empty()) {
-        let files = entries.iter().filter_map(|entry| match &entry.node {
-            Node::File { data, .. } => Some(data.len()),
-            Node::Directory { .. } | Node::Link { .. } => None,
-        });
-        progress.advance(Stage::Emit, files.sum());
+        let files = entries.iter().filter_map(|entry| entry.node.data());
+        progress.advance(Stage::Emit, files.map(Content::len).sum());
         return Ok(Read { digests: digests.clone(), finished: Vec::new() });
     }
     thread::scope(|scope| {

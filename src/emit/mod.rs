@@ -177,11 +177,7 @@ fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
 /// Bytes of the files in `format`.
 fn contents(entries: &[PackageEntry<Content>], format: Format) -> u64 {
     let inside = entries.iter().filter(|entry| entry.formats.has(format));
-    let files = inside.filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => Some(data.len()),
-        Node::Directory { .. } | Node::Link { .. } => None,
-    });
-    files.sum()
+    inside.filter_map(|entry| entry.node.data()).map(Content::len).sum()
 }
 
 fn write(

@@ -127,7 +127,7 @@ fn binary(fat: &FatBinary) -> ArtifactFile {
         HostBinary::Transformed(_) => "transformed-binary",
     };
     let mut device_bytes = BTreeMap::new();
-    for code in fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter()) {
+    for code in fat.code_objects() {
         add(&mut device_bytes, code.target.base(), code.content.len());
     }
     let generic_bytes = fat.binary.output_len();

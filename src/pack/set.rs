@@ -66,10 +66,7 @@ impl<'a> SetPacker<'a> {
     /// Bytes of all files of all packages but archives and their manifests.
     pub fn known_bytes(&self) -> Result<u64> {
         let files = self.plan.packages.iter().flat_map(|package| &package.entries);
-        let sources = files.filter_map(|entry| match &entry.node {
-            Node::File { data, .. } => Some(data),
-            Node::Directory { .. } | Node::Link { .. } => None,
-        });
+        let sources = files.filter_map(|entry| entry.node.data());
         let len = |source| Ok(self.sources.known_len(source)?.unwrap_or(0));
         sources.map(len).sum()
     }
@@ -163,11 +160,8 @@ impl<'a> SetPacker<'a> {
 
 /// The sets that a package's files refer to, each once.
 fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
-    let files = package.entries.iter().filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => data.archives(),
-        Node::Directory { .. } | Node::Link { .. } => None,
-    });
-    let mut sets: Vec<&str> = files.collect();
+    let files = package.entries.iter().filter_map(|entry| entry.node.data());
+    let mut sets: Vec<&str> = files.filter_map(FileSource::archives).collect();
     sets.sort_unstable();
     sets.dedup();
     sets

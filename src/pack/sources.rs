@@ -40,10 +40,9 @@ impl<'a> Sources<'a> {
     /// The bytes of a file as the input has them, with device code; none for what a run makes.
     pub fn original(&self, source: &FileSource) -> Result<Option<Content>> {
         match source {
-            FileSource::Fat { component, path, .. } => match self.host(component, path)? {
-                HostKind::Fat(fat) => Ok(Some(fat.binary.original().clone())),
-                HostKind::Plain(content) => Ok(Some(content.clone())),
-            },
+            FileSource::Fat { component, path, .. } => {
+                Ok(Some(self.host(component, path)?.original().clone()))
+            }
             FileSource::Host { .. } | FileSource::Database { .. } => self.as_built(source),
             _ => Ok(None),
         }

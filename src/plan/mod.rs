@@ -58,7 +58,7 @@ use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
-use crate::tree::{Node, TreePath};
+use crate::tree::TreePath;
 use contents::listed::ClaimedList;
 use contents::portion::Portion;
 use contents::{exclude, missing, selectors};
@@ -245,11 +245,7 @@ fn note_hostless(
 /// The archive sets that some package refers to.
 fn used(mut archives: Vec<ArchiveSet>, packages: &[Package<FileSource>]) -> Vec<ArchiveSet> {
     let entries = packages.iter().flat_map(|package| &package.entries);
-    let names = entries.filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => data.archives(),
-        _ => None,
-    });
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = entries.filter_map(|e| e.node.data()?.archives()).collect();
     archives.retain(|set| names.contains(set.name.as_str()));
     archives
 }

@@ -13,6 +13,7 @@ use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
 use crate::settings::{Gathered, Layers};
 use crate::split::WrapperCode;
+use crate::tree::Node;
 
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
                       [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";

@@ -17,8 +17,8 @@ use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::report::{ArchFilterTable, Finding, Findings};
-use crate::split::{HostKind, SplitArtifact};
-use crate::tree::{Node, TreePath};
+use crate::split::SplitArtifact;
+use crate::tree::TreePath;
 
 /// Which group an arch belongs to, and what belongs to none.
 pub(super) struct ArchGrouping {
@@ -169,14 +169,7 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
 }
 
 fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
-    let wrappers = artifact.host.iter().filter_map(|(_, node)| match node {
-        Node::File { data, .. } => match &data.kind {
-            HostKind::Fat(fat) => Some(&fat.wrappers),
-            HostKind::Plain(_) => None,
-        },
-        _ => None,
-    });
-    let code_objects = wrappers.flatten().flat_map(|wrapper| wrapper.code_objects.iter());
+    let code_objects = artifact.binaries().flat_map(|(_, fat)| fat.code_objects());
     let databases = artifact.databases.iter().filter(|file| !file.for_arch_family);
     let databases = databases.flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)

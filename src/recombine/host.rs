@@ -256,7 +256,7 @@ fn is_merged(node: &Node<HostFile>) -> bool {
 }
 
 fn is_fat(file: &HostFile) -> bool {
-    matches!(file.kind, HostKind::Fat(_))
+    file.fat().is_some()
 }
 
 fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {

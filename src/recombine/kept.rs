@@ -9,7 +9,7 @@ use super::Join;
 use super::host::{HostClaims, label};
 use crate::content::Content;
 use crate::report::{Finding, Findings, InputArtifact, InputFile};
-use crate::split::{HostFile, HostKind, SplitArtifact};
+use crate::split::{HostFile, SplitArtifact};
 use crate::tree::Node;
 
 /// Builds that are not packed → the artifact that provides the file.
@@ -36,10 +36,7 @@ impl Join<'_> {
 }
 
 fn plain(node: &Node<HostFile>) -> Option<&Content> {
-    match node {
-        Node::File { data: HostFile { kind: HostKind::Plain(content), .. }, .. } => Some(content),
-        _ => None,
-    }
+    node.data()?.plain()
 }
 
 /// The findings, with the truth about builds that are not packed.

@@ -11,7 +11,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};
-use crate::split::{CodeObject, FatBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
+use crate::split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
 use crate::tree::{Node, Tree, TreePath};
 
 /// One build of a binary.
@@ -238,13 +238,7 @@ impl Join<'_> {
 }
 
 fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
-    match node {
-        Node::File { data, .. } => match &data.kind {
-            HostKind::Fat(fat) => Some(fat),
-            HostKind::Plain(_) => None,
-        },
-        _ => None,
-    }
+    node.data()?.fat()
 }
 
 fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdentity>> {

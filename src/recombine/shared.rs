@@ -208,10 +208,7 @@ fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDif
 }
 
 fn plain(node: &Node<HostFile>) -> Option<&Content> {
-    match node {
-        Node::File { data: HostFile { kind: HostKind::Plain(content), .. }, .. } => Some(content),
-        _ => None,
-    }
+    node.data()?.plain()
 }
 
 /// By shard: the archs that have files in `folder`. A shard may keep shared files and those of

@@ -64,6 +64,13 @@ pub struct SplitArtifact {
     pub findings: Findings,
 }
 
+impl SplitArtifact {
+    /// The binaries with device code, in it or in archives.
+    pub fn binaries(&self) -> impl Iterator<Item = (&TreePath, &Arc<FatBinary>)> {
+        self.host.iter().filter_map(|(path, node)| Some((path, node.data()?.fat()?)))
+    }
+}
+
 /// A file that goes to the host side.
 #[derive(Debug, Clone)]
 pub struct HostFile {
@@ -71,6 +78,34 @@ pub struct HostFile {
     pub module: Option<String>,
     /// What it is.
     pub kind: HostKind,
+}
+
+impl HostFile {
+    /// The bytes of what is passed on as it is.
+    pub fn plain(&self) -> Option<&Content> {
+        match &self.kind {
+            HostKind::Plain(content) => Some(content),
+            HostKind::Fat(_) => None,
+        }
+    }
+
+    /// The binary with device code that it is.
+    pub fn fat(&self) -> Option<&Arc<FatBinary>> {
+        match &self.kind {
+            HostKind::Plain(_) => None,
+            HostKind::Fat(fat) => Some(fat),
+        }
+    }
+}
+
+impl HostKind {
+    /// The bytes as the input has them, with device code.
+    pub fn original(&self) -> &Content {
+        match self {
+            Self::Plain(content) => content,
+            Self::Fat(fat) => fat.binary.original(),
+        }
+    }
 }
 
 /// What a host file is.
@@ -89,6 +124,13 @@ pub struct FatBinary {
     pub binary: HostBinary,
     /// By wrapper index: the code objects of the bundle it points to.
     pub wrappers: Vec<WrapperCode>,
+}
+
+impl FatBinary {
+    /// The code objects of all wrappers.
+    pub fn code_objects(&self) -> impl Iterator<Item = &CodeObject> {
+        self.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter())
+    }
 }
 
 /// The device code that belongs to one wrapper.

@@ -126,10 +126,7 @@ impl Writer<'_> {
     fn host(&self, generic: &str, outputs: &mut Outputs) -> Result<Vec<Binary<'_>>> {
         let mut binaries = Vec::new();
         for (path, node) in &self.component.host {
-            let module = match node {
-                Node::File { data, .. } => data.module.as_deref(),
-                Node::Directory { .. } | Node::Link { .. } => None,
-            };
+            let module = node.data().and_then(|file| file.module.as_deref());
             let prefix = self.prefix(path, module)?;
             let node = match node {
                 Node::Directory { mode } => Node::Directory { mode: *mode },

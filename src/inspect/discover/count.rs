@@ -51,7 +51,7 @@ fn artifact(split: &SplitArtifact) -> ArtifactFound {
 }
 
 fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
-    for code in fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter()) {
+    for code in fat.code_objects() {
         code_objects.entry(code.target.clone()).or_default().add(code.content.len());
     }
 }
@@ -83,17 +83,9 @@ fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)
 
 /// The archs of every wrapper of every fat binary.
 fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
-    let mut wrappers = Vec::new();
-    for (_, node) in split.host.iter() {
-        if let Node::File { data, .. } = node
-            && let HostKind::Fat(fat) = &data.kind
-        {
-            let arch = |code: &CodeObject| code.target.base().clone();
-            let archs = fat.wrappers.iter().map(|w| w.code_objects.iter().map(arch).collect());
-            wrappers.extend(archs);
-        }
-    }
-    wrappers
+    let wrappers = split.binaries().flat_map(|(_, fat)| &fat.wrappers);
+    let arch = |code: &CodeObject| code.target.base().clone();
+    wrappers.map(|wrapper| wrapper.code_objects.iter().map(arch).collect()).collect()
 }
 
 /// All archs of all shards, by generation.

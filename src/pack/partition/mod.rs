@@ -23,7 +23,6 @@ use crate::plan::{FileSource, Plan};
 use crate::receipt::{PartRecord, SetPart};
 use crate::recombine::Recombined;
 use crate::report::Findings;
-use crate::tree::Node;
 
 /// What one machine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,10 +149,7 @@ impl Write for Digested {
 
 /// The sizes of a package's files that are known before packing.
 fn sizes(package: &Package<FileSource>, sources: &Sources<'_>) -> Result<Vec<Option<u64>>> {
-    let files = package.entries.iter().filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => Some(data),
-        Node::Directory { .. } | Node::Link { .. } => None,
-    });
+    let files = package.entries.iter().filter_map(|entry| entry.node.data());
     files.map(|source| sources.known_len(source)).collect()
 }
 
@@ -188,10 +184,7 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
 }
 
 fn archive_sets(package: &Package<FileSource>) -> impl Iterator<Item = &str> {
-    package.entries.iter().filter_map(|entry| match &entry.node {
-        Node::File { data, .. } => data.archives(),
-        Node::Directory { .. } | Node::Link { .. } => None,
-    })
+    package.entries.iter().filter_map(|entry| entry.node.data()?.archives())
 }
 
 /// The packages with files that a kernel package depends on: its host, and kernels that it shares.

@@ -127,10 +127,7 @@ struct Looked<'a> {
 fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
     let mut looked = Vec::new();
     for entry in &package.entries {
-        let measured = match &entry.node {
-            Node::File { data, .. } => Some(sizes.measure(data)?),
-            Node::Directory { .. } | Node::Link { .. } => None,
-        };
+        let measured = entry.node.data().map(|source| sizes.measure(source)).transpose()?;
         looked.push(Looked { entry, measured });
     }
     sizes.compress(looked.iter_mut().filter_map(|looked| looked.measured.as_mut()))?;

@@ -212,10 +212,7 @@ impl<'a, 'c> Assigner<'a, 'c> {
 }
 
 fn module_of(node: &Node<HostFile>) -> Option<&str> {
-    match node {
-        Node::File { data, .. } => data.module.as_deref(),
-        _ => None,
-    }
+    node.data()?.module.as_deref()
 }
 
 fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {

@@ -13,7 +13,6 @@ use crate::plan::contents::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::plan::setting::Setting;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
-use crate::split::{HostFile, HostKind};
 use crate::tree::{Node, TreePath};
 
 /// Indexes of the groups that a package serves.
@@ -148,6 +147,5 @@ fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<Archiv
 }
 
 fn is_fat(owned: &PortionNode<'_>) -> bool {
-    let is_fat = |file: &HostFile| matches!(file.kind, HostKind::Fat(_));
-    matches!(owned.node, Node::File { data, .. } if is_fat(data))
+    owned.node.data().is_some_and(|file| file.fat().is_some())
 }

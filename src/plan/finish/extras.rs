@@ -29,7 +29,6 @@ use crate::plan::source::FileSource;
 use crate::plan::texts::licences::{self, Licence};
 use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
-use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 
 /// Looks at the host files of all drafts.
@@ -85,13 +84,7 @@ impl<'a> HostFiles<'a> {
             return None;
         };
         let component = self.0.get(component)?;
-        match component.host.get(path)? {
-            Node::File { data, .. } => Some(match &data.kind {
-                HostKind::Plain(content) => (component, content),
-                HostKind::Fat(fat) => (component, fat.binary.original()),
-            }),
-            _ => None,
-        }
+        Some((component, component.host.get(path)?.data()?.kind.original()))
     }
 
     fn treat(&self, draft: &mut Draft) -> Result<()> {

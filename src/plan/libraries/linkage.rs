@@ -24,7 +24,7 @@ use crate::plan::libraries;
 use crate::plan::naming::parts::Parts;
 use crate::plan::setting::Setting;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
-use crate::split::{HostFile, HostKind};
+use crate::split::HostFile;
 use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// What the host files of a set say about their portions, by index.
@@ -132,10 +132,7 @@ fn of_databases<'a>(
 /// The bytes of a host file as the input has them, with device code, and its mode.
 fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
     match owned.node {
-        Node::File { data: HostFile { kind, .. }, mode } => Some(match kind {
-            HostKind::Plain(content) => (content, *mode),
-            HostKind::Fat(fat) => (fat.binary.original(), *mode),
-        }),
+        Node::File { data, mode } => Some((data.kind.original(), *mode)),
         _ => None,
     }
 }

@@ -17,7 +17,6 @@ use super::{Naming, package_name};
 use crate::config::{Config, Selector};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::{Component, Recombined};
-use crate::tree::Node;
 
 /// Family → what goes into it.
 type Selectors = [(String, Vec<Selector>)];
@@ -252,10 +251,7 @@ fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
 
 /// The modules that files of a component came from.
 fn modules(component: &Component) -> impl Iterator<Item = &str> {
-    let files = component.host.iter().filter_map(|(_, node)| match node {
-        Node::File { data, .. } => data.module.as_deref(),
-        _ => None,
-    });
+    let files = component.host.iter().filter_map(|(_, node)| node.data()?.module.as_deref());
     files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sorting::{binaries_of, has_fat};
+use super::sorting::has_fat;
 use crate::config::{ArchitectureGroup, Config, UnassignedArchitectures};
 use crate::emit::directories::Means;
 use crate::emit::directories::output::OutputArtifact;
@@ -23,7 +23,7 @@ use crate::tree::TreePath;
 /// Whether two artifacts have a build of one binary, and one has its device code inside.
 pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {
     let mut seen: BTreeSet<&TreePath> = BTreeSet::new();
-    let mut binaries = split.iter().flat_map(binaries_of);
+    let mut binaries = split.iter().flat_map(SplitArtifact::binaries);
     split.iter().any(has_fat) && binaries.any(|(path, _)| !seen.insert(path))
 }
 
@@ -36,8 +36,8 @@ pub(super) fn left_out(
     if targets.is_empty() {
         return left;
     }
-    let wrappers = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| &fat.wrappers);
-    for code in wrappers.flat_map(|wrapper| wrapper.code_objects.iter()) {
+    let binaries = split.iter().flat_map(SplitArtifact::binaries);
+    for code in binaries.flat_map(|(_, fat)| fat.code_objects()) {
         *left.entry(code.target.base().clone()).or_default() += 1;
     }
     for file in split.iter().flat_map(|part| &part.databases) {

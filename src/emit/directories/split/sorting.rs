@@ -11,7 +11,7 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::{BaseArch, Target, no_target};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
-use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, HostKind, SplitArtifact};
+use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, SplitArtifact};
 use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
@@ -80,7 +80,7 @@ impl<'a> ShardComponent<'a> {
         for (_, split) in &self.sources {
             let alone = split.databases.iter().filter(|file| !file.for_arch_family);
             built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
-            built.extend(binaries_of(split).flat_map(|(_, fat)| archs_of(fat).cloned()));
+            built.extend(split.binaries().flat_map(|(_, fat)| archs_of(fat).cloned()));
         }
         built
     }
@@ -186,7 +186,7 @@ impl<'a> ShardComponent<'a> {
     /// A binary without any code of the targets asked for would find nothing at run time.
     pub fn refuse_unmatched(&self) -> Result<()> {
         let mut faults = Faults::default();
-        for (path, fat) in self.sources.iter().flat_map(|(_, split)| binaries_of(split)) {
+        for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
             let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
             if !archs.is_empty() && !archs.iter().any(|arch| self.wants(arch)) {
                 let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
@@ -201,20 +201,8 @@ impl<'a> ShardComponent<'a> {
     }
 }
 
-/// The binaries with device code, in it or in archives.
-pub(super) fn binaries_of(split: &SplitArtifact) -> impl Iterator<Item = (&TreePath, &FatBinary)> {
-    split.host.iter().filter_map(|(path, node)| match node {
-        Node::File { data, .. } => match &data.kind {
-            HostKind::Fat(fat) => Some((path, &**fat)),
-            HostKind::Plain(_) => None,
-        },
-        _ => None,
-    })
-}
-
 fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
-    let code = fat.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter());
-    code.map(|code| code.target.base())
+    fat.code_objects().map(|code| code.target.base())
 }
 
 /// What `--gpu-targets` left out of a component: the number of files and code objects by arch.
@@ -233,7 +221,7 @@ pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component:
 
 /// All archs that there is device code of.
 pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
-    let code = split.iter().flat_map(binaries_of).flat_map(|(_, fat)| archs_of(fat));
+    let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
     let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
     code.chain(databases).cloned().collect()
 }
@@ -284,13 +272,7 @@ impl<'a> ClassifiedArtifact<'a> {
     }
 
     fn fat(&self, path: &TreePath) -> Option<&'a FatBinary> {
-        match self.split.host.get(path)? {
-            Node::File { data, .. } => match &data.kind {
-                HostKind::Fat(fat) => Some(fat),
-                HostKind::Plain(_) => None,
-            },
-            _ => None,
-        }
+        self.split.host.get(path)?.data()?.fat().map(|fat| &**fat)
     }
 
     /// Whether a folder stays: those that held nothing but device code go with it.
@@ -311,7 +293,7 @@ fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
 }
 
 pub(super) fn has_fat(split: &SplitArtifact) -> bool {
-    binaries_of(split).any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
+    split.binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
 }
 
 /// Whether an artifact has folders only.

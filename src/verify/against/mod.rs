@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checks::excuses::Excuses;
 use super::checks::twice;
 use super::own::digest::Sha;
-use super::own::facts::Class;
+use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
 use super::problem::{
@@ -63,7 +63,7 @@ impl<'a> SetComparison<'a> {
     }
 
     fn is_left_out(&self, path: &TreePath) -> bool {
-        self.excuses.leaves_out(&format!("{}/{path}", self.prefix))
+        self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
     }
 
     /// What stands at an install-relative path, in any package.
@@ -74,12 +74,13 @@ impl<'a> SetComparison<'a> {
 
     fn check_plain(&self, path: &TreePath, variants: &[Plain], problems: &mut Problems) {
         let nodes = self.at(path);
-        if self.excuses.merges(path) && !nodes.is_empty() {
+        if self.excuses.merged.contains(path) && !nodes.is_empty() {
             return;
         }
         let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
         let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
-        if self.excuses.rewrites(path) && variants.iter().any(|v| self.has_code(path, v)) {
+        if self.excuses.rewritten.contains(path) && variants.iter().any(|v| self.has_code(path, v))
+        {
             return;
         }
         // Of files that differ, one shard's is installed; of files that were moved, all are.
@@ -111,7 +112,8 @@ impl<'a> SetComparison<'a> {
 
     /// Whether a file is in a folder below its own, as a finding says of its folder.
     fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
-        let Some(folder) = path.parent().filter(|folder| self.excuses.moves(folder)) else {
+        let Some(folder) = path.parent().filter(|folder| self.excuses.moved.contains(folder))
+        else {
             return false;
         };
         let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
@@ -152,11 +154,8 @@ impl<'a> SetComparison<'a> {
 
     /// Machine code and number of wrappers of the host binary installed at `path`.
     pub(super) fn installed_code(&self, path: &TreePath) -> Option<(Sha, usize)> {
-        self.at(path).into_iter().find_map(|node| match node {
-            InstalledNode::File { facts, .. } => match &facts.class {
-                Class::Host(host) => Some((host.elf.code, host.elf.wrappers.len())),
-                _ => None,
-            },
+        self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
+            Class::Host(host) => Some((host.elf.code, host.elf.wrappers.len())),
             _ => None,
         })
     }
@@ -241,11 +240,10 @@ impl<'a> SetComparison<'a> {
         let mut entries = build.device.entries();
         let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
             || self.excuses.is_whole(&format!("{}/{path}", self.prefix));
-        let fat = self.at(path).into_iter().find_map(|node| match node {
-            InstalledNode::File { facts, .. } => match &facts.class {
-                Class::Host(host) => host.device_code.is_some().then_some(facts.sha256),
-                _ => None,
-            },
+        let fat = self.at(path).into_iter().find_map(|node| match node.facts()? {
+            FileFacts { class: Class::Host(host), sha256, .. } if host.device_code.is_some() => {
+                Some(*sha256)
+            }
             _ => None,
         });
         all_kept && fat.is_some_and(|sha256| build.content.sha256().is_ok_and(|own| own == sha256))

@@ -42,15 +42,15 @@ pub(in crate::verify) struct Excuses {
     /// Install-relative paths of indexes that refer to what no input holds.
     unresolved: BTreeSet<TreePath>,
     /// Install-relative paths of files that are the union of those of the shards.
-    merged: BTreeSet<TreePath>,
+    pub(in crate::verify) merged: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
-    moved: BTreeSet<TreePath>,
+    pub(in crate::verify) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
     whole: BTreeSet<TreePath>,
     /// Install-relative paths of files whose library search paths were written anew.
-    rewritten: BTreeSet<TreePath>,
+    pub(in crate::verify) rewritten: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
-    left_out: BTreeSet<String>,
+    pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
     nowhere: BTreeSet<String>,
     /// Needed libraries that are to give a `.deb` no dependency.
@@ -113,21 +113,6 @@ impl Excuses {
         self.absent.contains(&hex(sha256))
     }
 
-    /// Whether the file at this install-relative path is the union of those of the shards.
-    pub(in crate::verify) fn merges(&self, path: &TreePath) -> bool {
-        self.merged.contains(path)
-    }
-
-    /// Whether the library search path of the file at this install-relative path was written anew.
-    pub(in crate::verify) fn rewrites(&self, path: &TreePath) -> bool {
-        self.rewritten.contains(path)
-    }
-
-    /// Whether the files of this install-relative folder are in folders of their archs below it.
-    pub(in crate::verify) fn moves(&self, folder: &TreePath) -> bool {
-        self.moved.contains(folder)
-    }
-
     /// Whether the host file at this absolute path is for one arch as a whole.
     pub(in crate::verify) fn is_whole(&self, path: &str) -> bool {
         is_one_of(&self.whole, path)
@@ -138,12 +123,7 @@ impl Excuses {
         is_one_of(&self.unresolved, path)
     }
 
-    /// Whether what the input has at this absolute path is in no package on purpose.
-    pub(in crate::verify) fn leaves_out(&self, path: &str) -> bool {
-        self.left_out.contains(path)
-    }
-
-    /// Whether the same is true of something below this directory, which ends in a slash.
+    /// Whether something is in no package on purpose below this directory, which ends in a slash.
     pub(in crate::verify) fn leaves_out_below(&self, directory: &str) -> bool {
         let next = self.left_out.range(directory.to_owned()..).next();
         next.is_some_and(|path| path.starts_with(directory))

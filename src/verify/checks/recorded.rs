@@ -6,7 +6,7 @@ use crate::content::hex;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};
-use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::own::installed::Installed;
 use crate::verify::problem::{CodeLoss, CodePosition, CodeWitness, Problem, Problems, RecordFault};
 
 /// A receipt and the packages it speaks of.
@@ -60,10 +60,7 @@ impl Recorded<'_> {
     }
 
     fn file(&self, path: &str) -> Option<(&Installed, &FileFacts)> {
-        self.set.iter().find_map(|package| match package.paths.get(path)? {
-            InstalledNode::File { facts, .. } => Some((*package, facts)),
-            _ => None,
-        })
+        self.set.iter().find_map(|package| Some((*package, package.paths.get(path)?.facts()?)))
     }
 
     fn check_unknown(&self, problems: &mut Problems) {

@@ -11,7 +11,7 @@ use crate::package::Format;
 use crate::verify::problem::PackagePath;
 
 /// What a package installs and what it says of itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::verify) struct Installed {
     /// File name of the package.
     pub(in crate::verify) file: String,
@@ -106,6 +106,14 @@ impl InstalledNode {
         }
     }
 
+    /// What is known of a file.
+    pub(in crate::verify) fn facts(&self) -> Option<&FileFacts> {
+        match self {
+            Self::File { facts, .. } => Some(facts),
+            Self::Directory { .. } | Self::Link { .. } => None,
+        }
+    }
+
     /// Whether `other` would be installed as the same.
     pub(in crate::verify) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -128,10 +136,7 @@ impl Installed {
 
     /// The regular files in path order.
     pub(in crate::verify) fn files(&self) -> impl Iterator<Item = (&str, &FileFacts)> {
-        self.paths.iter().filter_map(|(path, node)| match node {
-            InstalledNode::File { facts, .. } => Some((path.as_str(), facts)),
-            _ => None,
-        })
+        self.paths.iter().filter_map(|(path, node)| Some((path.as_str(), node.facts()?)))
     }
 
     /// A folder of files called `name`, which states nothing of itself.
@@ -143,19 +148,10 @@ impl Installed {
         Self {
             file: name.clone(),
             argument: usize::MAX,
-            size: 0,
-            sha256: Sha::default(),
-            format: None,
             name,
-            version: String::new(),
-            arch: String::new(),
-            requires: Vec::new(),
-            named: BTreeSet::new(),
-            provides: Vec::new(),
-            excludes: Vec::new(),
-            stated_archs: None,
             side: Some(side),
             paths,
+            ..Self::default()
         }
     }
 
@@ -190,10 +186,8 @@ impl Installed {
 
     /// Whether this file lies at `path`.
     pub(in crate::verify) fn has_file(&self, path: &str, sha256: &Sha) -> bool {
-        let own = self.paths.get(path);
-        own.is_some_and(
-            |node| matches!(node, InstalledNode::File { facts, .. } if facts.sha256 == *sha256),
-        )
+        let own = self.paths.get(path).and_then(InstalledNode::facts);
+        own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
     /// Whether it needs exactly this version of `other`.

@@ -1,6 +1,5 @@
 //! Reads one package whole.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use sha2::Digest as _;
 
 use super::facts;
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
-use crate::content::Content;
+use crate::content::{Content, DigestingReader};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::package_file::PackageReader;
 use crate::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry};
@@ -40,17 +39,7 @@ pub(in crate::verify) fn read(
         argument,
         size: package.len(),
         sha256: package.sha256()?,
-        format: Some(said.format),
-        name: said.name,
-        version: said.version,
-        arch: said.arch,
-        requires: said.requires,
-        named: said.named,
-        provides: said.provides,
-        excludes: said.excludes,
-        stated_archs: said.archs,
-        side: None,
-        paths: BTreeMap::new(),
+        ..said
     };
     let mut problems = Problems::default();
     read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
@@ -101,20 +90,8 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
     }
 }
 
-/// What a package says of itself.
-struct Said {
-    format: Format,
-    name: String,
-    version: String,
-    arch: String,
-    requires: Vec<Requirement>,
-    named: BTreeSet<String>,
-    provides: Vec<Capability>,
-    excludes: Vec<Against>,
-    archs: Option<Vec<String>>,
-}
-
-fn deb_says(deb: &deb::DebReader) -> Result<Said> {
+/// What a `.deb` says of itself.
+fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     let field = |name: &str| deb.control().get(name).map(String::as_str);
     let required = |name: &str| {
         let missing = || Error::malformed(format!("control has no {name}"));
@@ -129,8 +106,8 @@ fn deb_says(deb: &deb::DebReader) -> Result<Said> {
         .into_iter()
         .flat_map(|field| capabilities(field).into_iter().map(move |what| Against { field, what }));
     let archs = field(ARCHS_FIELD);
-    Ok(Said {
-        format: Format::Deb,
+    Ok(Installed {
+        format: Some(Format::Deb),
         name: required("Package")?,
         version: required("Version")?,
         arch: field("Architecture").unwrap_or_default().to_owned(),
@@ -138,7 +115,8 @@ fn deb_says(deb: &deb::DebReader) -> Result<Said> {
         named: named.map(|wish| wish.name).collect(),
         provides: capabilities("Provides"),
         excludes: excludes.collect(),
-        archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
+        stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
+        ..Installed::default()
     })
 }
 
@@ -164,7 +142,8 @@ fn capability(text: &str) -> Option<Capability> {
     (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
 }
 
-fn rpm_says(rpm: &rpm::RpmReader) -> Result<Said> {
+/// What an `.rpm` says of itself.
+fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
     let version = metadata.get_version().map_err(fault)?;
@@ -184,8 +163,8 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Said> {
         let found = found.map_err(fault)?.into_iter().map(rpm_capability);
         excludes.extend(found.map(|what| Against { field, what }));
     }
-    Ok(Said {
-        format: Format::Rpm,
+    Ok(Installed {
+        format: Some(Format::Rpm),
         name: metadata.get_name().map_err(fault)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
         arch: if metadata.is_source_package() {
@@ -197,7 +176,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Said> {
         requires,
         provides: provides.collect(),
         excludes,
-        archs: None,
+        ..Installed::default()
     })
 }
 
@@ -227,9 +206,9 @@ fn node(
             Ok((InstalledNode::Link { target: target.clone() }, None))
         }
         PayloadEntryKind::File => {
-            let mut digesting = Md5Reader { inner: content, md5: Md5::default() };
+            let mut digesting = DigestingReader::<_, Md5>::new(content);
             let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
-            let md5 = <[u8; 16]>::from(digesting.md5.finalize());
+            let md5 = <[u8; 16]>::from(digesting.digest.finalize());
             let fault = match entry.declared {
                 Some(Digest::Md5(sum)) if sum != md5 => Some(DigestFault::Md5),
                 Some(Digest::Sha256(sum)) if sum != facts.sha256 => Some(DigestFault::Sha256),
@@ -240,19 +219,6 @@ fn node(
             };
             Ok((InstalledNode::File { mode, facts }, fault))
         }
-    }
-}
-
-struct Md5Reader<'a> {
-    inner: &'a mut dyn Read,
-    md5: Md5,
-}
-
-impl Read for Md5Reader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = self.inner.read(buffer)?;
-        self.md5.update(&buffer[..len]);
-        Ok(len)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Comparison and digests of content, and the way digests are written.
 
+use std::io::{self, Read};
+
 use sha2::{Digest, Sha256};
 
 use super::{Content, WINDOW};
@@ -54,6 +56,29 @@ impl Content {
     /// A buffer for reading; no longer than the content, of which there are often many short ones.
     fn window(&self) -> Vec<u8> {
         vec![0; usize::try_from(self.len()).unwrap_or(WINDOW).min(WINDOW)]
+    }
+}
+
+/// Digests what is read through it.
+pub struct DigestingReader<R, D> {
+    /// What is read.
+    pub source: R,
+    /// Of what was read.
+    pub digest: D,
+}
+
+impl<R, D: Digest> DigestingReader<R, D> {
+    /// A reader through which nothing was read.
+    pub fn new(source: R) -> Self {
+        Self { source, digest: D::new() }
+    }
+}
+
+impl<R: Read, D: Digest> Read for DigestingReader<R, D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.source.read(buffer)?;
+        self.digest.update(&buffer[..len]);
+        Ok(len)
     }
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
-pub use digest::{hex, unhex};
+pub use digest::{DigestingReader, hex, unhex};
 pub use file::{Inputs, StampedFile};
 pub use open::{open_file, read_file, read_given};
 pub use presence::{NAME_MAX, is_file, is_folder, is_there, real_path};

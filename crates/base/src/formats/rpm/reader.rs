@@ -6,7 +6,7 @@
 //! digests other than SHA-256.
 
 use std::collections::HashMap;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
@@ -16,7 +16,7 @@ use super::faults::{fault, mismatch};
 use super::files::entries;
 use super::front::{Front, archive_size};
 use super::header;
-use crate::content::{Content, ContentReader, hex};
+use crate::content::{Content, ContentReader, DigestingReader, hex};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 use crate::formats::payload::{ReadEntry, Visitor};
@@ -73,9 +73,9 @@ impl RpmReader {
     }
 
     fn visit_payload(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        let source = DigestingReader::new(self.payload.reader());
+        let source = Digesting::new(self.payload.reader());
         let source = BufReader::with_capacity(1 << 18, source);
-        let decoder = DigestingReader::new(Decoder::new(source, self.method)?);
+        let decoder = Digesting::new(Decoder::new(source, self.method)?);
         let mut members = CpioMembers::new(decoder);
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
@@ -133,7 +133,7 @@ impl RpmReader {
         }
     }
 
-    fn check_payload(&self, decoder: DigestingReader<PayloadDecoder>, size: u64) -> Result<()> {
+    fn check_payload(&self, decoder: Digesting<PayloadDecoder>, size: u64) -> Result<()> {
         let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
             return Err(mismatch("the payload's size is not the stated one"));
@@ -156,27 +156,9 @@ impl RpmReader {
     }
 }
 
-type PayloadDecoder = Decoder<BufReader<DigestingReader<ContentReader>>>;
+type Digesting<R> = DigestingReader<R, Sha256>;
 
-/// Digests what is read through it.
-struct DigestingReader<R> {
-    source: R,
-    digest: Sha256,
-}
-
-impl<R> DigestingReader<R> {
-    fn new(source: R) -> Self {
-        Self { source, digest: Sha256::new() }
-    }
-}
-
-impl<R: Read> Read for DigestingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = self.source.read(buffer)?;
-        self.digest.update(&buffer[..len]);
-        Ok(len)
-    }
-}
+type PayloadDecoder = Decoder<BufReader<Digesting<ContentReader>>>;
 
 fn method(header: &Header<IndexTag>) -> Result<Method> {
     let tag = IndexTag::RPMTAG_PAYLOADCOMPRESSOR;

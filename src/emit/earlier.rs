@@ -6,13 +6,13 @@
 //! side that do not fit together.
 
 use std::collections::BTreeSet;
-use std::io::{BufReader, ErrorKind};
+use std::io::BufReader;
 use std::path::Path;
 
 use super::listed::packages_of;
-use crate::content::{is_there, open_file};
+use crate::content::{if_there, is_there, list, open_file};
 use crate::error::{Error, Kind, Result};
-use crate::files::{self, CommitChange, kind_of};
+use crate::files::{CommitChange, kind_of};
 use crate::formats::spdx;
 use crate::receipt;
 
@@ -22,10 +22,9 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 /// Names of the package files that `receipt` in `directory` lists; none where there is none.
 pub(super) fn packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let path = directory.join(receipt);
-    match open_file(&path) {
-        Ok(file) => packages_of(file, &path),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
-        Err(error) => Err(Error::io(&path, "open", error)),
+    match if_there(&path, "open", open_file(&path))? {
+        Some(file) => packages_of(file, &path),
+        None => Ok(BTreeSet::new()),
     }
 }
 
@@ -69,7 +68,7 @@ pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocum
 /// The receipts in a folder: that of a whole set, those of parts.
 fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for entry in files::list(directory)? {
+    for entry in list(directory)? {
         names.extend(entry?.file_name().into_string().ok().filter(|name| is_receipt(name)));
     }
     Ok(names)

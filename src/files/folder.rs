@@ -1,10 +1,11 @@
 //! Folders: made, listed, synced and removed.
 
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::set_mode;
+use crate::content::list;
 use crate::error::{Error, Kind, Result};
 
 /// What to do about an output folder that cannot be used.
@@ -72,12 +73,6 @@ pub fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
-}
-
-/// What is directly in `folder`.
-pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
-    let fault = move |e| Error::io(folder, "list", e);
-    Ok(fs::read_dir(folder).map_err(fault)?.map(move |entry| entry.map_err(fault)))
 }
 
 /// Brings the names in `folder` to disk.

@@ -23,17 +23,18 @@ mod scratch;
 mod swap;
 
 use std::fs::{self, File, FileType, OpenOptions, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 pub use folder::{
-    MadeFolder, check_folder, empty_folder, folder_of, list, make_folder, make_folders,
-    remove_empty, remove_folder, sync_folder,
+    MadeFolder, check_folder, empty_folder, folder_of, make_folder, make_folders, remove_empty,
+    remove_folder, sync_folder,
 };
 pub use scratch::{Form, Scratch};
 pub use swap::{CommitChange, Outlet, Swap};
 
+use crate::content::if_there;
 use crate::error::{Error, Result};
 
 /// Whether files survive a power failure as soon as they are visible.
@@ -50,11 +51,8 @@ pub const READABLE: u32 = 0o644;
 
 /// What is at `path` itself, links not followed.
 pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata.file_type())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, "inspect", error)),
-    }
+    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    Ok(metadata.map(|metadata| metadata.file_type()))
 }
 
 /// Removes a file, if it is there.
@@ -64,11 +62,7 @@ pub fn remove_file(path: &Path) -> Result<()> {
 
 /// Removes a file, and says whether it was there: of several who remove it, one is told so.
 pub fn remove_present(path: &Path) -> Result<bool> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io(path, "remove", error)),
-    }
+    Ok(if_there(path, "remove", fs::remove_file(path))?.is_some())
 }
 
 /// Moves a file or folder on its file system.

@@ -9,7 +9,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{folder_of, list, lock, make_folders, remove_file, remove_folder, rename};
+use super::{folder_of, lock, make_folders, remove_file, remove_folder, rename};
+use crate::content::{if_there, list};
 use crate::error::{Error, Kind, Result};
 
 const HINT: &str = "it has to be a folder that this user may write to";
@@ -92,11 +93,8 @@ impl Scratch {
     }
 
     fn if_dead(form: Form, path: PathBuf) -> Result<Option<Self>> {
-        let file = match File::open(&path) {
-            // Its run removed it meanwhile.
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(|e| Error::io(&path, "open", e))?,
-        };
+        // Its run may have removed it meanwhile.
+        let Some(file) = if_there(&path, "open", File::open(&path))? else { return Ok(None) };
         let is_dead = lock::take(&file, &path)?;
         Ok(is_dead.then_some(Self { form, path, file, kept: AtomicBool::new(true) }))
     }

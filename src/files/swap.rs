@@ -35,9 +35,10 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, kind_of, list, lock,
+    Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, kind_of, lock,
     make_folder, remove_file, remove_folder, rename, set_mode, sync_folder, write_file,
 };
+use crate::content::list;
 use crate::error::{Error, Result};
 
 const RECORD: &str = "committing";

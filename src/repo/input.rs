@@ -11,7 +11,7 @@ use super::channels::Channels;
 use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, SourceFile};
-use crate::content::{Content, real_path};
+use crate::content::{Content, list, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
 use crate::package::Format;
@@ -233,9 +233,8 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let entries = fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
-    for entry in entries {
-        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+    for entry in list(folder)? {
+        let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         if name.to_string_lossy().starts_with('.') {
             continue;

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -11,10 +10,10 @@ use rayon::prelude::*;
 use super::body::Body;
 use super::places::{self, check_path};
 use super::stat::{Stat, stat_of};
-use crate::content::{Content, read_file};
+use crate::content::{Content, if_there, list, read_file};
 use crate::error::{Error, Kind, Result};
 use crate::files::{
-    empty_folder, kind_of, list, lock, make_folders, remove_empty, remove_file, rename, sync_folder,
+    empty_folder, kind_of, lock, make_folders, remove_empty, remove_file, rename, sync_folder,
 };
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files.
@@ -126,11 +125,8 @@ impl Store for LocalStore {
 
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
         let path = self.path(path)?;
-        match fs::metadata(&path) {
-            Ok(metadata) => Ok(Some(stat_of(&metadata))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&path, "inspect", error)),
-        }
+        let metadata = if_there(&path, "inspect", fs::metadata(&path))?;
+        Ok(metadata.map(|metadata| stat_of(&metadata)))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::output::{OutputArtifact, WrittenArtifact};
-use crate::content::{Content, is_file};
+use crate::content::{Content, is_file, list};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::files::{
-    CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, list, make_folders,
-    make_link, set_mode, write_new,
+    CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
+    set_mode, write_new,
 };
 use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::lgetxattr;
 use rustix::io::Errno;
 
-use crate::content::{Inputs, is_folder};
+use crate::content::{self, Inputs, is_folder};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::TreePath;
 
@@ -125,10 +125,8 @@ fn gather(
     faults: &mut Faults,
     mut takes: impl FnMut(&FolderEntry) -> Result<bool>,
 ) -> Vec<FolderEntry> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e));
     let mut listed = Vec::new();
-    for entry in faults.keep(entries).into_iter().flatten() {
-        let entry = entry.map_err(|e| Error::io(folder, "list", e));
+    for entry in faults.keep(content::list(folder)).into_iter().flatten() {
         let Some(entry) = faults.keep(entry.and_then(|entry| examine(&entry))) else { continue };
         match takes(&entry) {
             Ok(true) => listed.push(entry),

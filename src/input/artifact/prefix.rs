@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::listing::{FolderEntry, list, refuse_deep};
-use crate::content::{Content, Inputs};
+use crate::content::{Content, Inputs, if_there};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::tree::{Node, Tree, TreePath, link_leaves};
 
@@ -127,11 +127,8 @@ pub(super) fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> 
     let mut path = root.to_path_buf();
     for part in prefix.components() {
         path.push(part);
-        let metadata = match std::fs::symlink_metadata(&path) {
-            Ok(metadata) => metadata,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io(&path, "inspect", e)),
-        };
+        let metadata = if_there(&path, "inspect", std::fs::symlink_metadata(&path))?;
+        let Some(metadata) = metadata else { return Ok(None) };
         if metadata.is_symlink() {
             return Err(through_link(prefix).file(&path));
         }

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::content::is_there;
+use crate::content::{if_there, is_there, list};
 use crate::error::{Error, Result};
-use crate::files::{Form, Scratch, list, lock, make_folders, remove_file};
+use crate::files::{Form, Scratch, lock, make_folders, remove_file};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
@@ -198,11 +198,9 @@ fn tag(folder: &Path) -> Result<()> {
 }
 
 fn kept(path: PathBuf) -> Result<Option<StoredEntry>> {
-    match fs::symlink_metadata(&path).and_then(|m| Ok((m.modified()?, m.len()))) {
-        Ok((used, size)) => Ok(Some(StoredEntry { used, path, size })),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path, "inspect", error)),
-    }
+    let looked = fs::symlink_metadata(&path).and_then(|m| Ok((m.modified()?, m.len())));
+    let found = if_there(&path, "inspect", looked)?;
+    Ok(found.map(|(used, size)| StoredEntry { used, path, size }))
 }
 
 fn is_hexadecimal(name: &OsString, len: usize) -> bool {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
-use crate::content::{Content, is_file, is_folder};
+use crate::content::{Content, is_file, is_folder, list};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::package::Format;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
@@ -223,10 +223,9 @@ fn is_package(path: &Path) -> bool {
 
 /// The packages that lie in `folder`; what else is there is left alone.
 fn of_packages(folder: &Path) -> Result<Listing> {
-    let entries = std::fs::read_dir(folder).map_err(|error| Error::io(folder, "list", error))?;
     let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|error| Error::io(folder, "list", error))?.path();
+    for entry in list(folder)? {
+        let path = entry?.path();
         if is_package(&path) && is_file(&path)? {
             paths.push(path);
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use crate::content::Content;
+use crate::content::{self, Content};
 use crate::error::{Error, Result};
 use crate::report::{Progress, Stage};
 use crate::run::Budget;
@@ -91,9 +91,8 @@ fn list(
     budget: &Budget,
     problems: &mut Problems,
 ) -> Result<()> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
-    for entry in entries {
-        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+    for entry in content::list(folder)? {
+        let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let Some(name) = name.to_str() else {
             // Made legible, two names can be one.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256, Sha512};
 
 use super::keys::Trust;
-use crate::content::{hex, is_file, read_file};
+use crate::content::{hex, if_there, is_file, read_file};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
@@ -36,13 +36,9 @@ impl Context<'_> {
             return Ok(None);
         };
         self.named.insert(path.to_owned());
-        let metadata = match fs::metadata(&file) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.index_differs(path, IndexDifference::Absent);
-                return Ok(None);
-            }
-            Err(error) => return Err(Error::io(&file, "inspect", error)),
+        let Some(metadata) = if_there(&file, "inspect", fs::metadata(&file))? else {
+            self.index_differs(path, IndexDifference::Absent);
+            return Ok(None);
         };
         if !metadata.is_file() || metadata.len() > INDEX_MAX {
             self.bad_index(path, IndexFault::NoFile);

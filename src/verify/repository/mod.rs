@@ -14,15 +14,14 @@ mod rpm;
 mod xml;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 pub use keys::{PublicKeys, Trust};
 pub use xml::Element;
 
 use super::problem::{Problems, Report};
-use crate::content::is_folder;
-use crate::error::{Error, Result};
+use crate::content::{is_folder, list};
+use crate::error::Result;
 use context::Context;
 
 /// Checks the repository at `root`.
@@ -49,10 +48,9 @@ fn suites(root: &Path) -> Result<Vec<String>> {
     if !is_folder(&folder)? {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))?;
     let mut suites = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(|e| Error::io(&folder, "list", e))?.path();
+    for entry in list(&folder)? {
+        let path = entry?.path();
         if is_folder(&path)? {
             suites.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
         }

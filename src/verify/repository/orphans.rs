@@ -1,11 +1,10 @@
 //! Files that no index names.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use super::context::Context;
-use crate::content::{is_folder, read_file};
+use crate::content::{is_folder, list, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::Problem;
 
@@ -40,8 +39,8 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
     if !is_folder(&path)? {
         return Ok(());
     }
-    for entry in fs::read_dir(&path).map_err(|e| Error::io(&path, "list", e))? {
-        let entry = entry.map_err(|e| Error::io(&path, "list", e))?;
+    for entry in list(&path)? {
+        let entry = entry?;
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if is_folder(&entry.path())? { walk(root, &name, found)? } else { found.push(name) }
     }
@@ -55,8 +54,8 @@ fn waiting(root: &Path) -> Result<BTreeSet<String>> {
     if !is_folder(&folder)? {
         return Ok(waiting);
     }
-    for entry in fs::read_dir(&folder).map_err(|e| Error::io(&folder, "list", e))? {
-        let path = entry.map_err(|e| Error::io(&folder, "list", e))?.path();
+    for entry in list(&folder)? {
+        let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }

@@ -1,10 +1,9 @@
 //! What the arguments name: packages, and receipts beside them.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::content::{is_there, read_file, real_path};
+use crate::content::{if_there, is_there, list, read_file, real_path};
 use crate::error::{Error, Result};
 use crate::package::Format;
 use crate::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
@@ -69,10 +68,9 @@ pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<
 }
 
 fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
     let mut packages = Vec::new();
-    for entry in entries {
-        let found = entry.map_err(|e| Error::io(folder, "list", e))?.path();
+    for entry in list(folder)? {
+        let found = entry?.path();
         if Format::of_file_name(&found).is_some() {
             packages.push(found);
         }
@@ -82,19 +80,16 @@ fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn receipt(file: &Path) -> Result<Option<Receipt>> {
-    match read_file(file) {
-        Ok(bytes) => Receipt::parse(&bytes).map(Some).map_err(|error| error.file(file)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(file, "read", error)),
-    }
+    let bytes = if_there(file, "read", read_file(file))?;
+    let receipt = bytes.map(|bytes| Receipt::parse(&bytes)).transpose();
+    receipt.map_err(|error| error.file(file))
 }
 
 /// The receipts of parts in a folder, in their order.
 fn parts(folder: &Path) -> Result<Vec<Receipt>> {
-    let entries = std::fs::read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
     let mut found = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(|e| Error::io(folder, "list", e))?;
+    for entry in list(folder)? {
+        let entry = entry?;
         if let Some(part) = entry.file_name().to_str().and_then(receipt::part_of_file) {
             found.push((part, entry.path()));
         }
@@ -112,10 +107,9 @@ fn parts(folder: &Path) -> Result<Vec<Receipt>> {
 
 /// The documents of a set and of its parts in a folder, in name order.
 fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
-    let unlisted = |error| Error::io(folder, "list", error);
     let mut documents = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unlisted)? {
-        let path = entry.map_err(unlisted)?.path();
+    for entry in list(folder)? {
+        let path = entry?.path();
         let described = match part_described(&path) {
             // What is left of a part that is gone describes nothing.
             Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,

@@ -1,7 +1,7 @@
 //! What is at a path. Where the system does not say, that is an error and not "nothing".
 
-use std::fs::{FileType, metadata};
-use std::io::ErrorKind;
+use std::fs::{DirEntry, FileType, metadata, read_dir};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -22,6 +22,22 @@ pub fn is_file(path: &Path) -> Result<bool> {
 /// Whether there is anything that is not a link to nothing.
 pub fn is_there(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some())
+}
+
+/// What is directly in `folder`.
+pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
+    let fault = move |e| Error::io(folder, "list", e);
+    Ok(read_dir(folder).map_err(fault)?.map(move |entry| entry.map_err(fault)))
+}
+
+/// What the system `answered` when it was asked to do something with `path`; nothing where nothing
+/// is. `doing` says what it was asked, as for [`Error::io`].
+pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
+    match answered {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, doing, error)),
+    }
 }
 
 /// Where `path` is, behind all links; nothing where nothing is.

@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::content::{Inputs, hex, unhex};
+use crate::content::{Inputs, hex, if_there, unhex};
 use crate::error::{Error, Result};
 
 /// What the name of an archive's checksum file adds to the archive's.
@@ -33,10 +33,8 @@ impl Checksum {
         let mut path = archive.as_os_str().to_owned();
         path.push(ENDING);
         let path = PathBuf::from(path);
-        match std::fs::symlink_metadata(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io(&path, "inspect", e)),
-            Ok(_) => {}
+        if if_there(&path, "inspect", std::fs::symlink_metadata(&path))?.is_none() {
+            return Ok(None);
         }
         let content = inputs.content(&path)?;
         let bytes = content.read_vec(0..content.len(), LIMIT, "checksum file")?;

@@ -5,7 +5,6 @@ mod names;
 mod package;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
@@ -13,7 +12,7 @@ use rayon::prelude::*;
 use super::context::{Context, open, place, sha256};
 use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
-use crate::content::{is_file, is_folder, read_file};
+use crate::content::{self, is_file, is_folder, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
 use names::{REPOMD, evr};
@@ -238,9 +237,8 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Elem
 /// What `.repo` files beside the indexes tell clients to do with packages without a signature. One
 /// that cannot be read may tell them to refuse those.
 fn unsigned_packages(root: &Path) -> Result<Unsigned> {
-    let unlisted = |error| Error::io(root, "list", error);
-    for entry in fs::read_dir(root).map_err(unlisted)? {
-        let path = entry.map_err(unlisted)?.path();
+    for entry in content::list(root)? {
+        let path = entry?.path();
         if path.extension().is_none_or(|ending| ending != "repo") || is_folder(&path)? {
             continue;
         }

@@ -183,7 +183,7 @@ fn summary(inspected: &Inspected) -> Option<Device> {
         },
         Inspected::Index(index) => Some(Device {
             what: "kernel-index",
-            targets: index.archs.iter().map(ToString::to_string).collect(),
+            targets: index.description.archs.iter().map(ToString::to_string).collect(),
             code_objects: 0,
             uncompressed_size: 0,
         }),

@@ -16,7 +16,7 @@ pub struct ChangelogEntry {
 }
 
 /// Everything of a package that only `.deb` has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DebControl {
     /// Package name.
     pub name: String,
@@ -49,7 +49,7 @@ impl DebControl {
 }
 
 /// Everything of a package that only `.rpm` has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RpmControl {
     /// Package name.
     pub name: String,

@@ -98,28 +98,19 @@ fn deb(id: &str, version: &str, maintainer: &str) -> DebControl {
         section: "misc".to_owned(),
         priority: "optional".to_owned(),
         maintainer: maintainer.to_owned(),
-        relations: Vec::new(),
-        fields: Vec::new(),
-        triggers: Vec::new(),
-        scripts: Vec::new(),
+        ..DebControl::default()
     }
 }
 
 fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
     RpmControl {
         name: id.to_owned(),
-        epoch: None,
         version: version.to_owned(),
         release: "1".to_owned(),
         arch: "noarch".to_owned(),
         group: "System Environment/Base".to_owned(),
         license: LICENSE.to_owned(),
-        vendor: None,
         packager: Some(packager.to_owned()),
-        relations: Vec::new(),
-        discovered: Vec::new(),
-        prefixes: Vec::new(),
-        scripts: Vec::new(),
-        changes: Vec::new(),
+        ..RpmControl::default()
     }
 }

@@ -20,6 +20,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 
 use flate2::bufread::ZlibDecoder;
+use serde::Serialize;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::content::{Content, WINDOW};
@@ -27,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::gfx::{self, BaseArch};
 
 /// What an index says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct IndexDescription {
     /// The archs that its strings name.
     pub archs: BTreeSet<BaseArch>,
@@ -220,6 +221,15 @@ impl<'de> DeserializeSeed<'de> for ValueWalk<'_> {
     }
 }
 
+/// The methods of a visitor that take these types for one and the same.
+macro_rules! scalars {
+    ($seen:expr; $($visit:ident($($scalar:ty)?)),+) => {
+        $(fn $visit<E>(self $(, _: $scalar)?) -> Result<Self::Value, E> {
+            Ok($seen)
+        })+
+    };
+}
+
 impl<'de> Visitor<'de> for ValueWalk<'_> {
     type Value = SeenValue;
 
@@ -270,28 +280,9 @@ impl<'de> Visitor<'de> for ValueWalk<'_> {
         serde::de::IgnoredAny::deserialize(extension).map(|_| SeenValue::Other)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
-    }
-
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<SeenValue, E> {
-        Ok(SeenValue::Other)
+    scalars! {
+        SeenValue::Other; visit_bool(bool), visit_i64(i64), visit_u64(u64), visit_f64(f64),
+            visit_bytes(&[u8]), visit_unit()
     }
 }
 
@@ -324,29 +315,8 @@ impl<'de> Visitor<'de> for KeyWalk<'_> {
         Ok(ValueKey::of(text))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<ValueKey, E> {
-        Ok(ValueKey::Number)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<ValueKey, E> {
-        Ok(ValueKey::Number)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<ValueKey, E> {
-        Ok(ValueKey::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<ValueKey, E> {
-        Ok(ValueKey::Other)
-    }
-
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<ValueKey, E> {
-        Ok(ValueKey::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<ValueKey, E> {
-        Ok(ValueKey::Other)
-    }
+    scalars! { ValueKey::Number; visit_i64(i64), visit_u64(u64) }
+    scalars! { ValueKey::Other; visit_bool(bool), visit_f64(f64), visit_bytes(&[u8]), visit_unit() }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ValueKey, A::Error> {
         self.0.visit_seq(seq).map(|_| ValueKey::Other)

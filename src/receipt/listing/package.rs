@@ -65,6 +65,29 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
     }
 }
 
+/// What a package says of itself, by name, version and architecture.
+fn stated(
+    format: Format,
+    [name, version, architecture]: [String; 3],
+    installed: u64,
+    relations: Vec<RelationRecord>,
+) -> ListedPackage {
+    ListedPackage {
+        format,
+        name,
+        version,
+        architecture,
+        file_name: String::new(),
+        role: None,
+        group: None,
+        archs: Vec::new(),
+        download: Size::default(),
+        installed: Size::exact(installed),
+        relations: Some(relations),
+        members: Vec::new(),
+    }
+}
+
 fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
     let required = |name: &str| {
         let value = deb.control().get(name).cloned();
@@ -77,20 +100,9 @@ fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
             Error::malformed(message).structure("control").cause(error)
         })?,
     };
-    Ok(ListedPackage {
-        format: Format::Deb,
-        name: required("Package")?,
-        version: required("Version")?,
-        architecture: required("Architecture")?,
-        file_name: String::new(),
-        role: None,
-        group: None,
-        archs: Vec::new(),
-        download: Size::default(),
-        installed: Size::exact(kib.saturating_mul(1024)),
-        relations: Some(deb_relations(deb)),
-        members: Vec::new(),
-    })
+    let of_package = [required("Package")?, required("Version")?, required("Architecture")?];
+    let installed = kib.saturating_mul(1024);
+    Ok(stated(Format::Deb, of_package, installed, deb_relations(deb)))
 }
 
 fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
@@ -139,20 +151,8 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
     let version = format!("{epoch}{version}-{release}");
     let installed = metadata.get_installed_size().unwrap_or_default();
     let relations = rpm_relations(metadata, &name);
-    Ok(ListedPackage {
-        format: Format::Rpm,
-        architecture: text("ARCH", metadata.get_arch())?,
-        name,
-        version,
-        file_name: String::new(),
-        role: None,
-        group: None,
-        archs: Vec::new(),
-        download: Size::default(),
-        installed: Size::exact(installed),
-        relations: Some(relations),
-        members: Vec::new(),
-    })
+    let architecture = text("ARCH", metadata.get_arch())?;
+    Ok(stated(Format::Rpm, [name, version, architecture], installed, relations))
 }
 
 fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> {

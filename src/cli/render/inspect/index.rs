@@ -5,6 +5,7 @@ use crate::inspect::KernelIndex;
 
 pub(super) fn index_text(index: &KernelIndex) -> String {
     let mut text = text_line!("Kernel index ({})", bytes(index.size));
+    let index = &index.description;
     let archs: Vec<&str> = index.archs.iter().map(|arch| arch.as_str()).collect();
     let archs = if archs.is_empty() { "none named".to_owned() } else { archs.join(" ") };
     text.push_str(&text_line!("Archs: {archs}"));

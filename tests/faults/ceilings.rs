@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use support::tools::{self, need};
+use support::tools::need;
 
 use crate::left::Left;
 use crate::publications;
@@ -41,9 +41,7 @@ fn limited(scenario: &Scenario, limits: &[String], judge: Judge) {
         judge(&left);
         ended[usize::from(left.struck.code() == Some(0))] += 1;
         (scenario.promise.also)(&out);
-        tools::run(&mut scenario.command_into(&out));
-        assert!(visible(&out) == scenario.whole, "{}: the next run", left.about);
-        assert_eq!(room::unfinished(&out), [""; 0], "{}: the next run", left.about);
+        scenario.next_run(&out, &left.about);
         scenario.end(limit);
     }
     assert!(ended.iter().all(|count| *count > 0), "{}: {ended:?}", scenario.name);
@@ -58,7 +56,7 @@ fn says(left: &Left<'_>, said: &str) {
 #[test]
 fn a_file_that_may_not_become_so_large_is_an_error_and_no_signal() {
     need(&["gcc", "prlimit"]);
-    let sizes = places(24, 8).into_iter().map(|kib| kib << 10).chain([1 << 30]);
+    let sizes = places(24, 5).into_iter().map(|kib| kib << 10).chain([1 << 30]);
     let sizes: Vec<_> = sizes.map(|size| format!("--fsize={size}")).collect();
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
         limited(&scenario, &sizes, |left| {
@@ -75,8 +73,8 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
     need(&["prlimit"]);
     need(&publications::TOOLS);
     // Fewer are too few for the dynamic loader.
-    let numbers: Vec<_> =
-        (4..16).chain([1024]).map(|number| format!("--nofile={number}")).collect();
+    let numbers = places(12, 4).into_iter().map(|number| 3 + number).chain([1024]);
+    let numbers: Vec<_> = numbers.map(|number| format!("--nofile={number}")).collect();
     for scenario in [Scenario::build, Scenario::split, publications::scenario] {
         limited(&scenario(), &numbers, |left| {
             says(left, "Too many open files (os error 24)");

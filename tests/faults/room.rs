@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -203,6 +204,15 @@ pub fn aside(out: &Path) -> Tree {
     };
     let placed = all.into_iter().filter_map(|(path, entry)| Some((place(&path)?, entry)));
     placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry)).collect()
+}
+
+/// Whether a copy that [`link_tree`] made of `from` has all of its files yet, and nothing else.
+pub fn is_same(from: &Path, to: &Path) -> bool {
+    let (was, is) = (tree(from), tree(to));
+    let inode = |root: &Path, path: &str| fs::symlink_metadata(root.join(path)).unwrap().ino();
+    let files = was.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
+    let mut linked = files.filter(|(path, _)| !path.ends_with("/lock"));
+    was == is && linked.all(|(path, _)| inode(from, path) == inode(to, path))
 }
 
 /// A copy of `from` whose files are the same files: nothing may write into those, but into locks.

@@ -29,20 +29,20 @@ pub fn killed(left: &Left<'_>) {
 }
 
 const SIGNALS: [Strikes; 4] = [
-    (ALL, "signal:2", |left| ended(left, 130, "SIGINT"), 8),
-    (ALL, "signal:15", |left| ended(left, 143, "SIGTERM"), 4),
+    (ALL, "signal:2", |left| ended(left, 130, "SIGINT"), 4),
+    (ALL, "signal:15", |left| ended(left, 143, "SIGTERM"), 2),
     (ALL, "signal:1", |left| ended(left, 129, "SIGHUP"), 2),
-    (ALL, "signal:9", killed, 10),
+    (ALL, "signal:9", killed, 5),
 ];
 
 /// Where a commit, or the making of a folder, can be cut off.
-const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 8)];
+const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 4)];
 
 /// As nohup starts programs, and shells what `trap "" INT` or `&` is about.
 const IGNORED: [Strikes; 3] = [
-    (ALL, "ignored:2", undisturbed, 3),
-    (ALL, "ignored:15", undisturbed, 3),
-    (ALL, "ignored:1", undisturbed, 3),
+    (ALL, "ignored:2", undisturbed, 1),
+    (ALL, "ignored:15", undisturbed, 1),
+    (ALL, "ignored:1", undisturbed, 1),
 ];
 
 #[test]

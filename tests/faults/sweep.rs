@@ -1,10 +1,10 @@
 //! Faults at every place of a run, one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::left::Left;
-use crate::room::{Fault, figures, places};
+use crate::room::{Call, Fault, figures, places};
 use crate::scenarios::Scenario;
 
 pub type Judge = fn(&Left<'_>);
@@ -14,14 +14,42 @@ pub type Strikes = (&'static str, &'static str, Judge, usize);
 
 /// Every row of a table at every place of a run.
 pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
+    let made = made(scenario, table);
     for (calls, act, judge, some) in table {
-        let count = scenario.calls(calls, "").len();
+        let count = count(&made, calls);
         let mut sweep = Sweep::default();
         for at in places(count, *some) {
             sweep.strike(scenario, (Fault { calls, act, at }, ""), judge);
         }
         sweep.finish(&format!("{}: {act} on {calls}, {count} calls", scenario.name));
     }
+}
+
+/// The same, but that so many places of each kind of calls are enough: a kind that is rare is struck
+/// as well.
+pub fn sweep_each_kind(scenario: &Scenario, table: &[Strikes]) {
+    let made = made(scenario, table);
+    for (calls, act, judge, some) in table {
+        let mut sweep = Sweep::default();
+        for calls in calls.split(',') {
+            for at in places(count(&made, calls), *some) {
+                sweep.strike(scenario, (Fault { calls, act, at }, ""), judge);
+            }
+        }
+        let count = count(&made, calls);
+        sweep.finish(&format!("{}: {act} on each of {calls}, {count} calls", scenario.name));
+    }
+}
+
+/// The calls of an undisturbed run that any row of a table strikes.
+fn made(scenario: &Scenario, table: &[Strikes]) -> Vec<Call> {
+    let kinds: BTreeSet<&str> = table.iter().flat_map(|(calls, ..)| calls.split(',')).collect();
+    scenario.calls(&kinds.into_iter().collect::<Vec<_>>().join(","), "")
+}
+
+/// How many of these calls are of these kinds.
+fn count(made: &[Call], kinds: &str) -> usize {
+    made.iter().filter(|(kind, _)| kinds.split(',').any(|other| other == kind)).count()
 }
 
 /// Runs that are struck, all of which are tried before the first failure is told.

@@ -37,7 +37,7 @@ const fn at(some: usize) -> [Strikes; 2] {
 fn a_build_that_gets_no_threads_leaves_the_earlier_set() {
     need(&["gcc"]);
     for scenario in [Scenario::build(), Scenario::build_with_cache()] {
-        sweep(&scenario, &at(6));
+        sweep(&scenario, &at(3));
     }
 }
 
@@ -46,7 +46,7 @@ fn a_build_that_gets_no_threads_leaves_the_earlier_set() {
 fn a_build_whose_compressors_get_no_threads_leaves_the_earlier_set() {
     need(&["gcc"]);
     for compression in ["zstd", "xz"] {
-        sweep(&Scenario::build_of_noise(compression), &at(8));
+        sweep(&Scenario::build_of_noise(compression), &at(3));
     }
 }
 

@@ -1,9 +1,10 @@
 //! Input whose records or tables take more than `--memory` leaves for them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use support::sweep::or_all;
 use support::tools;
 
 use crate::{Input, STAGE, limited, refusal, rockpack, text};
@@ -22,24 +23,46 @@ fn refused_for(input: &Input, expected: &str) {
     assert!(!input.out().exists(), "{said}");
 }
 
+/// Where files are, and how many take more than there is in [`BUDGET`]: few with long paths, which are
+/// most of what is remembered then, and in a sweep of all very many with short ones, too.
+fn many() -> &'static [(Place, u32)] {
+    or_all(&[(deep, 6000)], &[(deep, 6000), (shallow, 100_000)])
+}
+
+type Place = fn(&Path) -> PathBuf;
+
+/// A folder below another, with a path of 2.4 KB.
+fn deep(folder: &Path) -> PathBuf {
+    (0..12).fold(folder.to_owned(), |path, _| path.join("x".repeat(200)))
+}
+
+fn shallow(folder: &Path) -> PathBuf {
+    folder.join("share")
+}
+
 #[test]
 fn more_files_than_the_memory_is_for_are_refused() {
-    const FILES: u32 = 100_000;
-    let packed = Input::handmade(|archive| {
-        (0..FILES).for_each(|n| archive.file(&format!("{STAGE}/share/{n}"), b""));
-    });
-    refused_for(&packed, "too many to be remembered");
-    let folder = Input::folder();
-    touch(&folder.stage(), FILES);
-    refused_for(&folder, "too many to be remembered");
+    for &(place, count) in many() {
+        let packed = Input::handmade(|archive| {
+            for number in 0..count {
+                let path = format!("{}/{number}\0", place(STAGE.as_ref()).display());
+                archive.member("././@LongLink", b'L', "", 0o644, path.as_bytes());
+                archive.file("x", b"");
+            }
+        });
+        refused_for(&packed, "too many to be remembered");
+        let folder = Input::folder();
+        touch(&place(&folder.stage()), count);
+        refused_for(&folder, "too many to be remembered");
+    }
 }
 
 /// Makes `count` empty files.
 fn touch(folder: &Path, count: u32) {
     fs::create_dir_all(folder).unwrap();
-    let script = format!("cd \"$1\" && seq {count} | xargs touch");
-    let made = Command::new("sh").args(["-c", &script, "sh"]).arg(folder).status();
-    assert!(made.unwrap().success());
+    for number in 0..count {
+        fs::write(folder.join(number.to_string()), "").unwrap();
+    }
 }
 
 /// What is no artifact is looked at and not remembered, however much it is.
@@ -47,7 +70,9 @@ fn touch(folder: &Path, count: u32) {
 fn files_beside_artifacts_do_not_count() {
     let input = Input::folder();
     fs::write(input.stage().join("lib/a.txt"), "a").unwrap();
-    touch(&input.folder.path().join("zzz-logs"), 100_000);
+    for (place, count) in many() {
+        touch(&place(&input.folder.path().join("zzz-logs")), *count);
+    }
     let out = tempfile::tempdir().unwrap();
     let mut build = rockpack();
     build.args(["build", "--version", "1.0", "--format", "deb", "--jobs", "1", "--memory", "512M"]);
@@ -62,7 +87,7 @@ fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let component = |name: &str, files: u32| {
         let artifact = folder.path().join("shard").join(name);
-        touch(&artifact.join(STAGE).join("share"), files);
+        touch(&deep(&artifact.join(STAGE)), files);
         fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
     };
     let split = || {
@@ -71,19 +96,19 @@ fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
         split.arg("--output-dir").arg(folder.path().join("out")).output().unwrap()
     };
     let files = |name: &str| {
-        let share = folder.path().join("out").join("shard").join(name).join(STAGE).join("share");
-        fs::read_dir(share).unwrap().count()
+        let stage = folder.path().join("out").join("shard").join(name).join(STAGE);
+        fs::read_dir(deep(&stage)).unwrap().count()
     };
     for name in ["b_lib_generic", "c_lib_generic"] {
-        component(name, 20_000);
+        component(name, 1200);
     }
     let output = split();
     assert!(output.status.success(), "each fits by itself: {}", text(&output));
-    component("a_lib_generic", 60_000);
+    component("a_lib_generic", 3600);
     let output = split();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
-    assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [20_000; 2]);
+    assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [1200; 2]);
 }
 
 /// A table of contents of values of one byte each.

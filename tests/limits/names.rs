@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::raw_header::{header, numbers, package, texts};
+use support::sweep;
 use support::tools::{self, need, need_root};
 
 use crate::hostile_packages::verified;
@@ -116,13 +117,17 @@ fn entries(last: &str) -> Input {
     })
 }
 
-/// Of paths too short to be too many bytes: exactly so many are read.
+/// Of paths too short to be too many bytes: exactly so many are read. That it is not one less is left
+/// to a sweep of all, as each of both runs takes seconds.
 #[test]
 fn members_and_folders_count_up_to_a_million() {
     const TOO_MANY: &str = "has more than 1048576 members and folders around them";
     let said = |last: &str| refusal(entries(last).build().args(["--memory", "100G"]));
     let beyond = said(&format!("{STAGE}/one-more"));
     assert!(beyond.contains("a_lib_generic.tar.zst") && beyond.contains(TOO_MANY), "{beyond}");
+    if !sweep::all() {
+        return;
+    }
     let whole = said("../x");
     assert!(whole.contains("a_lib_generic.tar.zst(../x"), "{whole}");
     assert!(!whole.contains(TOO_MANY), "{whole}");

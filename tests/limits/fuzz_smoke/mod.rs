@@ -21,7 +21,7 @@ use crate::targets::{TARGETS, Target};
 use mutation::{Random, mutate};
 
 /// Seconds over all targets, where the environment says nothing.
-const SECONDS: f64 = 4.0;
+const SECONDS: f64 = 2.0;
 const SECONDS_VARIABLE: &str = "ROCKPACK_FUZZ_SECONDS";
 
 /// Seconds that no input may take, on a machine busy with other things.
@@ -31,6 +31,9 @@ const INPUT_SECONDS: u64 = 60;
 /// decoded up to a limit, and so much for each byte.
 const CPU_SECONDS: f64 = 10.0;
 const CPU_SECONDS_PER_BYTE: f64 = 20e-6;
+
+/// Mutations of the seeds of each target that are tried at least, however slow the machine is.
+const MUTATIONS: u64 = 8;
 
 /// Longest input: a mutation may double a seed, again and again.
 const LONGEST: usize = 256 << 10;
@@ -65,8 +68,8 @@ fn feed_all() {
         let seeds = seeds(target.name);
         let (end, mut count) = (Instant::now() + share, 0);
         let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, 0.0_f64);
-        // Every seed as it is, and some mutations on the slowest machine.
-        while count < 2 * seeds.len() as u64 || Instant::now() < end {
+        // Every seed as it is, and some mutations.
+        while count < seeds.len() as u64 + MUTATIONS || Instant::now() < end {
             let input = input(&seeds, count);
             let (taken, time) = feed(target, &input, &watched);
             slowest = slowest.max(time);

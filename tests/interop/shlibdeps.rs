@@ -8,7 +8,7 @@ use support::program::rockpack_path;
 use support::tools;
 
 /// How many files are compared; the script takes those with the most different libraries.
-const FILES: &str = "12";
+const FILES: &str = "6";
 
 /// `debian-12` on Debian 12.
 fn this_distribution() -> Option<String> {

@@ -3,7 +3,8 @@
 //! Those of Debian are made once and kept below cargo's target folder, where every test program finds
 //! them.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -97,7 +98,39 @@ pub fn build_rpm(specification: &str, folder: &Path) {
     tools::run(command.args(["-bb", "--quiet"]).arg(&file));
 }
 
-/// A copy of a folder with owners, modes and devices.
+/// What package managers put new files in the place of, and write into none of: most of a root.
+const NEVER_WRITTEN: [&str; 3] = ["usr", "var/cache/apt/archives", "var/lib/apt/lists"];
+
+/// A copy of a root with owners, modes and devices. Where both are on one file system, what nobody
+/// writes into are the same files.
 pub fn copy(from: &Path, to: &Path) {
-    tools::run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(to));
+    let cp = |how: &str, from: &Path, to: &Path| {
+        tools::run(Command::new("cp").arg(how).arg("-T").arg(from).arg(to));
+    };
+    let device = |path: &Path| fs::metadata(path).unwrap().dev();
+    if device(from) != device(to.parent().unwrap()) {
+        return cp("-a", from, to);
+    }
+    cp("-al", from, to);
+    let shared: Vec<_> = NEVER_WRITTEN.iter().map(|path| to.join(path)).collect();
+    unshare(to, &shared);
+}
+
+/// Puts a copy in the place of every file below `folder` that is not below one of `shared`.
+fn unshare(folder: &Path, shared: &[PathBuf]) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        if metadata.is_dir() && !shared.contains(&path) {
+            unshare(&path, shared);
+        } else if metadata.is_file() {
+            let copied = path.with_extension("copied-by-tests");
+            let modified = metadata.modified().unwrap();
+            fs::copy(&path, &copied).unwrap();
+            chown(&copied, Some(metadata.uid()), Some(metadata.gid())).unwrap();
+            fs::set_permissions(&copied, metadata.permissions()).unwrap();
+            File::options().write(true).open(&copied).unwrap().set_modified(modified).unwrap();
+            fs::rename(copied, path).unwrap();
+        }
+    }
 }

@@ -56,7 +56,7 @@ pub fn matrix() -> &'static [PathBuf] {
             "ld",
             "sh",
         ]);
-        let name = format!("matrix-{}", what_makes_the_matrix());
+        let name = format!("matrix-{}", what_makes(&MATRIX.0, &MATRIX.1));
         let out = kept(&name, |out| {
             tools::succeed(Command::new(folder().join("build.sh")).arg(out));
         });
@@ -70,19 +70,31 @@ pub fn matrix() -> &'static [PathBuf] {
     BUILT.get_or_init(build)
 }
 
-/// A digest of the versions of the compilers and of the sources.
-fn what_makes_the_matrix() -> String {
+/// The tools that make the matrix, and what of.
+const MATRIX: ([&str; 4], [&str; 5]) = (
+    ["clang++-19", "ld.lld-19", "g++", "ld"],
+    [
+        "tests/fixtures/build.sh",
+        "tests/support/stub_hip.c",
+        "tests/support/load.c",
+        "tests/fixtures/src",
+        "examples/shards/source",
+    ],
+);
+
+/// A digest of the versions of tools, and of files and of what is in folders of the repository.
+pub fn what_makes(tools: &[&str], paths: &[&str]) -> String {
     let mut all = Sha256::new();
-    for tool in ["clang++-19", "ld.lld-19", "g++", "ld"] {
+    for tool in tools {
         all.update(tools::succeed(Command::new(tool).arg("--version")));
     }
-    for path in ["tests/fixtures/build.sh", "tests/support/stub_hip.c", "tests/support/load.c"] {
-        all.update(std::fs::read(tools::repository(path)).unwrap());
-    }
-    for folder in [folder().join("src"), tools::repository("examples/shards/source")] {
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut files: Vec<_> = files.collect();
-        files.sort();
+    for path in paths.iter().map(|path| tools::repository(path)) {
+        let mut files = vec![path.clone()];
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).unwrap();
+            files = entries.map(|entry| entry.unwrap().path()).collect();
+            files.sort();
+        }
         files.iter().for_each(|file| all.update(std::fs::read(file).unwrap()));
     }
     crate::hex(&all.finalize()[..8])

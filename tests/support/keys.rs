@@ -1,9 +1,12 @@
 //! Keys that gpg makes.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::example::{names, plant, tree};
+use crate::program;
 use crate::tools::run;
 
 /// A secret key and its public part, in files and in a home of gpg's.
@@ -25,14 +28,39 @@ pub fn end_agents(home: &Path) {
     let _ = gpgconf.args(["--kill", "all"]).env("GNUPGHOME", home).output();
 }
 
-/// A key of an algorithm as gpg names it, without a passphrase.
+/// Fills the folder `home` with what `make` leaves in a home of gpg's. That is made once, as keys take
+/// seconds, and kept from run to run under `name`.
+pub fn fill_home(home: &Path, name: &str, make: impl FnOnce(&Path)) {
+    let kept = program::kept(&format!("gnupg-{name}"), |kept| {
+        let made = tempfile::tempdir().unwrap();
+        make(made.path());
+        end_agents(made.path());
+        // The sockets of agents, which may be gone by now.
+        let sockets = names(made.path()).into_iter().filter(|name| name.starts_with("S."));
+        sockets.for_each(|name| drop(fs::remove_file(made.path().join(name))));
+        plant(&tree(made.path()), kept, false);
+    });
+    plant(&tree(&kept), home, false);
+    fs::set_permissions(home, Permissions::from_mode(0o700)).unwrap();
+}
+
+/// A key of an algorithm as gpg names it, without a passphrase: the same one for a name, whoever asks.
 pub fn key(folder: &Path, name: &str, algorithm: &str) -> Key {
     let home = folder.join(format!("{name}.gnupg"));
     fs::create_dir(&home).unwrap();
-    run(Command::new("chmod").arg("700").arg(&home));
+    fill_home(&home, &format!("{name}-{algorithm}"), |home| make(home, name, algorithm));
+    let [secret, public] = ["secret", "public"].map(|part| {
+        let file = folder.join(format!("{name}.{part}"));
+        fs::rename(home.join(part), &file).unwrap();
+        file
+    });
+    Key { secret, public, home }
+}
+
+fn make(home: &Path, name: &str, algorithm: &str) {
     let gpg = || {
         let mut gpg = Command::new("gpg");
-        gpg.env("GNUPGHOME", &home).args(["--batch", "--quiet", "--yes", "--passphrase", ""]);
+        gpg.env("GNUPGHOME", home).args(["--batch", "--quiet", "--yes", "--passphrase", ""]);
         // Older than everything that is signed in tests.
         gpg.args(["--faked-system-time", "20230101T000000"]);
         gpg
@@ -40,9 +68,7 @@ pub fn key(folder: &Path, name: &str, algorithm: &str) -> Key {
     run(gpg()
         .args(["--quick-generate-key", &format!("{name} <{name}@example.org>")])
         .args([algorithm, "sign", "never"]));
-    let [secret, public] = ["secret", "public"].map(|part| folder.join(format!("{name}.{part}")));
-    run(gpg().args(["--armor", "--export-secret-keys", "--output"]).arg(&secret));
-    run(gpg().args(["--armor", "--export", "--output"]).arg(&public));
-    end_agents(&home);
-    Key { secret, public, home }
+    for (how, part) in [("--export-secret-keys", "secret"), ("--export", "public")] {
+        run(gpg().args(["--armor", how, "--output"]).arg(home.join(part)));
+    }
 }

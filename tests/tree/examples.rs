@@ -9,6 +9,8 @@ use std::process::Command;
 use object::Object;
 use support::example;
 use support::example::unbundle;
+use support::fixtures::what_makes;
+use support::program::kept;
 use support::tools;
 
 /// For the binaries of all shards, in bytes: everybody who clones the repository gets them.
@@ -219,28 +221,35 @@ fn has_kernel(code: &[u8], kernel: &str) -> bool {
     code.windows(symbol.len()).any(|window| window == symbol.as_bytes())
 }
 
+/// What the script makes is kept from run to run, for as long as it, its sources and the compiler with
+/// its libzstd are the same.
 #[test]
 fn the_build_script_reproduces_the_committed_shards() {
-    tools::need(&["clang-19", "ld.lld-19", "clang-offload-bundler-19"]);
+    const COMPILER: [&str; 3] = ["clang-19", "ld.lld-19", "clang-offload-bundler-19"];
+    tools::need(&COMPILER);
     let version = tools::run(Command::new("clang-19").arg("--version")).stdout;
     if !String::from_utf8(version).unwrap().contains(CLANG) {
         tools::skip(&format!("needs clang-19 {CLANG}, which made the committed files"));
     }
-    let folder = tempfile::tempdir().unwrap();
-    tools::run(Command::new(tools::repository("examples/shards/build.sh")).arg(folder.path()));
-    let (built, committed) = (shards(folder.path()), committed());
+    let made_of = ["examples/shards/build.sh", "examples/shards/source"];
+    let name = format!("shards-{}-{}", what_makes(&COMPILER, &made_of), libzstd().display());
+    let folder = kept(&name, |folder| {
+        tools::run(Command::new(tools::repository("examples/shards/build.sh")).arg(folder));
+    });
+    let (built, committed) = (shards(&folder), committed());
     let paths = |entries: &BTreeMap<PathBuf, Entry>| entries.keys().cloned().collect::<Vec<_>>();
     assert_eq!(paths(&built), paths(&committed));
     for (path, entry) in &built {
         let same = *entry == committed[path]
-            || (!has_recorded_libzstd() && same_code(entry, &committed[path]));
+            || (libzstd() != Path::new(LIBZSTD) && same_code(entry, &committed[path]));
         assert!(same, "{} differs from the committed one", path.display());
     }
 }
 
-fn has_recorded_libzstd() -> bool {
-    let library = fs::canonicalize("/usr/lib/x86_64-linux-gnu/libzstd.so.1");
-    library.is_ok_and(|path| path.ends_with(LIBZSTD))
+/// The name of the file of the compiler's libzstd, which has its version.
+fn libzstd() -> PathBuf {
+    let library = fs::canonicalize("/usr/lib/x86_64-linux-gnu/libzstd.so.1").unwrap_or_default();
+    library.file_name().unwrap_or_default().into()
 }
 
 /// Whether two host binaries with compressed bundles hold the same code objects.

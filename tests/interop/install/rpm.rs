@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use support::bases::{self, RPM_TOOLS, build_rpm};
 use support::tools;
@@ -25,11 +26,23 @@ pub fn with_root(scenario: fn(&dyn System)) {
     tools::need(&[&["dnf", "createrepo_c"], &RPM_TOOLS[..]].concat());
     tools::need_root();
     let folder = tempfile::tempdir().unwrap();
-    let system = Rpm { root: folder.path().join("root"), _folder: folder };
-    fs::create_dir_all(&system.root).unwrap();
-    system.offer(&[bases::rpm()]);
-    tools::run(&mut system.install(&["base-system"]));
-    scenario(&system);
+    let root = folder.path().join("root");
+    bases::copy(base(), &root);
+    scenario(&Rpm { root, _folder: folder });
+}
+
+/// A root with the base of a system, made once in a run.
+fn base() -> &'static Path {
+    static MADE: OnceLock<Rpm> = OnceLock::new();
+    let make = || {
+        let folder = tempfile::tempdir().unwrap();
+        let system = Rpm { root: folder.path().join("root"), _folder: folder };
+        fs::create_dir_all(&system.root).unwrap();
+        system.offer(&[bases::rpm()]);
+        tools::run(&mut system.install(&["base-system"]));
+        system
+    };
+    MADE.get_or_init(make).root()
 }
 
 impl Rpm {

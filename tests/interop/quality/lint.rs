@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::example::{GROUPS, configuration, copy_shards, names, rockpack};
+use support::example::{GROUPS, configuration, copy_shards, deb_name, names, rockpack, rpm_name};
 use support::tools;
 
 const TOOLS: [&str; 6] = ["lintian", "rpmlint", "python3", "gcc", "strip", "objcopy"];
@@ -75,13 +75,18 @@ fn the_example_sets_are_free_of_errors() {
     let told = tools::told(lint().arg("--unused").arg(&out));
     assert_eq!(told, "exit status: 0\n");
 
-    // Without the lists there is something to tell, so that the judge is known to look.
-    let empty = path("lists");
+    // Without the lists there is something to tell, so that the judge is known to look: of one
+    // package, as it takes seconds for each.
+    let (empty, alone) = (path("lists"), path("alone"));
     fs::create_dir(&empty).unwrap();
+    fs::create_dir(&alone).unwrap();
+    for name in [deb_name("rocm-blas"), rpm_name("rocm-blas")] {
+        fs::copy(out.join(&name), alone.join(&name)).unwrap();
+    }
     for tool in ["lintian", "rpmlint"] {
         fs::write(empty.join(tool), "").unwrap();
     }
-    let told = tools::told(lint().arg(&out).arg(&empty));
+    let told = tools::told(lint().arg(&alone).arg(&empty));
     assert!(told.contains("lintian: rocm-blas: dir-or-file-in-opt"), "{told}");
     assert!(told.contains("rpmlint: rocm-blas: dir-or-file-in-opt"), "{told}");
     assert!(told.ends_with("exit status: 1\n"), "{told}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::example::{Set, build_of, names, shards};
-use support::keys::end_agents;
+use support::keys::{end_agents, fill_home};
 use support::tools;
 use tempfile::TempDir;
 
@@ -23,12 +23,15 @@ impl Keys {
     /// A key for `usage`, made by gpg with further options.
     fn for_use(algorithm: &str, (usage, expires): (&str, &str), options: &[&str]) -> Self {
         let keys = Self(tempfile::tempdir().unwrap());
-        fs::write(keys.path("passphrase"), format!("{PASSPHRASE}\n")).unwrap();
-        let mut make = keys.gpg();
-        make.args(options).args(["--quick-generate-key", "Packager <packager@example.org>"]);
-        tools::run(make.args([algorithm, usage, expires]));
-        keys.export("--export-secret-keys", "secret");
-        keys.export("--export", "public");
+        let name = format!("packager-{algorithm}-{usage}-{expires}{}", options.join(""));
+        fill_home(keys.0.path(), &name, |home| {
+            fs::write(home.join("passphrase"), format!("{PASSPHRASE}\n")).unwrap();
+            let mut make = gpg(home);
+            make.args(options).args(["--quick-generate-key", "Packager <packager@example.org>"]);
+            tools::run(make.args([algorithm, usage, expires]));
+            export(home, "--export-secret-keys", "secret");
+            export(home, "--export", "public");
+        });
         keys
     }
 
@@ -44,16 +47,23 @@ impl Keys {
     }
 
     fn gpg(&self) -> Command {
-        let mut command = Command::new("gpg");
-        command.arg("--homedir").arg(self.0.path()).args(["--quiet", "--batch", "--yes"]);
-        command.args(["--pinentry-mode", "loopback", "--passphrase", PASSPHRASE]);
-        command
+        gpg(self.0.path())
     }
 
     fn export(&self, how: &str, name: &str) {
-        let mut export = self.gpg();
-        tools::run(export.args(["--armor", how]).arg("--output").arg(self.path(name)));
+        export(self.0.path(), how, name);
     }
+}
+
+fn gpg(home: &Path) -> Command {
+    let mut command = Command::new("gpg");
+    command.arg("--homedir").arg(home).args(["--quiet", "--batch", "--yes"]);
+    command.args(["--pinentry-mode", "loopback", "--passphrase", PASSPHRASE]);
+    command
+}
+
+fn export(home: &Path, how: &str, name: &str) {
+    tools::run(gpg(home).args(["--armor", how]).arg("--output").arg(home.join(name)));
 }
 
 impl Drop for Keys {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use support::example::{configuration, copy_shards, rockpack, shards};
-use support::queries::{deb_fields, packages, rpm_lists};
+use support::queries::{deb_field, deb_fields, packages, rpm_list, rpm_lists};
 use support::roots::{dpkg, dpkg_database, stubs};
 use support::tools::{self, need, run, succeed, told};
 use tempfile::TempDir;
@@ -149,7 +149,13 @@ fn entries_say_what_packages_say() {
     need(&["dpkg-deb", "rpm"]);
     let case = Case::new(&fixture_value());
     run(&mut case.build(&shards()));
-    let field = |name: &str, package: &str| deb_fields(&case.out(), name)[package].clone();
+    let file = |package: &str, format: &str| {
+        let mut files = packages(&case.out(), format).into_iter();
+        let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let own = [format!("{package}_7"), format!("{package}-7")];
+        files.find(|path| own.iter().any(|own| name(path).starts_with(own))).unwrap()
+    };
+    let field = |name: &str, package: &str| deb_field(&file(package, "deb"), name);
     let host = "amdrocm-blas-host7.15";
     assert_eq!(field("Maintainer", host), "Example packagers <packagers@example.org>");
     assert_eq!(field("Homepage", host), "https://example.org/blas");
@@ -172,12 +178,12 @@ fn entries_say_what_packages_say() {
         assert_eq!(field(key, "amdrocm-blas"), "rocm-blas");
         assert!(!field(key, host).contains("rocm-blas,"));
     }
-    let rpm = |query: &str| rpm_lists(&case.out(), query);
-    assert!(rpm("--obsoletes")["amdrocm-blas"].contains("rocm-blas\n"));
-    assert!(rpm("--suggests")[host].contains("gcc-c++\n"));
-    let license = rpm("--queryformat=%{LICENSE} %{VENDOR} %{GROUP} %{RELEASE}");
-    assert_eq!(license[host], "MIT Example unknown 12345");
-    assert!(rpm("-l")[host].contains("/opt/rocm/core-7.15/lib/libexblas.so.1.2\n"));
+    let rpm = |query: &str, package: &str| rpm_list(&file(package, "rpm"), query);
+    assert!(rpm("--obsoletes", "amdrocm-blas").contains("rocm-blas\n"));
+    assert!(rpm("--suggests", host).contains("gcc-c++\n"));
+    let license = rpm("--queryformat=%{LICENSE} %{VENDOR} %{GROUP} %{RELEASE}", host);
+    assert_eq!(license, "MIT Example unknown 12345");
+    assert!(rpm("-l", host).contains("/opt/rocm/core-7.15/lib/libexblas.so.1.2\n"));
 }
 
 /// A shard with a development component, and a list that takes parts of it.

@@ -35,12 +35,22 @@ pub fn packages(folder: &Path, format: &str) -> Vec<PathBuf> {
 
 /// A field of every `.deb` in a folder, by package.
 pub fn deb_fields(folder: &Path, field: &str) -> BTreeMap<String, String> {
-    let debs = packages(folder, "deb").into_iter();
-    debs.map(|deb| (deb_field(&deb, "Package"), deb_field(&deb, field))).collect()
+    let form = format!("--showformat=${{Package}}\n${{{field}}}");
+    let read = |deb: PathBuf| {
+        let text = succeed(Command::new("dpkg-deb").arg("-W").arg(&form).arg(deb));
+        let (name, value) = text.split_once('\n').unwrap();
+        (name.to_owned(), value.trim().to_owned())
+    };
+    packages(folder, "deb").into_iter().map(read).collect()
 }
 
 /// What rpm lists of every `.rpm` in a folder, by package.
 pub fn rpm_lists(folder: &Path, option: &str) -> BTreeMap<String, String> {
-    let rpms = packages(folder, "rpm").into_iter();
-    rpms.map(|rpm| (rpm_tags(&rpm, "%{NAME}"), rpm_list(&rpm, option))).collect()
+    let rpms = packages(folder, "rpm");
+    let mut query = Command::new("rpm");
+    let names = succeed(query.args(["-qp", "--nosignature", "--qf", "%{NAME}\n"]).args(&rpms));
+    let names: Vec<&str> = names.lines().collect();
+    assert_eq!(names.len(), rpms.len());
+    let listed = rpms.iter().map(|rpm| rpm_list(rpm, option));
+    names.into_iter().map(str::to_owned).zip(listed).collect()
 }

@@ -148,14 +148,14 @@ fn steering(bytes: &[u8]) -> Vec<usize> {
     offsets
 }
 
-/// Damages one byte of the tables at a time, in a sample to one value each. Either the file is refused,
+/// Damages one byte of the tables at a time, in a sample every third, to one value each. Either the file is refused,
 /// or what is written passes its checks; a broken check would be an error of kind `Bug`.
 #[test]
 fn damage_to_any_table_is_refused_or_harmless() {
     for name in ["sub_page", "rdc", "lld_relr", "bfd_shared"] {
         let bytes = std::fs::read(fixtures::folder().join("binaries").join(name)).unwrap();
         let values = [0x00, 0x01, 0x7f, 0x80, 0xff];
-        for offset in steering(&bytes) {
+        for offset in steering(&bytes).into_iter().step_by(or_all(3, 1)) {
             for value in or_all(&values[offset % 5..][..1], &values[..]).iter().copied() {
                 let mut damaged = bytes.clone();
                 damaged[offset] = value;

@@ -11,6 +11,7 @@ use object::read::elf::{Dyn, ElfFile64};
 use object::{LittleEndian, Object, ObjectSection};
 use rockpack::content::Content;
 use rockpack::split::host_binary::{Analysis, Examined, examine};
+use support::sweep::or_all;
 use support::transform::{analyse, marker};
 use support::{fixtures, tools};
 
@@ -18,8 +19,11 @@ use support::{fixtures, tools};
 const LONG_RUN_PATH: &str =
     "/opt/rocm/lib:/a/run/path/that/is/far/too/long/for/the/room/of/the/old/one";
 
+/// Its name, the tool that it needs, and the command.
+type Treatment = (&'static str, &'static str, &'static str);
+
 /// What is run over a transformed file, as a shell command in which `$1` is the file.
-const TREATMENTS: [(&str, &str, &str); 11] = [
+const TREATMENTS: [Treatment; 11] = [
     ("strip", "strip", "strip $1"),
     ("strip-g", "strip", "strip -g $1"),
     (
@@ -49,15 +53,18 @@ const SHAPES: [(&str, &[&str]); 6] = [
 
 /// The original and the transformed file of one case, in a folder of their own.
 struct Case {
+    /// Which one of the cases of its test it is.
+    number: usize,
     analysis: Box<Analysis>,
     original: PathBuf,
     folder: PathBuf,
 }
 
 impl Case {
-    fn new(test: &str, original: &Path) -> Self {
+    fn new(test: &str, (number, original): (usize, &Path)) -> Self {
         let name = fixtures::name(original);
         Self {
+            number,
             analysis: analyse(original),
             original: original.to_owned(),
             folder: fixtures::scratch(&format!("{test}-{name}")),
@@ -215,11 +222,18 @@ fn without(said: &str, file: &Path) -> Vec<String> {
     said.lines().filter(|line| !is_build_id(line)).map(str::to_owned).collect()
 }
 
+/// The treatments among `all` that a case gets: in a sample a third of them, other ones than the case
+/// before, so that each tool treats a third of the cases.
+fn chosen(case: &Case, all: &[Treatment]) -> Vec<Treatment> {
+    let turn = |at: usize| (at + case.number).is_multiple_of(or_all(3, 1));
+    all.iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, treatment)| *treatment).collect()
+}
+
 /// After each tool the file loads as before, and the tool leaves no complaint that it does not
 /// also leave on the original.
 fn assert_survives(case: &Case) {
     let expected = fixtures::load(&case.transformed("plain"));
-    for (name, tool, command) in TREATMENTS {
+    for (name, tool, command) in chosen(case, &TREATMENTS) {
         if !tools::have(&[tool]) {
             continue;
         }
@@ -257,9 +271,9 @@ fn assert_debug_splits(case: &Case) {
 
 fn for_all_cases(test: &str, needed: &[&str], check: fn(&Case)) {
     tools::need(needed);
-    for path in fixtures::matrix() {
+    for (number, path) in fixtures::matrix().iter().enumerate() {
         note!("{}", path.display());
-        let case = Case::new(test, path);
+        let case = Case::new(test, (number, path));
         check(&case);
         std::fs::remove_dir_all(&case.folder).unwrap();
     }
@@ -294,7 +308,7 @@ fn committed_and_assembled_binaries_load_and_survive() {
     }
     for (index, path) in paths.iter().enumerate() {
         note!("{}", path.display());
-        let case = Case::new(&format!("small{index}"), path);
+        let case = Case::new(&format!("small{index}"), (index, path));
         assert_loads(&case);
         assert_lints(&case);
         assert_survives(&case);
@@ -325,9 +339,10 @@ fn the_elf_matrix_tells_of_every_fixture() {
 
 /// Binaries that were treated before they are transformed.
 fn assert_treated_input_transforms(case: &Case) {
-    for (name, tool, command) in TREATMENTS {
-        let chosen = ["strip", "objcopy", "llvm-strip", "patchelf"].contains(&name);
-        if !chosen || !tools::have(&[tool]) {
+    let treatments = ["strip", "objcopy", "llvm-strip", "patchelf"]
+        .map(|name| *TREATMENTS.iter().find(|(other, ..)| *other == name).unwrap());
+    for (name, tool, command) in chosen(case, &treatments) {
+        if !tools::have(&[tool]) {
             continue;
         }
         let original = case.copy(&format!("{name}-first"));
@@ -342,7 +357,8 @@ fn assert_treated_input_transforms(case: &Case) {
 }
 
 fn assert_is_transformed(case: &Case, name: &str, original: PathBuf) {
-    let treated = Case { analysis: analyse(&original), folder: case.folder.join(name), original };
+    let (number, folder) = (case.number, case.folder.join(name));
+    let treated = Case { number, analysis: analyse(&original), folder, original };
     assert_loads(&treated);
     assert_lints(&treated);
 }

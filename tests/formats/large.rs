@@ -1,5 +1,5 @@
 //! Packages beyond 4 GiB, of a hundred thousand files, and of files that are compressed already, and
-//! sets of five hundred packages, judged by dpkg and rpm. Large input is sparse; what does not compress
+//! sets of very many packages, judged by dpkg and rpm. Large input is sparse; what does not compress
 //! goes through `benches/large.py`.
 
 use std::collections::BTreeSet;
@@ -13,13 +13,13 @@ use rockpack::package::{Format, Treatment};
 use support::packages::{Tree, emit_set, options, package};
 use support::program::rockpack;
 use support::queries::rpm_tags;
+use support::sweep::or_all;
 use support::tools::{need, succeed};
 
 /// A byte more than 32 bits can say.
 const LARGE: u64 = (1 << 32) + 1;
 
 const FILES: usize = 100_000;
-const COMPONENTS: usize = 500;
 
 /// What costs least: none of this is about compression.
 const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: false };
@@ -92,7 +92,9 @@ fn a_package_beyond_4_gib_of_smaller_files_is_whole() {
     assert_eq!(listing.matches(&format!(" {} ", half.len())).count(), 2, "{listing}");
 }
 
+/// In every run `packages_set` has ten thousand.
 #[test]
+#[ignore = "a hundred thousand files: .ci/nightly"]
 fn a_hundred_thousand_files_are_all_there() {
     need(&["rpm", "dpkg-deb"]);
     let mut entries = Tree::default().directory("opt");
@@ -174,11 +176,12 @@ fn what_is_compressed_already_is_kept_once_and_read_by_the_tools_of_both_formats
 }
 
 #[test]
-fn a_set_of_five_hundred_packages_is_whole() {
+fn a_set_of_many_packages_is_whole() {
+    let components: usize = or_all(100, 500);
     need(&["rpm", "dpkg-scanpackages"]);
     let scratch = tempfile::tempdir().unwrap();
     let names: BTreeSet<String> =
-        (0..COMPONENTS).map(|index| format!("rocm-p{index:03}")).collect();
+        (0..components).map(|index| format!("rocm-p{index:03}")).collect();
     for name in &names {
         let name = &name["rocm-".len()..];
         let artifact = scratch.path().join(format!("artifacts/shard/{name}_lib_generic"));

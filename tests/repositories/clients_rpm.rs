@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::bases::{self, RPM_TOOLS};
 use support::example::{Set, rockpack};
 use support::keys::{Key, key};
 use support::repo_fixture::{plain_spec, publish, rpm, verify_by};
+use support::sweep;
 use support::tools::{self, need, need_root, run, told};
 
 use crate::server::Server;
@@ -96,7 +97,8 @@ fn refused(command: &mut Command, reasons: &[&str]) {
     assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");
 }
 
-/// A client that refreshes and installs all the time, while another run publishes all the time.
+/// A client that refreshes and installs all the time, while another run publishes all the time: until
+/// both did so a few times, or for a minute in a sweep of all.
 ///
 /// Packages and lists never fail it. `repomd.xml` and its signature are two requests of dnf: where a
 /// publication falls between them, it says that the signature is bad, and asking again is enough.
@@ -114,9 +116,10 @@ fn publishing_never_breaks_dnf_but_between_its_two_requests() {
         repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret);
         repo.args(["--keep", "2", "--generations", "1", "--url", &server.url]);
         run(&mut repo);
+        version
     };
     next();
-    let stop = AtomicBool::new(false);
+    let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (rounds, asked_again) = std::thread::scope(|scope| {
         let client = scope.spawn(|| {
             let (mut rounds, mut asked_again) = (0, 0);
@@ -124,6 +127,7 @@ fn publishing_never_breaks_dnf_but_between_its_two_requests() {
                 let said = told(&mut room.dnf(&["install", "moving", "--best"]));
                 if said.ends_with("exit status: 0\n") {
                     rounds += 1;
+                    done.store(rounds, Ordering::Relaxed);
                 } else {
                     assert!(said.contains("GPG signature verification"), "{said}");
                     asked_again += 1;
@@ -132,8 +136,10 @@ fn publishing_never_breaks_dnf_but_between_its_two_requests() {
             (rounds, asked_again)
         });
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(20) && !client.is_finished() {
-            next();
+        while begun.elapsed() < Duration::from_secs(60) && !client.is_finished() {
+            if next() >= 12 && done.load(Ordering::Relaxed) >= 5 && !sweep::all() {
+                break;
+            }
         }
         stop.store(true, Ordering::Relaxed);
         client.join().unwrap()

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectPlace, PackageRecord};
+use support::sweep::or_all;
 use support::tampered::{self, Archive, Set, patch};
 use support::tools;
 
@@ -127,7 +128,7 @@ fn v001_or_v002_a_flipped_byte() {
     let set = Set::of_both_formats();
     for name in [&set.kernels("gfx110x"), "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
         let bytes = fs::read(set.path(name)).unwrap();
-        for at in (0..bytes.len()).step_by(bytes.len() / 23) {
+        for at in (0..bytes.len()).step_by(bytes.len() / or_all(11, 23)) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x20;
             fs::write(set.path(name), flipped).unwrap();

@@ -264,7 +264,9 @@ fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
     }
 }
 
+/// In every run [`frames_behind_2_gib_are_read`], which needs no file of that length.
 #[test]
+#[ignore = "reads 2 GiB: .ci/nightly"]
 fn code_behind_2_gib_is_found_by_both_readers() {
     need_python();
     let (zeros, last) = ((2_u64 << 30) + 1, code(7, 5000));

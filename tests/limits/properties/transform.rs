@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use rockpack::content::Content;
 use rockpack::formats::elf::ElfFile;
 use rockpack::split::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
+use support::sweep::or_all;
 
 use super::file;
 use crate::targets::preserved;
@@ -106,7 +107,8 @@ fn a_byte_that_is_not_preserved_is_noticed() {
 }
 
 /// It fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
-/// though the transform writes to all of these.
+/// though the transform writes to all of these. In a sample it is every fifth word of the tables, whose
+/// entries have one to three words, so that each field has its turn.
 #[test]
 fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
     const TABLES: [&str; 10] = [
@@ -128,7 +130,7 @@ fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
         assert!(tables.len() > 5, "{name}");
         // Each word, by one of its bytes: which one goes round.
         let words = tables.iter().flat_map(|table| table.clone().step_by(8));
-        for (turn, word) in (0..).zip(words) {
+        for (turn, word) in (0..).zip(words).step_by(or_all(5, 1)) {
             let end = tables.iter().find(|table| table.contains(&word)).unwrap().end;
             let at = (word + turn / 3 % 8).min(end - 1);
             assert!(is_noticed(&original, &written, at), "{name}: {at:#x}");

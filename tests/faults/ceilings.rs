@@ -88,6 +88,6 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
 #[test]
 fn a_run_that_gets_no_memory_leaves_no_part() {
     need(&["gcc", "prlimit"]);
-    let sizes = [80_u64, 128, 192, 256, 64 << 10].map(|mib| format!("--as={}", mib << 20));
+    let sizes = [48_u64, 64, 80, 128, 192, 256, 64 << 10].map(|mib| format!("--as={}", mib << 20));
     limited(&Scenario::build(), &sizes, |left| left.has_no_part());
 }

@@ -20,9 +20,19 @@ pub struct Selector {
 impl TryFrom<SelectorSchema> for Selector {
     type Error = Error;
     fn try_from(schema: SelectorSchema) -> Result<Self> {
+        let mut faults = Faults::default();
+        let selector = Self::checked(schema, |error| faults.add(error));
+        faults.finish().map(|()| selector)
+    }
+}
+
+impl Selector {
+    /// Tells each word that is no kind by itself, and leaves it out.
+    fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
         let SelectorSchema { artifact, modules, kinds } = schema;
-        let kinds = kinds.map(|kinds| kinds.iter().map(|kind| kind.parse()).collect());
-        Ok(Self { artifact, modules, kinds: kinds.transpose()? })
+        let mut kind = |text: String| text.parse().map_err(&mut tell).ok();
+        let kinds = kinds.map(|kinds| kinds.into_iter().filter_map(&mut kind).collect());
+        Self { artifact, modules, kinds }
     }
 }
 
@@ -37,9 +47,8 @@ pub(super) fn selectors(
         let mut selectors = Vec::new();
         for (index, schema) in schemas.into_iter().enumerate() {
             let keys = ["selectors", &package, &index.to_string(), "components"];
-            let selector = Selector::try_from(schema);
-            let selector = selector.map_err(|error| document.located(&keys, &error));
-            selectors.extend(faults.keep(selector));
+            let tell = |error| faults.add(document.located(&keys, &error));
+            selectors.push(Selector::checked(schema, tell));
         }
         packages.push((package, selectors));
     }

@@ -203,6 +203,20 @@ fn rules_that_mean_nothing_are_refused_with_their_place() {
 }
 
 #[test]
+fn each_wrong_kind_of_a_selector_is_told_with_its_place() {
+    let text = "[selectors]\nx = [\n  { artifact = 'a', components = ['bin', 'lib', 'man'] },\n  \
+                { artifact = 'b', components = ['etc'] },\n]\n";
+    let error = refusal(text, Syntax::Toml);
+    let faults: Vec<_> = error.flattened().map(ToString::to_string).collect();
+    let places =
+        [("line 3, column 34", "bin"), ("line 3, column 34", "man"), ("line 4, column 34", "etc")];
+    assert_eq!(faults.len(), places.len(), "{faults:?}");
+    for (fault, (place, word)) in faults.iter().zip(places) {
+        assert!(fault.starts_with(place) && fault.contains(word), "{fault}");
+    }
+}
+
+#[test]
 fn database_rules_have_the_schema_of_the_shipped_ones() {
     let toml = "[[databases]]\nname = 'mine'\ndirectories = ['share/mine']\ndata = ['*.bin']\n";
     let json =

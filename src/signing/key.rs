@@ -22,11 +22,8 @@ use pgp::types::{
 };
 
 use super::{Algorithm, Passphrase, Signer};
-use crate::content::read_given;
+use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Kind, Result};
-
-/// Longest key file that is read, in bytes: keys with thousands of certifications fit.
-const FILE_LIMIT: u64 = 16 << 20;
 
 /// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
 const RSA_BITS_MIN: u16 = 2048;
@@ -35,7 +32,7 @@ const STRUCTURE: &str = "OpenPGP key";
 
 /// The bytes of the key file at `path`.
 pub fn read_key_file(path: &Path) -> Result<Vec<u8>> {
-    read_given(path, FILE_LIMIT, STRUCTURE)
+    read_given(path, KEY_FILE_LIMIT, STRUCTURE)
 }
 
 /// The part of a key that signs.

@@ -4,14 +4,11 @@ use std::path::{Path, PathBuf};
 
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 
-use crate::content::read_given;
+use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Faults, Kind, Result};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
-
-/// Longest key file that is read, in bytes: keys with thousands of certifications fit.
-const FILE_LIMIT: u64 = 16 << 20;
 
 /// What repositories are trusted by.
 #[derive(Debug, Default)]
@@ -116,7 +113,7 @@ impl<K: pgp::types::VerifyingKey> Verifying for K {
 }
 
 fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
-    let bytes = read_given(path, FILE_LIMIT, "OpenPGP key")?;
+    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")?;
     let fault = |e: pgp::errors::Error| {
         Error::new(Kind::Usage, "is no public key of OpenPGP").file(path).cause(e)
     };

@@ -27,7 +27,7 @@ pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{DigestingReader, hex, unhex};
 pub use file::{Inputs, StampedFile};
-pub use open::{open_file, read_file, read_given};
+pub use open::{KEY_FILE_LIMIT, open_file, read_file, read_given};
 pub use presence::{NAME_MAX, if_there, is_file, is_folder, is_there, list, real_path};
 pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;

@@ -27,6 +27,9 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Longest file with keys that is read, in bytes: keys with thousands of certifications fit.
+pub const KEY_FILE_LIMIT: u64 = 16 << 20;
+
 /// The bytes of a file that a user names, which may be the end of a pipe; it is refused as `what` if
 /// there are more than `limit`.
 pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {

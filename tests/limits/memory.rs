@@ -68,17 +68,21 @@ fn touch(folder: &Path, count: u32) {
 /// What is no artifact is looked at and not remembered, however much it is.
 #[test]
 fn files_beside_artifacts_do_not_count() {
-    let input = Input::folder();
-    fs::write(input.stage().join("lib/a.txt"), "a").unwrap();
-    for (place, count) in many() {
-        touch(&place(&input.folder.path().join("zzz-logs")), *count);
+    for &(place, count) in many() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = place(folder.path());
+        let artifact = root.join("shard/a_lib_generic");
+        fs::create_dir_all(artifact.join(STAGE)).unwrap();
+        fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
+        fs::write(artifact.join(STAGE).join("a.txt"), "a").unwrap();
+        touch(&root.join("zzz-logs"), count);
+        let out = tempfile::tempdir().unwrap();
+        let mut build = rockpack();
+        build.args(["build", "--version", "1.0", "--format", "deb", "--jobs", "1"]);
+        build.args(["--memory", &format!("{BUDGET}M"), "--compression", "xz", "--preset", "fast"]);
+        tools::run(build.arg("--artifacts").arg(&root).arg("--out").arg(out.path()));
+        assert!(out.path().join("rocm-a_1.0-1_all.deb").exists());
     }
-    let out = tempfile::tempdir().unwrap();
-    let mut build = rockpack();
-    build.args(["build", "--version", "1.0", "--format", "deb", "--jobs", "1", "--memory", "512M"]);
-    build.args(["--compression", "xz", "--preset", "fast", "--artifacts"]).arg(input.folder.path());
-    tools::run(build.arg("--out").arg(out.path()));
-    assert!(out.path().join("rocm-a_1.0-1_all.deb").exists());
 }
 
 /// Components are taken apart one after the other, and so they are counted.

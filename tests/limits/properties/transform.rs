@@ -107,8 +107,8 @@ fn a_byte_that_is_not_preserved_is_noticed() {
 }
 
 /// It fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
-/// though the transform writes to all of these. In a sample it is every fifth word of the tables, whose
-/// entries have one to three words, so that each field has its turn.
+/// though the transform writes to all of these. In a sample it is every fifth word of each table, whose
+/// entries have one to three words, so that each field has its turn, and every word of the wrappers.
 #[test]
 fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
     const TABLES: [&str; 10] = [
@@ -126,14 +126,18 @@ fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
     for name in FIXTURES {
         let original = Content::of_bytes(file(&format!("tests/fixtures/binaries/{name}")));
         let written = fat(&original).apply(b"x").unwrap();
-        let tables = places(&written, &TABLES);
-        assert!(tables.len() > 5, "{name}");
-        // Each word, by one of its bytes: which one goes round.
-        let words = tables.iter().flat_map(|table| table.clone().step_by(8));
-        for (turn, word) in (0..).zip(words).step_by(or_all(5, 1)) {
-            let end = tables.iter().find(|table| table.contains(&word)).unwrap().end;
-            let at = (word + turn / 3 % 8).min(end - 1);
-            assert!(is_noticed(&original, &written, at), "{name}: {at:#x}");
+        assert!(places(&written, &TABLES).len() > 5, "{name}");
+        let mut turns = 0..;
+        for table in TABLES {
+            let step = if table == ".hipFatBinSegment" { 1 } else { or_all(5, 1) };
+            for place in places(&written, &[table]) {
+                // Each word, by one of its bytes: which one goes round.
+                let words = place.clone().step_by(8).zip(&mut turns);
+                for (word, turn) in words.step_by(step) {
+                    let at = (word + turn / 3 % 8).min(place.end - 1);
+                    assert!(is_noticed(&original, &written, at), "{name}, {table}: {at:#x}");
+                }
+            }
         }
         section_headers_are_noticed(name, &original, &written);
     }

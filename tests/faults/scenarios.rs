@@ -314,7 +314,8 @@ impl Scenario {
         judge: impl FnOnce(&Left<'_>),
     ) -> Option<String> {
         let act = fault.act.split_whitespace().next().unwrap_or_default().replace('/', "-");
-        let name = format!("{}-{act}-{}", fault.calls.split(',').count(), fault.at);
+        // What a strike that failed leaves is no other one's.
+        let name = format!("{}-{act}-{}", fault.calls.replace(',', "-"), fault.at);
         let out = self.begin(&name);
         let struck = strike(&mut self.command_into(&out), &self.under(under, &out), fault);
         let ended = struck.call.is_some().then(|| struck.output.status.to_string());

@@ -6,7 +6,7 @@ use crate::left::{Left, undisturbed};
 use crate::publications;
 use crate::room::ALL;
 use crate::scenarios::Scenario;
-use crate::sweep::{Strikes, sweep};
+use crate::sweep::{Strikes, sweep, sweep_each_kind};
 
 /// A run that is asked to end takes back what it began, or was done already.
 fn ended(left: &Left<'_>, code: i32, name: &str) {
@@ -35,8 +35,8 @@ const SIGNALS: [Strikes; 4] = [
     (ALL, "signal:9", killed, 5),
 ];
 
-/// Where a commit, or the making of a folder, can be cut off.
-const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 4)];
+/// Where a commit, or the making of a folder, can be cut off: each kind of calls.
+const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 1)];
 
 /// As nohup starts programs, and shells what `trap "" INT` or `&` is about.
 const IGNORED: [Strikes; 3] = [
@@ -60,15 +60,15 @@ fn signals_that_a_build_was_started_to_ignore_do_not_end_it() {
 #[test]
 fn a_build_that_is_killed_leaves_no_document_without_its_set() {
     need(&["gcc"]);
-    sweep(&Scenario::build_with_document(), &KILLS);
-    sweep(&Scenario::build_without_document(), &KILLS);
+    sweep_each_kind(&Scenario::build_with_document(), &KILLS);
+    sweep_each_kind(&Scenario::build_without_document(), &KILLS);
 }
 
 #[test]
 fn a_build_that_gets_a_signal_leaves_whole_entries_in_its_cache() {
     need(&["gcc"]);
     sweep(&Scenario::build_with_cache(), &SIGNALS);
-    sweep(&Scenario::build_with_new_cache(), &KILLS);
+    sweep_each_kind(&Scenario::build_with_new_cache(), &KILLS);
 }
 
 #[test]

@@ -101,6 +101,9 @@ pub fn build_rpm(specification: &str, folder: &Path) {
 /// What package managers put new files in the place of, and write into none of: most of a root.
 const NEVER_WRITTEN: [&str; 3] = ["usr", "var/cache/apt/archives", "var/lib/apt/lists"];
 
+/// Where the databases of rpm and dnf5 lie on some machines, which are written into.
+const DATABASES: &str = "usr/lib/sysimage";
+
 /// A copy of a root with owners, modes and devices. Where both are on one file system, what nobody
 /// writes into are the same files.
 pub fn copy(from: &Path, to: &Path) {
@@ -114,6 +117,10 @@ pub fn copy(from: &Path, to: &Path) {
     cp("-al", from, to);
     let shared: Vec<_> = NEVER_WRITTEN.iter().map(|path| to.join(path)).collect();
     unshare(to, &shared);
+    let databases = to.join(DATABASES);
+    if fs::symlink_metadata(&databases).is_ok_and(|metadata| metadata.is_dir()) {
+        unshare(&databases, &[]);
+    }
 }
 
 /// Puts a copy in the place of every file below `folder` that is not below one of `shared`.

@@ -206,7 +206,7 @@ pub fn aside(out: &Path) -> Tree {
     placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry)).collect()
 }
 
-/// Whether a copy that [`link_tree`] made of `from` has all of its files yet, and nothing else.
+/// Whether a copy that [`link_tree`] made of `from` still has all of its files, and nothing else.
 pub fn is_same(from: &Path, to: &Path) -> bool {
     let (was, is) = (tree(from), tree(to));
     let inode = |root: &Path, path: &str| fs::symlink_metadata(root.join(path)).unwrap().ino();

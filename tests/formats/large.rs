@@ -92,7 +92,7 @@ fn a_package_beyond_4_gib_of_smaller_files_is_whole() {
     assert_eq!(listing.matches(&format!(" {} ", half.len())).count(), 2, "{listing}");
 }
 
-/// In every run `packages_set` has ten thousand.
+/// `packages_set` makes a package of ten thousand in every run.
 #[test]
 #[ignore = "a hundred thousand files: .ci/nightly"]
 fn a_hundred_thousand_files_are_all_there() {

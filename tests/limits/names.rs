@@ -118,7 +118,7 @@ fn entries(last: &str) -> Input {
 }
 
 /// Of paths too short to be too many bytes: exactly so many are read. That it is not one less is left
-/// to a sweep of all, as each of both runs takes seconds.
+/// to a sweep of all, as each of the two runs takes seconds.
 #[test]
 fn members_and_folders_count_up_to_a_million() {
     const TOO_MANY: &str = "has more than 1048576 members and folders around them";

@@ -148,8 +148,8 @@ fn steering(bytes: &[u8]) -> Vec<usize> {
     offsets
 }
 
-/// Damages one byte of the tables at a time, in a sample every third, to one value each. Either the file is refused,
-/// or what is written passes its checks; a broken check would be an error of kind `Bug`.
+/// Damages one byte of the tables at a time, in a sample every third, to one value each. Either the file
+/// is refused, or what is written passes its checks; a broken check would be an error of kind `Bug`.
 #[test]
 fn damage_to_any_table_is_refused_or_harmless() {
     for name in ["sub_page", "rdc", "lld_relr", "bfd_shared"] {

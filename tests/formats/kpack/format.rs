@@ -264,7 +264,8 @@ fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
     }
 }
 
-/// In every run [`frames_behind_2_gib_are_read`], which needs no file of that length.
+/// That Python's reader finds what lies behind 2 GiB is checked here, and so by `.ci/nightly` alone. Of our
+/// reader [`frames_behind_2_gib_are_read`] checks it in every run, without a file of that length.
 #[test]
 #[ignore = "reads 2 GiB: .ci/nightly"]
 fn code_behind_2_gib_is_found_by_both_readers() {

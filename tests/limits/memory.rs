@@ -65,24 +65,30 @@ fn touch(folder: &Path, count: u32) {
     }
 }
 
-/// What is no artifact is looked at and not remembered, however much it is.
+/// What is no artifact is looked at and not remembered, however much it is. With an artifact among them
+/// the same files count, as those of a shard are listed.
 #[test]
 fn files_beside_artifacts_do_not_count() {
-    for &(place, count) in many() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = place(folder.path());
-        let artifact = root.join("shard/a_lib_generic");
-        fs::create_dir_all(artifact.join(STAGE)).unwrap();
-        fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
-        fs::write(artifact.join(STAGE).join("a.txt"), "a").unwrap();
-        touch(&root.join("zzz-logs"), count);
-        let out = tempfile::tempdir().unwrap();
-        let mut build = rockpack();
-        build.args(["build", "--version", "1.0", "--format", "deb", "--jobs", "1"]);
-        build.args(["--memory", &format!("{BUDGET}M"), "--compression", "xz", "--preset", "fast"]);
-        tools::run(build.arg("--artifacts").arg(&root).arg("--out").arg(out.path()));
-        assert!(out.path().join("rocm-a_1.0-1_all.deb").exists());
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/a.txt"), "a").unwrap();
+    let logs = input.folder.path().join("zzz-logs");
+    fs::create_dir(&logs).unwrap();
+    for number in 0..or_all(20_000, 100_000) {
+        fs::write(logs.join(format!("{number:0>240}")), "").unwrap();
     }
+    let out = tempfile::tempdir().unwrap();
+    let split = || {
+        let mut split = rockpack();
+        split.args(["split", "--memory", "1", "--artifacts"]).arg(input.folder.path());
+        split.arg("--output-dir").arg(out.path()).output().unwrap()
+    };
+    let output = split();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(out.path().join("shard/a_lib_generic").join(STAGE).join("lib/a.txt").exists());
+    fs::rename(input.shard().join("a_lib_generic"), logs.join("a_lib_generic")).unwrap();
+    let output = split();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
 }
 
 /// Components are taken apart one after the other, and so they are counted.

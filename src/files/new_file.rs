@@ -53,7 +53,7 @@ fn taken(path: &Path, message: &str) -> Error {
 pub fn check_place(path: &Path) -> Result<()> {
     let folder = folder_of(path);
     if !check_folder(folder, "files")? {
-        // Says that it is not there.
+        // The folder is missing; the call returns the error of the system that says so.
         fs::metadata(folder).map_err(|e| Error::io(path, "create", e))?;
     }
     match kind_of(path)? {

@@ -2,6 +2,8 @@
 //! it uses nothing but errors and plain values; results are put into words by `render`.
 
 mod findings;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod progress;
 mod summary;
 pub mod words;

@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::*;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
-use crate::once::Ordered;
+use crate::report::fixture::{compare, own_fields};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 fn path(text: &str) -> TreePath {
@@ -534,42 +533,29 @@ fn every_code_has_an_example() {
 #[test]
 fn json_has_the_text_and_the_fields_and_reads_back() {
     for finding in examples() {
-        let json = serde_json::to_string(&finding).unwrap();
-        // No field has the name of another, or of a part of the text.
-        let Ordered::<Value>(fields) = serde_json::from_str(&json).unwrap();
-        let (text, own) = fields.split_at(5);
         let code = finding.code();
         let severity = code.severity().to_string();
-        let expected = [
+        let text = [
             ("code", code.id()),
             ("name", code.name()),
             ("severity", &severity),
             ("subject", &finding.subject()),
             ("message", &finding.message()),
         ];
-        assert!(text.iter().zip(expected).all(|(a, b)| (&*a.0, a.1.as_str()) == (b.0, Some(b.1))));
-        assert!(own.iter().any(|(name, _)| name != "code_objects"), "{json}");
+        let own = own_fields(&finding, &text);
+        assert!(own.iter().any(|(name, _)| name != "code_objects"), "{own:?}");
         let listed = own.iter().find(|(name, _)| name == "code_objects").map(|(_, value)| value);
         let listed = listed.map(|list| Vec::<String>::deserialize(list).unwrap());
         assert_eq!(finding.code_objects(), listed.unwrap_or_default());
+        let json = serde_json::to_string(&finding).unwrap();
         assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding, "{json}");
     }
 }
 
 #[test]
 fn texts_are_as_written_here() {
-    let shown: Vec<String> = examples().iter().map(ToString::to_string).collect();
-    if std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1") {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/findings/examples.txt");
-        return std::fs::write(file, shown.join("\n") + "\n").unwrap();
-    }
-    let expected: Vec<&str> = include_str!("examples.txt").lines().collect();
-    for (shown, expected) in shown.iter().zip(&expected) {
-        assert_eq!(shown, expected);
-    }
-    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
-    for line in shown {
-        assert!(!line.ends_with('.') && !line.contains("  "), "{line}");
+    compare(&examples(), "src/report/findings/examples.txt");
+    for line in examples().iter().map(ToString::to_string) {
         let words: Vec<&str> = line.split([' ', ',', '(', ')', ';', ':']).collect();
         let plural = |pair: &[&str]| pair[0] == "1" && pair[1].ends_with('s');
         assert!(!words.windows(2).any(plural), "{line}");

@@ -9,18 +9,18 @@ use crate::gfx::BaseArch;
 use crate::report::words::few;
 use crate::tree::TreePath;
 
-/// By whom, and from where, a code object is missed.
+/// Where a code object should be, and is not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodeLoss {
-    /// By the receipt, which has it elsewhere.
+    /// The receipt names another place for it.
     Recorded { installed: String, fault: RecordFault },
-    /// From all archives: a wrapper of a shard's build has it.
+    /// A wrapper of a shard's build has it, and no archive does.
     OfWrapper { shard: String, wrapper: usize },
-    /// From all findings: a shard's build has it without a wrapper.
+    /// A shard's build has it without a wrapper, and no finding names it.
     WithoutWrapper { shard: String },
-    /// From all packages: a file of a shard is it, or holds it.
+    /// A file of a shard contains it, and no package does.
     OfFile { shard: String },
 }
 

@@ -89,7 +89,7 @@ pub struct Report {
     pub single_files: usize,
     /// Files read, counted per package, artifact or prefix.
     pub files: u64,
-    /// Rows of kernel archives read.
+    /// Number of rows in the kernel archives that were read.
     pub archive_rows: u64,
     /// Code objects decoded and compared.
     pub code_objects: u64,

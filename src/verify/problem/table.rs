@@ -66,8 +66,8 @@ problems! {
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
         ["{file}"] ["{fault}"];
-    /// A path is owned by two packages that can be installed together, or stands in one twice, or
-    /// lies below what is no folder.
+    /// Two packages of one set own a path, one package has it twice, or the path lies below a file
+    /// or link.
     PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
         ["{}", conflict.subject(path)] ["{conflict}"];
     /// A kernel package does not depend on exactly its host's version.

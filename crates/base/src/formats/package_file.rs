@@ -42,7 +42,7 @@ impl Format {
         Self::ALL.into_iter().find(|format| ending == format.as_str())
     }
 
-    /// Which of two full versions is newer, as the package manager decides it.
+    /// Compares two full versions as the package manager of this format does.
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
         match self {
             Self::Deb => deb::compare_versions(one, other),

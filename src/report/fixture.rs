@@ -1,0 +1,40 @@
+//! What the unit tests of the tables of findings and of failed checks have in common.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::once::Ordered;
+
+/// Compares the lines with those of `file`, a path of the repository. With `ROCKPACK_BLESS=1`, writes
+/// them there instead.
+#[track_caller]
+pub(crate) fn compare<T: ToString>(examples: &[T], file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let shown: Vec<String> = examples.iter().map(T::to_string).collect();
+    if std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1") {
+        return std::fs::write(path, shown.join("\n") + "\n").unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap();
+    for (shown, expected) in shown.iter().zip(expected.lines()) {
+        assert_eq!(shown, expected);
+    }
+    assert_eq!(shown.len(), expected.lines().count(), "{shown:#?}");
+    for line in shown {
+        assert!(!line.ends_with('.') && !line.contains("  "), "{line}");
+    }
+}
+
+/// The fields of the JSON object of `example` behind those in `text`, which come first.
+#[track_caller]
+pub(crate) fn own_fields(example: &impl Serialize, text: &[(&str, &str)]) -> Vec<(String, Value)> {
+    let json = serde_json::to_string(example).unwrap();
+    // No field has the name of another, or of a part of the text.
+    let Ordered::<Value>(mut fields) = serde_json::from_str(&json).unwrap();
+    let own = fields.split_off(text.len());
+    let shown = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let expected = text.iter().map(|(name, value)| (*name, Some(*value)));
+    assert!(shown.eq(expected), "{json}");
+    own
+}

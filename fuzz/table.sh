@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sums what run.sh wrote. Usage: table.sh runs.tsv... Prints a Markdown table: per target the
-# executions, the minutes and the most edges that a run covered.
+# executions, the minutes, the most edges and the most memory of a run, and the finds.
 set -euo pipefail
 sort "$@" | awk -F'\t' '
   function line() {

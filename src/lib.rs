@@ -196,7 +196,7 @@ fn run_build(
         let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
         staging.write_sbom(|sink| document.write(sink))?;
     }
-    let receipt = emit::receipt(whole_set(plan), written, part, findings);
+    let receipt = emit::receipt(whole_set(plan), written, part, findings)?;
     let removed = staging.commit(|sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }

@@ -145,12 +145,3 @@ fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<Strin
     }
     Ok(())
 }
-
-/// What earlier versions, which left no record, were committing from the folder `staging`: what their
-/// staged receipt lists, and with the file `documented` a document.
-pub(super) fn former(staging: &Path) -> Result<Option<Vec<String>>> {
-    let Some(receipt) = receipts(staging)?.pop_first() else { return Ok(None) };
-    let document = kind_of(&staging.join("documented"))?.map(|_| receipt::sbom_name(&receipt));
-    let names = packages(staging, &receipt)?.into_iter().chain(document).chain([receipt]);
-    Ok(Some(names.collect()))
-}

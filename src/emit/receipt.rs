@@ -2,6 +2,7 @@
 
 use super::{Emitted, EmittedMember};
 use crate::content::hex;
+use crate::error::{Error, Result};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
@@ -42,16 +43,16 @@ pub fn receipt<F>(
     written: Vec<WrittenPackage>,
     part: Option<PartRecord>,
     findings: &Findings,
-) -> Receipt {
+) -> Result<Receipt> {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
     // What was written is let go package by package: of many files both would be much.
     for mut written in written {
         code_objects.append(&mut written.code_objects);
-        packages.extend(package_records(set.packages, written));
+        packages.extend(package_records(set.packages, written)?);
     }
     packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
-    Receipt {
+    Ok(Receipt {
         schema: SCHEMA,
         generator: env!("CARGO_PKG_VERSION").to_owned(),
         version: set.version.upstream().to_owned(),
@@ -63,16 +64,25 @@ pub fn receipt<F>(
         code_objects,
         left_out: set.left_out,
         findings: findings.iter().cloned().map(FindingRecord::Known).collect(),
-    }
+    })
 }
 
-fn package_records<F>(planned: &[Package<F>], written: WrittenPackage) -> Vec<PackageRecord> {
+fn package_records<F>(
+    planned: &[Package<F>],
+    written: WrittenPackage,
+) -> Result<Vec<PackageRecord>> {
     let WrittenPackage { role, distinct, emitted, .. } = written;
     let record = |emitted: Emitted| {
         let planned = planned.iter().find(|package| package.id == emitted.package);
-        PackageRecord {
-            version: planned.and_then(|package| package.full_version(emitted.format)),
-            relations: planned.and_then(|p| RelationRecord::of_package(p, emitted.format)),
+        let version = planned.and_then(|package| package.full_version(emitted.format));
+        let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
+        let (Some(version), Some(relations)) = (version, relations) else {
+            let message = format!("{} was written and is not planned", emitted.file_name);
+            return Err(Error::bug(message));
+        };
+        Ok(PackageRecord {
+            version,
+            relations,
             id: emitted.package,
             format: emitted.format,
             file_name: emitted.file_name,
@@ -84,7 +94,7 @@ fn package_records<F>(planned: &[Package<F>], written: WrittenPackage) -> Vec<Pa
             archs: role.archs().to_vec(),
             code_objects: distinct,
             members: emitted.members.into_iter().map(member_record).collect(),
-        }
+        })
     };
     emitted.into_iter().map(record).collect()
 }

@@ -12,8 +12,7 @@
 //! packages.spdx.json likewise. A packages.json that is no receipt is refused.
 //!
 //! If packages.json is in OUT, it describes the packages beside it, and so does an SPDX document:
-//! their ranks are those of [`earlier::rank`]. A commit that was killed is taken back by the next run,
-//! also one of earlier versions of rockpack, which left no record ([`earlier::former`]).
+//! their ranks are those of [`earlier::rank`]. A commit that was killed is taken back by the next run.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -32,7 +31,6 @@ static PACKAGES: Outlet = Outlet {
     holds: "packages",
     durability: Durability::Synced,
     rank: earlier::rank,
-    former: earlier::former,
 };
 
 /// A place for a package set that is not whole yet; removed with everything in it unless

@@ -24,8 +24,8 @@
 //!    if it is in OUT, all that it describes is beside it. Where files are synced, each rank is on the
 //!    disk before the next changes.
 //! 5. `replaced` is made after the record. It is removed before the record, or when the commit is
-//!    finished. So an unfinished commit with `replaced` and without a record is one of an earlier
-//!    version of rockpack: [`Outlet::former`] reads what those left instead.
+//!    finished. So a scratch folder with `replaced` and without a record is one of a finished
+//!    commit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -60,9 +60,6 @@ pub struct Outlet {
     pub durability: Durability,
     /// The rank of a name; see the module.
     pub rank: fn(&str) -> u8,
-    /// The names that appear in an unfinished commit of an earlier version of rockpack that left no
-    /// record in this scratch folder; none where the commit was not begun, or was finished.
-    pub former: fn(&Path) -> Result<Option<Vec<String>>>,
 }
 
 impl Outlet {
@@ -250,15 +247,14 @@ impl<'a> Commit<'a> {
     /// The commit whose record is in `scratch`.
     fn load(outlet: &'a Outlet, out: &'a Path, scratch: &'a Path) -> Result<Option<Self>> {
         let record = scratch.join(RECORD);
-        let names = match fs::read_to_string(&record) {
-            Ok(text) => Some(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io(&record, "read", error));
+        match fs::read_to_string(&record) {
+            Ok(text) => {
+                let names = text.lines().map(str::to_owned).collect();
+                Self::new(outlet, out, scratch, names).map(Some)
             }
-            Err(_) if kind_of(&scratch.join(REPLACED))?.is_none() => None,
-            Err(_) => (outlet.former)(scratch)?,
-        };
-        names.map(|names| Self::new(outlet, out, scratch, names)).transpose()
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(&record, "read", error)),
+        }
     }
 
     /// The names that have to go, in their order, before these appear.

@@ -12,7 +12,6 @@ static OUTLET: Outlet = Outlet {
         "doc" => 1,
         _ => 0,
     },
-    former: |_| Err(Error::bug("no earlier version left this")),
 };
 
 const OLD: [&str; 4] = ["a", "b", "doc", "mark"];

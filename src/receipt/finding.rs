@@ -1,9 +1,8 @@
 //! Findings as a receipt has them.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Error, IgnoredAny};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -13,14 +12,13 @@ use crate::report::{Code, Finding};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum FindingRecord {
-    /// One whose fields are known.
+    /// A finding with the fields of its code.
     Known(Finding),
-    /// One of which there is only the text.
+    /// A finding of a later version of rockpack, whose own fields cannot be read.
     Unread(UnreadFinding),
 }
 
-/// A finding of a code that this version does not know, or one of an earlier version whose text is
-/// not read. It accounts for nothing.
+/// A finding whose code this version of rockpack does not know. `verify` excuses nothing by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadFinding {
     /// Stable code, e.g. `R012`.
@@ -33,7 +31,7 @@ pub struct UnreadFinding {
     pub subject: String,
     /// What was found.
     pub message: String,
-    /// SHA-256 of the code objects it accounts for.
+    /// SHA-256 of the code objects that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_objects: Vec<String>,
 }
@@ -76,9 +74,6 @@ impl fmt::Display for FindingRecord {
     }
 }
 
-/// What every finding has beside the fields of its code.
-const TEXT_KEYS: [&str; 6] = ["code", "name", "severity", "subject", "message", "code_objects"];
-
 impl<'de> Deserialize<'de> for FindingRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let record = Box::<RawValue>::deserialize(deserializer)?;
@@ -88,10 +83,7 @@ impl<'de> Deserialize<'de> for FindingRecord {
 
 fn read(record: &str) -> serde_json::Result<FindingRecord> {
     let text: UnreadFinding = serde_json::from_str(record)?;
-    let keys: BTreeMap<String, IgnoredAny> = serde_json::from_str(record)?;
-    // Every known code has fields of its own; a record without any is of an earlier version.
-    let has_fields = keys.keys().any(|key| !TEXT_KEYS.contains(&key.as_str()));
-    if has_fields && Code::of_id(&text.code).is_some() {
+    if Code::of_id(&text.code).is_some() {
         return serde_json::from_str(record).map(FindingRecord::Known);
     }
     Ok(FindingRecord::Unread(text))
@@ -118,6 +110,7 @@ mod tests {
         };
         assert_eq!(finding.message(), "no shard has device code for it (group g)");
         for bad in [
+            r#""code_objects":[]"#,
             r#""arch":"gfx906""#,
             r#""arch":"nonsense","group":"g""#,
             r#""arch":"gfx906","arch":"gfx908","group":"g""#,

@@ -4,7 +4,6 @@
 //! claim to be checked against the packages, never as a fact.
 
 pub mod difference;
-mod earlier;
 mod finding;
 pub mod listing;
 mod part;
@@ -30,18 +29,18 @@ use crate::package::{Format, MemberKind, RoleKind};
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
-/// Version of the receipt's shape; raised when a field changes its meaning. In version 2 findings had
-/// no fields beside their text, and in version 1 every code object had an archive and a key.
+/// Version of the receipt's shape; raised when a field changes its meaning. Receipts of another
+/// version are refused.
 pub const SCHEMA: u32 = 3;
 
 /// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// [`SCHEMA`]; receipts of the version before are brought up to it as they are read.
+    /// The version of the shape: [`SCHEMA`].
     pub schema: u32,
     /// Version of rockpack that wrote the set.
     pub generator: String,
-    /// Upstream version of the set, as given.
+    /// The upstream version of the set, with `~` before the mark of a pre-release: `7.1.0~rc1`.
     pub version: String,
     /// Release of the set.
     pub release: String,
@@ -90,13 +89,11 @@ pub struct PackageRecord {
     pub archs: Vec<String>,
     /// Number of distinct code objects in the archives inside.
     pub code_objects: u64,
-    /// Full version with the epoch, if any; receipts of earlier versions leave it to the file name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Relations that the package states beside those that follow from itself, sorted; earlier
-    /// versions did not write them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relations: Option<Vec<RelationRecord>>,
+    /// Full version with the epoch, if any.
+    pub version: String,
+    /// The relations that the package states, sorted; without those that every package has with
+    /// itself.
+    pub relations: Vec<RelationRecord>,
     /// What it installs, in path order.
     pub members: Vec<MemberRecord>,
 }
@@ -141,6 +138,12 @@ pub struct CodeObjectRecord {
     pub place: CodeObjectPlace,
 }
 
+/// The part of a receipt that says how to read the rest.
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
 impl Receipt {
     /// The receipt as the bytes of its file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -158,18 +161,16 @@ impl Receipt {
 
     /// Reads the bytes of a receipt.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut receipt: Self = serde_json::from_slice(bytes).map_err(|error| {
-            Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
-        })?;
-        match receipt.schema {
-            SCHEMA => {}
-            earlier::SCHEMA => earlier::upgrade(&mut receipt),
-            schema => {
-                let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
-                return Err(Error::new(Kind::Unsupported, message)
-                    .hint("verify the set with the version of rockpack that wrote it"));
-            }
+        let malformed =
+            |error| Error::malformed("is no receipt of rockpack").structure("receipt").cause(error);
+        // The number first: a receipt of another schema may lack any other field.
+        let Version { schema } = serde_json::from_slice(bytes).map_err(malformed)?;
+        if schema != SCHEMA {
+            let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
+            let hint = "use the version of rockpack that wrote it, or build the set again";
+            return Err(Error::new(Kind::Unsupported, message).structure("receipt").hint(hint));
         }
+        let receipt: Self = serde_json::from_slice(bytes).map_err(malformed)?;
         receipt.names_each_once()?;
         Ok(receipt)
     }
@@ -196,10 +197,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receipt_of_another_schema_is_refused() {
+    fn a_receipt_of_another_schema_is_refused_by_its_number() {
         let text = r#"{"schema":9,"generator":"","version":"","release":"","prefix":"",
             "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
-        assert_eq!(Receipt::parse(text.as_bytes()).unwrap_err().kind(), Kind::Unsupported);
+        for other in [text, r#"{"schema":9,"packages":"of another shape"}"#] {
+            let error = Receipt::parse(other.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), Kind::Unsupported);
+            let expected = format!("receipt schema 9 is unknown, expected {SCHEMA}");
+            assert!(error.in_full().contains(&expected), "{error:?}");
+        }
         let text = text.replace('9', &SCHEMA.to_string());
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
@@ -231,7 +237,7 @@ mod tests {
         let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
             let format = if role == "host" { "deb" } else { "rpm" };
             format!(
-                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","code_objects":0,"relations":[{},{}],"members":[{}]}}"#,
+                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","code_objects":0,"version":"1-1","relations":[{},{}],"members":[{}]}}"#,
                 relations.join(","), signs.join(","), members.join(",")
             )
         });

@@ -80,7 +80,8 @@ pub struct PartRecord {
     pub part: SetPart,
     /// SHA-256 of the plan, in hex: every package with all that it says of itself, every path with
     /// the size of what is known, every code object with its size, how everything is compressed,
-    /// stamped and signed, and the version of rockpack.
+    /// stamped and signed, every finding, the paths that are left out, the prefix, the time of the
+    /// files, and the version of rockpack.
     pub plan: String,
     /// Every package file of the set, and the number of the part that it belongs to.
     #[serde(deserialize_with = "crate::once::map")]
@@ -94,7 +95,7 @@ pub enum JoinFault {
     Missing(SetPart),
     /// These parts belong to different sets, or are there twice.
     Different(DifferentParts),
-    /// This package is in the wrong part, in none, or in two.
+    /// This package is in the wrong part, in none, in two, or not in the plan.
     Package(String, PlanBreach),
 }
 

@@ -25,8 +25,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("files", &["content"]),
     // What a package is, whoever decides or reads it; what an index says of it, from its file.
     ("package", &["content", "formats", "tree"]),
-    // Sets as they were written. The texts of an earlier version become values.
-    ("receipt", &["content", "formats", "gfx", "once", "package", "run", "tree"]),
+    // Sets as they were written.
+    ("receipt", &["content", "formats", "once", "package", "run"]),
     // Packed artifacts are compressed tar archives.
     ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
     ("config", &["content", "gfx", "input", "once", "package"]),

@@ -10,7 +10,6 @@ mod contents;
 mod databases;
 mod debug_files;
 mod documents;
-mod earlier;
 mod fields;
 mod folders;
 mod packages;

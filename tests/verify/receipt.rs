@@ -235,17 +235,17 @@ fn a_finding_of_another_kind_excuses_no_loss() {
             code_objects: code_objects.to_vec(),
         })
     };
-    let text_only = |code_objects: &[String]| {
+    let later = |code_objects: &[String]| {
         FindingRecord::Unread(UnreadFinding {
-            code: "R012".to_owned(),
-            name: "arch-not-grouped".to_owned(),
+            code: "R999".to_owned(),
+            name: "of-a-later-version".to_owned(),
             severity: "warning".to_owned(),
             subject: "gfx906".to_owned(),
             message: "is left out".to_owned(),
             code_objects: code_objects.to_vec(),
         })
     };
-    for other in [&shared as &dyn Fn(&[String]) -> FindingRecord, &text_only] {
+    for other in [&shared as &dyn Fn(&[String]) -> FindingRecord, &later] {
         set.fresh_receipt();
         set.fires(SHARDS, &[]);
         set.edit_receipt(|receipt| {

@@ -49,9 +49,6 @@ fn changed(package: &ChangedPackage) -> String {
     for relation in &package.relations_added {
         text.push_str(&text_line!("    + {}: {relation}", relation.kind));
     }
-    if package.relations_unknown {
-        text.push_str("    relations are not known on one side\n");
-    }
     for path in &package.files_removed {
         text.push_str(&text_line!("    - {path}"));
     }

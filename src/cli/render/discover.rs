@@ -27,7 +27,8 @@ pub fn discovery_text(found: &Discovery) -> String {
     text + &findings_text(&found.findings)
 }
 
-/// One row for each target with code, and for each arch with database files alone.
+/// One row for each target with code, and for each arch with database files whose plain target has no
+/// code; a row `none` for an artifact with neither.
 fn artifact_rows(table: &mut TextTable<7>, shard: &ShardFound, artifact: &ArtifactFound) {
     let mut rows: Vec<(String, Amount, Amount)> = Vec::new();
     for (target, code) in &artifact.code_objects {

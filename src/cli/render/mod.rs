@@ -1,7 +1,7 @@
 //! Results in words: what every subcommand prints, so that all of them speak with one voice.
 //!
-//! Names and texts of others are in most lines. Every line goes through `text_line!` and every cell
-//! through a table, which leave no control character in them.
+//! Names and texts of others are in most lines. Every such line goes through `text_line!` and every
+//! cell through a table, which leave no control character in them.
 
 #[macro_use]
 mod text_line;

@@ -76,7 +76,7 @@ fn groups_text(groups: &[GroupSum]) -> String {
 
 fn details_text(package: &ListedPackage) -> String {
     let mut text = text_line!("{}", package.file_name);
-    for relation in package.relations.iter().flatten() {
+    for relation in &package.relations {
         text.push_str(&text_line!("  {}: {relation}", relation.kind));
     }
     let shown = package.members.iter().filter(|member| !member.is_directory());

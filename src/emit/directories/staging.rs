@@ -27,13 +27,12 @@ use crate::files::{
 use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
 use crate::tree::{Node, Tree, TreePath};
 
-/// No artifact describes another. Earlier versions of rockpack left the same record.
+/// The outlet of artifact folders. No artifact describes another, so all have one rank.
 pub(super) static ARTIFACTS: Outlet = Outlet {
     prefix: ".rockpack-artifacts-",
     holds: "artifacts",
     durability: Durability::Unsynced,
     rank: |_| 0,
-    former: |_| Ok(None),
 };
 
 /// The mode of artifact folders and of the folders down to a stage prefix.

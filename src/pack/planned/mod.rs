@@ -55,8 +55,8 @@ pub struct Planned {
     pub packages: Vec<ListedPackage>,
     /// What each group would download and install, in the order of the configuration.
     pub groups: Vec<GroupSum>,
-    /// Absolute install paths of the input that are in no package because the set was limited to
-    /// other components.
+    /// Absolute install paths of the input that are in no package, because the set was limited to other
+    /// components or no package of a list takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Every finding.
@@ -173,7 +173,7 @@ fn in_format(
         archs: package.role.archs().to_vec(),
         download: Size::estimate(download),
         installed: Size { bytes: installed, estimated },
-        relations: RelationRecord::of_package(package, format),
+        relations: RelationRecord::of_package(package, format)?,
         members,
     })
 }

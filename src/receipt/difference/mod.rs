@@ -112,9 +112,6 @@ pub struct ChangedPackage {
     /// Relations that only the earlier one has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations_removed: Vec<RelationRecord>,
-    /// Whether the relations of one side are not known.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub relations_unknown: bool,
     /// Paths that are new, and come from no other package.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_added: Vec<String>,
@@ -230,7 +227,6 @@ fn compare(
         installed: Changed { from: before.installed, to: after.installed },
         relations_added: relations.added,
         relations_removed: relations.removed,
-        relations_unknown: relations.unknown,
         files_added: come.cloned().collect(),
         files_removed: gone.cloned().collect(),
         files_changed: members::compare(before, after, counts),

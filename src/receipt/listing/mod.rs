@@ -4,7 +4,7 @@
 //! any two of them can be compared, and so that a plan can know the set that it updates. Each says
 //! less than a package: what is not known is absent or marked as an estimate, never guessed.
 //!
-//! Refused: files that are no receipt, no plan and no package, folders without any of them, and sets
+//! Refused: files that are no receipt, no plan and no package, folders without packages, and sets
 //! with a package or a path of one twice, but for a folder that is the same each time.
 
 mod code;
@@ -62,9 +62,8 @@ pub struct ListedPackage {
     /// Bytes that the package says it takes once it is installed.
     pub installed: Size,
     /// Relations but those that follow from the package itself (its own name, scriptlets, features
-    /// of the package manager), sorted; none where they are not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub relations: Option<Vec<RelationRecord>>,
+    /// of the package manager), sorted.
+    pub relations: Vec<RelationRecord>,
     /// What it installs, in path order.
     pub members: Vec<ListedMember>,
 }
@@ -163,10 +162,9 @@ impl ListedPackage {
         self.format.compare_versions(&self.version, &other.version).is_eq()
     }
 
-    /// The relations of a kind, if they are known.
+    /// The relations of a kind.
     pub fn relations_of(&self, kind: RelationKind) -> impl Iterator<Item = &RelationRecord> {
-        let all = self.relations.iter().flatten();
-        all.filter(move |relation| relation.kind == kind)
+        self.relations.iter().filter(move |relation| relation.kind == kind)
     }
 }
 
@@ -210,7 +208,7 @@ pub(crate) mod tests {
             archs: Vec::new(),
             download: Size::default(),
             installed: Size::default(),
-            relations: None,
+            relations: Vec::new(),
             members: paths.iter().map(member).collect(),
         }
     }

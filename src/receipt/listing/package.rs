@@ -83,7 +83,7 @@ fn stated(
         archs: Vec::new(),
         download: Size::default(),
         installed: Size::exact(installed),
-        relations: Some(relations),
+        relations,
         members: Vec::new(),
     }
 }

@@ -157,7 +157,7 @@ fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
     rows.into_iter().map(|(archive, rows)| (archive, code_digest(&rows))).collect()
 }
 
-/// A package of a receipt. Receipts of earlier versions leave name and version to the file name.
+/// A package of a receipt. Its name and architecture are read from its file name.
 fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<ListedPackage> {
     let parts = name_parts(record.format, &record.file_name).ok_or_else(|| {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
@@ -165,7 +165,7 @@ fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<Lis
     })?;
     Ok(ListedPackage {
         name: parts.name,
-        version: record.version.unwrap_or(parts.version),
+        version: record.version,
         architecture: parts.architecture,
         format: record.format,
         file_name: record.file_name,
@@ -193,28 +193,26 @@ fn of_member(record: MemberRecord, code: &BTreeMap<&str, String>) -> ListedMembe
 
 struct NameParts {
     name: String,
-    version: String,
     architecture: String,
 }
 
 /// `name_version_arch.deb` or `name-version-release.arch.rpm`.
 fn name_parts(format: Format, file_name: &str) -> Option<NameParts> {
     let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
-    let (name, version, architecture) = match format {
+    let (name, architecture) = match format {
         Format::Deb => {
             let (rest, architecture) = stem.rsplit_once('_')?;
-            let (name, version) = rest.split_once('_')?;
-            (name, version, architecture)
+            let (name, _version) = rest.split_once('_')?;
+            (name, architecture)
         }
         Format::Rpm => {
             let (rest, architecture) = stem.rsplit_once('.')?;
-            let (with_version, _) = rest.rsplit_once('-')?;
-            let (name, _) = with_version.rsplit_once('-')?;
-            (name, rest.strip_prefix(name)?.strip_prefix('-')?, architecture)
+            let (with_version, _release) = rest.rsplit_once('-')?;
+            let (name, _version) = with_version.rsplit_once('-')?;
+            (name, architecture)
         }
     };
-    let [name, version, architecture] = [name, version, architecture].map(str::to_owned);
-    Some(NameParts { name, version, architecture })
+    Some(NameParts { name: name.to_owned(), architecture: architecture.to_owned() })
 }
 
 fn is_package(path: &Path) -> bool {
@@ -298,11 +296,11 @@ mod tests {
     fn file_names_are_taken_apart() {
         let parts = |format, name| {
             let parts = name_parts(format, name)?;
-            Some([parts.name, parts.version, parts.architecture])
+            Some([parts.name, parts.architecture])
         };
-        let expected = Some(["rocm-blas", "7.1.0-1", "amd64"].map(str::to_owned));
+        let expected = Some(["rocm-blas", "amd64"].map(str::to_owned));
         assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
-        let expected = Some(["rocm-blas-devel", "7.1.0~rc1-1.el9", "noarch"].map(str::to_owned));
+        let expected = Some(["rocm-blas-devel", "noarch"].map(str::to_owned));
         assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
         for (format, name) in
             [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]

@@ -59,7 +59,7 @@ prop_compose! {
         role in option::of(select(&ROLES[..])),
         (group, archs) in (option::of(text()), vec(text(), 0..3)),
         (download, installed) in (size(), size()),
-        relations in option::of(vec(relation(), 0..3)),
+        relations in vec(relation(), 0..3),
         members in vec(member(), 0..4),
     ) -> ListedPackage {
         ListedPackage {
@@ -118,7 +118,7 @@ proptest! {
         words in [text(), text(), text(), text()],
         kind in select(&MEMBERS[..]),
         (mode, size, installed_size) in (any::<u32>(), option::of(any::<u64>()), any::<u64>()),
-        relations in option::of(vec(relation(), 0..3)),
+        relations in vec(relation(), 0..3),
         content_date in any::<i64>(),
         left_out in vec(text(), 0..3),
     ) {

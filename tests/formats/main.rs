@@ -8,6 +8,7 @@ extern crate support;
 mod gfx_features;
 mod kpack;
 mod large;
+mod linking;
 mod packages;
 mod packages_hostile;
 mod packages_rpmbuild;

@@ -1,7 +1,5 @@
 //! Archives that are made by hand, byte for byte.
 
-#![allow(dead_code, reason = "every test program uses a part of it")]
-
 use rockpack_kpack::archive::{BLOB_START, Header};
 
 /// A MessagePack value.

@@ -1,16 +1,12 @@
 //! What AMD's loader accepts is accepted, and what it refuses has the same code.
 
-#![allow(clippy::unwrap_used, reason = "a failed expectation of a test is a failure")]
-
-mod support;
-
-use rockpack_kpack::archive::{Archive, FRAME_LIMIT, Row, Scheme, Span};
-use rockpack_kpack::marker::{LIMIT, load};
-use rockpack_kpack::{Code, ReadAt};
-use support::{
+use crate::support::{
     FRAMED_SIZE, Value, archive, deep, framed, framed_fields, framed_of, map, plain_fields,
     plain_of, plain_with, row, set, text, texts,
 };
+use rockpack_kpack::archive::{Archive, FRAME_LIMIT, Row, Scheme, Span};
+use rockpack_kpack::marker::{LIMIT, load};
+use rockpack_kpack::{Code, ReadAt};
 
 fn open(bytes: &[u8]) -> Result<Archive, Code> {
     Archive::open(bytes).map_err(|fault| fault.code())

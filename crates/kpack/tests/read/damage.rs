@@ -1,16 +1,12 @@
 //! No input makes a decoder panic, read what is not there, or find what was not asked for.
 
-#![allow(clippy::unwrap_used, reason = "a failed expectation of a test is a failure")]
-
-mod support;
-
+use crate::support::{
+    FRAMED_SIZE, Value, archive, framed_fields, framed_of, map, plain_fields, plain_of, text, texts,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rockpack_kpack::archive::{Archive, Span};
 use rockpack_kpack::{ReadAt, marker, target};
-use support::{
-    FRAMED_SIZE, Value, archive, framed_fields, framed_of, map, plain_fields, plain_of, text, texts,
-};
 
 /// A buffer that ends the test where something behind it is asked for.
 struct Guarded<'a>(&'a [u8]);

@@ -39,7 +39,8 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
     if components.is_empty() {
         return Ok(None);
     }
-    let values = context! { prefix => setting.prefix.absolute() };
+    let libraries = setting.folders.libraries.as_str();
+    let values = context! { prefix => setting.prefix.absolute(), libraries };
     let description = setting.texts.description("set", &names.deb, values)?;
     let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
     let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };

@@ -10,7 +10,7 @@ use support::example::{
     COMMON, GROUPS, PREFIX, VERSION, configuration, copy_shards, deb_name, kernels, rockpack,
     rpm_name,
 };
-use support::queries::rpm_list;
+use support::queries::{deb_field, rpm_list};
 use support::runtime::{Runtime, TOOLS, found, missing};
 use support::tools;
 use tempfile::TempDir;
@@ -84,6 +84,8 @@ impl Shards {
         // What the loader's file does for a whole system.
         let line = fs::read_to_string(root.join("etc/ld.so.conf.d/rocm.conf")).unwrap();
         assert_eq!(line, format!("/{PREFIX}/lib64\n"));
+        let described = deb_field(&self.path("out").join(deb_name(COMMON)), "Description");
+        assert!(described.contains(&format!("libraries in /{PREFIX}/lib64 known")), "{described}");
         let runtime = runtime.library_path(&root.join(line.trim().trim_start_matches('/')));
         let mut lines = runtime.load(&[prefix.join(LIBRARY)], "gfx1101");
         for program in PROGRAMS {

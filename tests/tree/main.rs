@@ -15,5 +15,6 @@ mod patches;
 mod promises;
 mod supply;
 mod tutorial;
+mod words;
 
 support::main!();

@@ -1,4 +1,4 @@
-//! Packs the packages of a plan and writes them, one after the other.
+//! Packs the packages of a plan one after the other, and writes each on a thread of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn write_one(
 }
 
 /// Writes the package with the keys of a repository into `folder` and says what the index has of its
-/// files. It has a fixed date: the same keys and version give the same bytes.
+/// files. Its date is fixed, so the same package and signer give the same bytes.
 pub fn write_key_package(
     package: &Package<Content>,
     folder: &Path,

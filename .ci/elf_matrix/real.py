@@ -83,7 +83,7 @@ def libraries(folder, name, version, python, platform):
 
 
 def symbols(path):
-    """(name, version, whether it is defined) of the dynamic symbols of a library."""
+    """(name, version, whether it is defined, whether it is weak) of the dynamic symbols of a library."""
     listed = subprocess.run(["readelf", "--dyn-syms", "-W", path], capture_output=True, text=True).stdout
     for line in listed.splitlines():
         words = line.split()

@@ -3,12 +3,13 @@
 //! ```text
 //! cargo run --release --example generate -- OUT SIZE [DISTINCT]
 //! cargo run --release --example generate -- OUT large
-//! OUT/shard/partN_lib_all/part/stage/lib/libpartN.so       60 %: a fat binary, six wrappers, four archs
+//! OUT/shard/partN_lib_all/partN/stage/lib/libpartN.so       60 %: a fat binary, six wrappers, four archs
 //!                               lib/partN/rocblas/library/  30 %: a kernel database file of each arch
 //!                               share/partN/                10 %: data of the host, half of it noise
 //! ```
 //!
-//! SIZE and DISTINCT are bytes, or with K, M or G. A part has 50 MB (all of SIZE, if that is less).
+//! SIZE and DISTINCT are bytes, or with K, M or G for KiB, MiB or GiB. A part has 50 MiB (all of SIZE, if that is
+//! less).
 //! Parts beyond DISTINCT (2G) are hard links to earlier ones: a build reads, compresses and writes
 //! them all the same, and the disk holds them once. `large` is one component whose device code does not
 //! compress: 2.25 GiB of it for each of two architectures, in binaries of 1.5 GiB. The same arguments

@@ -22,7 +22,8 @@ enum ConfigCommand {
 }
 
 /// Show every setting that `build` or `plan` would have with the same options, and where its value
-/// comes from: an option, a place in the configuration, a variable, the naming scheme, or a default.
+/// comes from: an option, a place in the configuration, a variable, the naming scheme, what
+/// the artifacts hold, or a default.
 ///
 /// What `build` refuses before it reads any input is refused. Neither --artifacts nor --out is needed.
 #[derive(Debug, Args)]

@@ -15,8 +15,9 @@ use crate::inspect::extract::{Selection, extract};
 ///
 /// A file is named <binary>-<index>-<target>.hsaco: the binary as the archive's key has it, or the
 /// name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the
-/// wrapper (of the bundle, in a file of bundles); the target with - before its features. Nothing
-/// is overwritten: a file that is there must have the same content.
+/// wrapper (of the bundle, in a file of bundles); the target with - before its features. A key
+/// without an index has none in the name, a bundle without a wrapper has bundle<offset> in its place, and
+/// SPIR-V ends in .spv. Nothing is overwritten: a file that is there must have the same content.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages

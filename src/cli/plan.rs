@@ -16,8 +16,8 @@ use crate::settings::{Environment, SetArguments};
 /// Show the package set that `build` would write, before anything is compressed.
 ///
 /// Names, versions, relations, paths and the sizes of installed files are those of `build`, but for
-/// kernel archives. Their sizes and those of package files are estimated from samples, and marked
-/// with ~. Writes nothing.
+/// kernel archives and their manifests. Their sizes and those of package files are estimated from
+/// samples, and marked with ~. Writes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

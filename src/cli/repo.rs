@@ -102,7 +102,7 @@ struct RepoSettings {
 }
 
 impl Arguments {
-    /// The settings; all that is wrong with them, whatever the packages are, is refused together.
+    /// Resolves the settings, whatever the packages are. Faults of several settings are refused together.
     fn resolve(self, key_version: Option<&str>, maintainer: &str) -> Result<RepoSettings> {
         let environment = Environment::of_process();
         let mut faults = Faults::default();

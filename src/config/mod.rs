@@ -65,8 +65,8 @@ const CONFIG_LIMIT: u64 = 4 << 20;
 /// A checked packaging configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Keys whose values are used as they stand, or checked where they are used. Those that have a
-    /// field of their own here are empty.
+    /// Keys whose values are used as they stand, or checked where they are used. A key that
+    /// has a field of its own here is empty, but for `content_date`, which keeps its text.
     pub keys: Keys,
     /// The arch groups in file order; none means that each arch is its own group.
     pub groups: Vec<ArchitectureGroup>,

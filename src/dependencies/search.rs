@@ -21,8 +21,8 @@ pub enum Folder {
     Prefix,
     /// An absolute path elsewhere, or one that leaves the prefix.
     Outside(String),
-    /// Relative to the working directory, or with `$LIB` or `$PLATFORM`, which differ between
-    /// systems.
+    /// A part that is relative to the working directory, has `$LIB` or `$PLATFORM`, which differ between
+    /// systems, is too long to open, or is no valid path.
     Unknown(String),
 }
 

@@ -1,4 +1,4 @@
-//! Folders: made, listed, synced and removed.
+//! Folders: made, checked, synced and removed.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

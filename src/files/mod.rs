@@ -1,7 +1,7 @@
 //! How files and folders appear: whole, or not at all.
 //!
-//! Everything is written under a name of its own beside its final one ([`Scratch`]) and renamed or
-//! linked when it is whole. What is promised beyond that differs:
+//! Every file is written under another name on the file system of its final one, mostly in a
+//! [`Scratch`], and renamed or linked when it is whole. What is promised beyond that differs:
 //!
 //! | outlet | made with | promise |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
 //! | entries of a cache | [`Scratch::put`] | an entry is whole or absent; not synced, because its digest is checked |
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
-//! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`] and [`write_new`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
+//! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`], [`write_new`] and [`rename`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
 //!
 //! Owns names of unfinished files, locks, the order of renames, what is synced and when, and recovery
 //! after a killed run. Refuses to know what is written: outlets give names and bytes, and say which

@@ -1,4 +1,5 @@
-//! Frames: every code object is read once, hashed and compressed, and kept.
+//! Frames: every code object is read, hashed and compressed, and kept. With a cache, a long one is read
+//! twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -89,7 +90,7 @@ struct FrameMaker<'a> {
 }
 
 impl FrameMaker<'_> {
-    /// Reads the code object once; its frame is kept unless another thread has it.
+    /// Hashes the code object. Its frame is made and kept unless another thread or the cache has it.
     fn hash(&self, kernel: &Kernel) -> Result<Hashed> {
         let original_size = kernel.content.len();
         if original_size == 0 {

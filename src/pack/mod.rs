@@ -147,7 +147,8 @@ fn relative(from: &TreePath, to: &TreePath) -> String {
     parts.join("/")
 }
 
-/// The manifest of the archives called `name`; `prefix` is the directory that holds `.kpack`.
+/// The manifest of the archives called `name`; `prefix` is the directory above that of
+/// the archives, which is `.kpack` by default.
 pub fn kpm(name: &str, archives: &[PackedArchive], prefix: &str) -> Result<Content> {
     let listed = archives.iter().map(|archive| {
         let rows = archive.rows.iter().filter(|row| !row.alias);

@@ -30,7 +30,7 @@ pub struct DebControl {
     pub priority: String,
     /// `Name <address>`.
     pub maintainer: String,
-    /// Relations in the order of their fields.
+    /// Relations, sorted by kind and name. Emission sorts them by field.
     pub relations: Vec<Relation>,
     /// Further fields in order, e.g. `X-ROCm-GPU-Architecture`.
     pub fields: Vec<(String, String)>,
@@ -75,7 +75,7 @@ pub struct RpmControl {
     pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
-    /// Scriptlets: (`%pretrans`, `%pre`, `%post`, `%preun`, `%postun`) → (interpreter, text).
+    /// Scriptlets by their names in a spec file (`%pre`, `%post`, `%postun`) → (interpreter, text).
     pub scripts: Vec<(String, (String, String))>,
     /// The changelog, the newest entry first.
     pub changes: Vec<ChangelogEntry>,

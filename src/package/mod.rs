@@ -1,8 +1,8 @@
 //! What a package is, completely decided: the value that emission writes down.
 //!
-//! Everything here is free of clock, host and format I/O. `F` is what a file is at the stage in
-//! question: a description of its source in the plan, final [`Content`](crate::content::Content)
-//! once packed.
+//! Everything here is free of clock, host and format I/O; only `indexed` reads package files. `F` is
+//! what a file is at the stage in question: a description of its source in the plan, final
+//! [`Content`](crate::content::Content) once packed.
 
 mod control;
 pub mod indexed;
@@ -177,7 +177,7 @@ pub struct Package<F> {
     pub id: String,
     /// What it is for.
     pub role: Role,
-    /// One line, at most 80 characters, without a full stop.
+    /// One line, at most 80 characters.
     pub summary: String,
     /// Paragraphs.
     pub description: Vec<String>,

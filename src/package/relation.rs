@@ -34,7 +34,7 @@ named_enum! {
     }
 }
 
-/// The fields of relations in a control file, in the order of Debian's own tools.
+/// The fields of relations in a control file, in the order in which they are written.
 pub const DEB_FIELDS: [(RelationKind, &str); 9] = [
     (RelationKind::PreDepends, "Pre-Depends"),
     (RelationKind::Depends, "Depends"),

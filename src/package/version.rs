@@ -27,7 +27,7 @@ const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
 /// Major versions above it have one priority: alternatives count in 31 bits.
 const PRIORITY_MAJOR_MAX: u32 = 100_000;
 
-/// The highest number of a part that is told from higher ones.
+/// Numbers of a part from this one on have one priority.
 const NEWEST: u32 = 9999;
 
 /// Digits of a date, `YYYYMMDD`.

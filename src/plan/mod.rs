@@ -75,7 +75,7 @@ use updates::{since, upgrades};
 pub struct Plan {
     /// In the order of their names.
     pub packages: Vec<Package<FileSource>>,
-    /// The kernel archives that the packages' files refer to, in name order.
+    /// The kernel archives that the packages' files refer to, in the order of families and their parts.
     pub archives: Vec<ArchiveSet>,
     /// Where everything is installed.
     pub prefix: Prefix,

@@ -34,8 +34,8 @@ pub struct Choices {
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
     /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
-    /// packages) to which the set is limited; all if empty. Metapackages of the whole set are then
-    /// left out.
+    /// packages) to which the set is limited; all if empty. Metapackages of the whole set
+    /// and of its groups are then left out.
     pub only: Vec<String>,
     /// `SOURCE_DATE_EPOCH`: the time of changelog entries, in seconds since 1970. Without it, they
     /// carry the time of packed files.
@@ -84,7 +84,7 @@ pub struct Setting {
     pub(super) distribution: Option<Distribution>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
-    /// What the configuration's `relations` add, by package.
+    /// The relations that the configuration adds and removes, by package.
     pub(super) relations: Vec<PackageRelations>,
     pub(super) findings: Findings,
 }

@@ -1,4 +1,4 @@
-//! Hand-made split artifacts for the tests of this stage and the next.
+//! Hand-made split artifacts for the tests of this stage and its neighbours.
 //!
 //! A code object here is a text: the names of its kernels, a `|`, and anything that makes it
 //! differ from others. [`names`] reads it.
@@ -185,7 +185,7 @@ impl ArtifactBuilder {
         self.content(at, None, content)
     }
 
-    /// Whether the libraries of database files look into directories of archs first.
+    /// Notes that the libraries of the database files added so far look into directories of archs first.
     pub fn moving(mut self) -> Self {
         self.0.databases.iter_mut().for_each(|file| file.moves = true);
         self

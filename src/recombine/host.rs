@@ -173,8 +173,8 @@ impl Join<'_> {
         }
     }
 
-    /// One finding per path that the primary shard lacks, or one for the component if it has
-    /// nothing of it.
+    /// Adds a finding for each path that the primary shard lacks, or, where the primary shard has
+    /// nothing of the component, one for each shard that provides its files.
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
         let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {

@@ -13,8 +13,9 @@
 //!
 //! Left out: the device code and the wrappers (matched elsewhere), the build id (a digest of all),
 //! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), what follows from
-//! the symbols' order (symbol, string, hash and relocation tables), and sections that are not
-//! loaded. A link order of its own moves functions against each other and is a difference.
+//! the symbols' order (symbol, string, hash and relocation tables), sections that are not
+//! loaded, and `.relro_padding` (bytes with which the linker fills a page). A link order of its own
+//! moves functions against each other and is a difference.
 //!
 //! Refused: a file whose section of dynamic symbols is not what the dynamic linker reads.
 

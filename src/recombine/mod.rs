@@ -125,7 +125,7 @@ struct Join<'a> {
     not_packed: &'a mut NotPacked,
 }
 
-/// All components of a build, in name order, and its groups, in configuration order.
+/// All components of a build, by artifact and kind, and its groups, in configuration order.
 #[derive(Debug)]
 pub struct Recombined {
     /// The arch groups.
@@ -155,7 +155,8 @@ pub struct Component {
     pub artifact: String,
     /// Component kind, e.g. `lib`.
     pub kind: crate::input::artifact::ComponentKind,
-    /// Host files. Fat binaries are the primary shard's; their device code is in `kernels`.
+    /// Host files. A fat binary is the primary shard's, or the first other shard's where the primary lacks
+    /// it; its device code is in `kernels`.
     pub host: Tree<HostFile>,
     /// Code objects of grouped archs, sorted by (binary, co_index, target).
     pub kernels: Vec<Kernel>,

@@ -10,7 +10,8 @@
 //! 3. the same set of kernels, as often in one build as in the other, where the wrappers of either
 //!    build that have it load the same code for every target: these are interchangeable, so any
 //!    assignment is right (librocblas has 17 such wrappers among 65);
-//! 4. sets that share kernels, where each has no other candidate: matched, and reported.
+//! 4. sets that share kernels, where each has no other candidate: matched, and reported;
+//! 5. the only wrapper that is left in either build, where neither has kernels.
 //!
 //! A wrapper without code objects is left alone. All others of both builds have to match.
 
@@ -34,7 +35,7 @@ pub(super) struct WrapperIdentity {
 pub(super) struct Matching {
     /// Index there → index in the primary build.
     pub pairs: BTreeMap<usize, usize>,
-    /// The pairs that share some kernels but not all.
+    /// The pairs whose kernels differ.
     pub overlaps: Vec<(usize, usize)>,
     /// Wrappers of the primary build that no other matches, or several.
     pub primary_left: Vec<usize>,

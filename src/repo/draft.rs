@@ -39,11 +39,11 @@ pub(super) struct ChannelDraft {
     pub packages: Vec<(String, Body)>,
     /// Indexes under names that nobody knows yet.
     pub hidden: Vec<(String, Body)>,
-    /// ChannelFiles under names that clients read, the one that counts last.
+    /// Files under the names that clients read. The file that makes all others valid is the last.
     pub visible: Vec<(String, Body)>,
-    /// The same, as an interrupted run leaves it to the next.
+    /// The visible files, as an interrupted run leaves them to the next.
     pub shown: Vec<ShownFile>,
-    /// ChannelFiles that went out of use long enough ago.
+    /// Paths of files that have been out of use long enough to be removed.
     pub outdated: Vec<String>,
     pub report: ChannelReport,
     pub findings: Findings,

@@ -106,8 +106,8 @@ pub struct CacheSettings {
 }
 
 impl BuildArguments {
-    /// The settings; all that is wrong with them, whatever the input is, is refused together, and with
-    /// it what `check` finds against the output folder, which only its writer knows.
+    /// Resolves the settings, whatever the input is. Faults of several settings are refused together with
+    /// the faults of the output folder that `check` finds, which only its writer knows.
     pub fn resolve(
         self,
         given: &GivenOptions,

@@ -3,8 +3,10 @@
 //!
 //! Keys of the configuration are declared in [`Keys`](crate::config::Keys), other options where their
 //! commands take them, each once. Everything that can be refused without any input is refused here,
-//! all of it together, before a shard, a package or an earlier set is opened. What needs the input,
-//! such as whether the primary shard exists, is refused by the stage that knows it.
+//! before a shard, a package or an earlier set is opened. Faults of several settings are refused
+//! together; of a file that cannot be parsed, of the templates of one naming scheme, and of the further
+//! keys of a repository, the first fault ends the reading. A fault that needs the input, such as a
+//! primary shard that does not exist, is refused by the stage that knows it.
 
 mod build;
 mod cost;

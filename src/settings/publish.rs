@@ -113,7 +113,7 @@ pub struct PublishSettings {
 }
 
 impl PublishSettings {
-    /// The options of the publication, without the packages.
+    /// The options of the publication, with the signer of its indexes.
     pub fn options(&self) -> RepoOptions<'_> {
         RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
     }

@@ -101,14 +101,15 @@ pub struct SetSettings {
 }
 
 impl SetArguments {
-    /// The settings; all that is wrong with them, whatever the input is, is refused together.
+    /// Resolves the settings, whatever the input is. Faults of several settings are refused together.
     pub fn resolve(self, environment: &Environment) -> Result<SetSettings> {
         let mut gathered = Gathered::default();
         let settings = self.gather(environment, &mut gathered);
         gathered.faults.usage_first().settle(settings)
     }
 
-    /// The settings, with the configuration read; none if there are faults.
+    /// Resolves the settings, with the configuration read, and gathers their faults. `None` means that a
+    /// file could not be read, or that a value has no meaning without another one that is at fault.
     pub(super) fn gather(
         mut self,
         environment: &Environment,

@@ -42,7 +42,7 @@ impl SigningArguments {
         self.sign_key.is_some()
     }
 
-    /// The key of a build, if it has something to sign and can do so at `time`.
+    /// The key of a build, if it can sign at `time`. A key with nothing to sign is a fault.
     pub(super) fn resolve(
         &self,
         signs: Signs,

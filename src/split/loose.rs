@@ -17,7 +17,8 @@ const UNKNOWN: &str = "unknown";
 pub struct LooseCode {
     /// The id of its entry, if the file consists of bundles.
     pub entry: Option<String>,
-    /// Its target ID, or what its entry says in its place, or else the arch of the file.
+    /// Its target ID, or what its entry says in its place, or else the arch of the file, or
+    /// `unknown`.
     pub target: String,
     /// Its size in bytes.
     pub size: u64,

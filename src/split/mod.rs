@@ -1,7 +1,8 @@
 //! The split stage: an artifact becomes host files, code objects per wrapper, and databases.
 //!
-//! Every file of the artifact ends up in exactly one of the two, and every code object in a
-//! wrapper's list, a database file or a finding. Pure apart from reading content.
+//! Every file of the artifact ends up among the host files or among the databases, and every code
+//! object in a wrapper's list, in a database file or in a finding. The stage does nothing but read
+//! content.
 //!
 //! Artifacts may be split already: binaries whose device code was taken out are then joined with
 //! the kernel archives of their shard (`attach.rs`), and what follows does not tell them from fat
@@ -138,7 +139,8 @@ impl FatBinary {
 pub struct WrapperCode {
     /// The symbol of the bundle (`__hip_fatbin_<id>`), where the binary names it.
     pub symbol: Option<String>,
-    /// Its code objects in bundle order. A target occurs once. Wrappers may share a bundle.
+    /// Its code objects in bundle order, or, from kernel archives, in the order of their targets. A target
+    /// occurs once. Wrappers may share a bundle.
     pub code_objects: Arc<[CodeObject]>,
 }
 
@@ -151,13 +153,13 @@ pub struct CodeObject {
     pub content: Content,
 }
 
-/// A file of a kernel database that is one arch's device code or indexes it.
+/// A file of a kernel database: device code of some archs, or an index of it.
 #[derive(Debug, Clone)]
 pub struct DatabaseFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// The archs whose code it is or indexes: sorted, never empty. One for most files, several for
-    /// what serves the members of a family.
+    /// The archs whose code it is or indexes: sorted, never empty. Most files have one; offload bundles,
+    /// indexes and files that serve the members of a family may have several.
     pub archs: Vec<BaseArch>,
     /// Whether these are the members of a family by name: not all of them need be in this build.
     pub for_arch_family: bool,

@@ -11,7 +11,7 @@ use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 use crate::tree::{Node, Tree, TreePath};
 
-/// Replaces what was noted about partners while each artifact was looked at alone. `split` are the
+/// Replaces what was noted about partners while each artifact was looked at alone. `split_apart` are the
 /// artifacts of one component of one shard.
 pub(super) fn look_again(
     artifacts: &[&Artifact],

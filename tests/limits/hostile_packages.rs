@@ -80,7 +80,7 @@ pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
     folder.join("odd.rpm")
 }
 
-/// Every command that reads packages.
+/// The commands that read a package which their command line names as input.
 fn readers(package: &Path, folder: &Path) -> [Command; 4] {
     let command = |arguments: &[&str]| {
         let mut command = rockpack();

@@ -1,4 +1,4 @@
-//! How long it takes: `cargo test --release --test repository -- --ignored --nocapture figures`.
+//! How long it takes: `cargo test --release --test repositories -- --ignored --nocapture figures`.
 
 use std::time::Instant;
 

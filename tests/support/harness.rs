@@ -1,5 +1,6 @@
-//! Runs the tests of a program as cargo's own harness does, with one difference: a test that lacks a
-//! tool ends by [`skip`], and is reported as ignored, with the reason.
+//! Runs the tests of a program as cargo's own harness does. Beyond that, a test that lacks a tool ends by
+//! [`skip`] and is reported as ignored, with the reason, and a test that does not end in time ends the
+//! program.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};

@@ -29,10 +29,11 @@ pub fn rockpack_path() -> &'static Path {
     Path::new(program().rockpack)
 }
 
-/// The program, with nothing of this process's environment that could change what it does.
+/// A command that runs the program, without the variables of this process that would change its output.
 pub fn rockpack() -> Command {
     let mut command = Command::new(rockpack_path());
     command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
+    command.env_remove("ROCKPACK_SIGN_PASSPHRASE");
     command
 }
 

@@ -1,5 +1,5 @@
-//! `elf-matrix.md`, which `.ci/elf-matrix` takes long to make: all that it tells of has been done, and
-//! nothing of it failed. That it tells of every fixture is seen where they are (`host_binary_tools`).
+//! The table `elf-matrix.md`, which `.ci/elf-matrix` takes long to make: it has a row for everything that
+//! the script tries, and no row failed. `tests/transform/tools.rs` checks that it names every fixture.
 
 use support::program::repository;
 

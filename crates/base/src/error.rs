@@ -149,7 +149,7 @@ impl Error {
         self
     }
 
-    /// Fills what is missing of file and offset from `place`.
+    /// Fills what is missing of file, structure and offset from `place`.
     pub fn at(mut self, place: &Place) -> Self {
         let own = &mut self.inner.place;
         own.file = own.file.take().or_else(|| place.file.clone());

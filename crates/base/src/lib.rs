@@ -5,8 +5,9 @@
 //! error ◄─ run ◄─ content ◄─ formats        gfx, tree, once
 //! ```
 //!
-//! Nothing here knows of artifacts, packages of a set, or settings; a format is read and written the
-//! same whoever asks. The crate boundary holds that: what lies here cannot use what lies above it.
+//! Nothing here reads artifacts, packages of a set, or settings, though `gfx` and `tree` hold the words
+//! that names of artifacts are made of. A format is read and written the same whoever asks. The crate
+//! boundary holds that: what lies here cannot use what lies above it.
 
 pub mod content;
 pub mod error;

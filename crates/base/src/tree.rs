@@ -69,7 +69,7 @@ impl TreePath {
     }
 
     /// Where `target`, the text of a link at this path, leads inside the tree; `None` if it is
-    /// absolute or leaves the tree.
+    /// absolute, leaves the tree or leads to its root.
     pub fn resolve_link(&self, target: &str) -> Option<Self> {
         let mut parts: Vec<&str> = self.components().collect();
         parts.pop();

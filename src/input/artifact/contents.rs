@@ -14,7 +14,7 @@ use crate::tree::{Tree, TreePath};
 pub(super) trait Contents {
     /// Its manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
-    /// What is below a stage prefix; `None` if there is none or it cannot be read.
+    /// The files below a stage prefix, or that there is none, or that it cannot be read.
     fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
     /// The files below none of `prefixes`, by their paths in the artifact, folder by folder; the
     /// manifest is none of them.

@@ -12,7 +12,7 @@ use crate::tree::{Node, Tree};
 pub struct Scan {
     /// The shards in name order.
     pub shards: Vec<Shard>,
-    /// Every file that was opened, to be checked again at the end of the run.
+    /// Every file, folder and link that was read, to be checked again at the end of the run.
     pub inputs: Inputs,
     /// What was noticed.
     pub findings: Findings,

@@ -64,7 +64,7 @@ pub enum Spelling {
     /// As words of their own.
     #[default]
     Word,
-    /// At the start, directly before a number.
+    /// At the start of the name, whatever follows.
     Start,
     /// Signs other than letters and digits replaced by `_`.
     Sanitized,
@@ -91,7 +91,7 @@ pub enum DatabaseRole {
     Whole,
     /// A file that the library can do without.
     Cache,
-    /// Something else of one arch.
+    /// Another file of one arch, or of a family of archs.
     Data,
 }
 

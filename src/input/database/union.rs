@@ -5,7 +5,7 @@
 //! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
 //! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers; strings that are not UTF-8 |
 //!
-//! Numbers as keys are starts of ranges (see [`super::IndexDescription`]): which range a solution
+//! Numbers as keys are starts of ranges (see the row "mapping" in `index.rs`): which range a solution
 //! is in depends on all keys, so that a map with more of them says something else.
 //!
 //! The bytes depend on the content of the files alone, neither on their order nor on who makes

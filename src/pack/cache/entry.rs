@@ -88,7 +88,7 @@ impl CacheEntry {
         Ok(Self { path: path.to_path_buf(), file, len, sha256, facts })
     }
 
-    /// Number of bytes that were compressed.
+    /// Number of bytes of the body, which is compressed.
     pub fn body_len(&self) -> u64 {
         self.len
     }

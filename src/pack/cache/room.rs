@@ -92,8 +92,8 @@ impl Room {
         done.and_then(|done| noted.map(|()| done))
     }
 
-    /// Room for `size` bytes that are to be `target`; none where that is more than all room, or
-    /// where the entry is there.
+    /// Room for `size` bytes that are to be `target`; none where that is more than all room, where other
+    /// runs take the room, or where the entry is there.
     pub fn make(&self, target: &Path, size: u64) -> Result<Option<Reservation<'_>>> {
         if size > self.limit || target.exists() {
             return Ok(None);

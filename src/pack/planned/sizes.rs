@@ -9,10 +9,10 @@
 //!
 //! Samples are compressed at the level of kernel archives: code objects each by itself, as in an
 //! archive; large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`]
-//! files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows of [`WINDOW`] bytes
-//! of a file. What the estimate does not see: code objects that occur twice in an archive and are
-//! stored once, and repetitions over long distances; so it is rather too large than too small.
-//! Payloads that are compressed with xz are smaller than estimated.
+//! large and as many small files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows
+//! of [`WINDOW`] bytes of a file. What the estimate does not see: code objects that occur twice in an
+//! archive and are stored once, and repetitions over long distances; so it is rather too large than too
+//! small. Payloads that are compressed with xz are smaller than estimated.
 
 use rayon::prelude::*;
 
@@ -26,7 +26,7 @@ use crate::plan::FileSource;
 use crate::receipt::listing::{CodeRow, ListedMember, Size, code_digest};
 use crate::recombine::Kernel;
 
-/// Files of a package, or code objects of an archive, that are looked into.
+/// Large files of a package, small ones, or code objects of an archive, that are looked into.
 const SAMPLES: usize = 32;
 
 /// Windows of a file that are compressed.

@@ -23,8 +23,9 @@ struct ComponentPrefixes {
 }
 
 impl StagePrefixes {
-    /// Of all shards. Where several prefixes hold a path, the first by name has it, as where
-    /// prefixes are laid over one another.
+    /// The stage prefixes of all shards. Where several prefixes of an artifact hold a path, the first
+    /// by name has it, as where prefixes are laid over one another; of several artifacts, the first
+    /// one's.
     pub fn of(scan: &Scan) -> Self {
         let mut all = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {

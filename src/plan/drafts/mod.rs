@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub is_main: bool,
     /// Whether it is what the set needs outside of the prefix.
     pub is_common: bool,
-    /// The ids of the components it is made of; none for metapackages of the whole set.
+    /// The ids of the components it is made of; none for metapackages.
     pub components: BTreeSet<String>,
     pub section: String,
     pub rpm_group: String,

@@ -10,7 +10,8 @@ use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
 use crate::tree::{Node, TreePath};
 
-/// Fails unless every name in one of `formats` and every path is one package's.
+/// Fails unless every name as `.deb`, every name in one of `formats`, and every path that is no folder
+/// belongs to one package.
 pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();

@@ -133,7 +133,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// One finding per package and library.
+    /// Adds a finding for each package and library, and for each symbol version that a library lacks.
     fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
         let Some(distribution) = &setting.distribution else { return };
         let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();

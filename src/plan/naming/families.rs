@@ -80,8 +80,7 @@ impl<'a> Families<'a> {
         }
     }
 
-    /// A configured selector that names what does not exist is a typo; one that names no package
-    /// is useless.
+    /// Refuses configured selectors of artifacts and modules that do not exist: they are typos.
     pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
         let artifacts: BTreeSet<&str> =
             recombined.components.iter().map(|c| c.artifact.as_str()).collect();

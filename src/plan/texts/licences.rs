@@ -16,7 +16,7 @@ const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
 /// The longest text that is taken into a `copyright` file, in bytes: LLVM's, with all that it
-/// portions, is a tenth of it.
+/// bundles, is a tenth of it.
 const TEXT_MAX: u64 = 1 << 18;
 
 /// Lines that name holders of a copyright are taken up to this number: a whole project's list of

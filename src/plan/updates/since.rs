@@ -19,7 +19,7 @@ use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 use crate::tree::Node;
 
-/// Adds what an update of the sets `since` takes, and notes what it cannot do.
+/// Adds what an update of the sets `earlier` takes, and notes what it cannot do.
 pub(in crate::plan) fn add(
     setting: &Setting,
     set: &SetNames,

@@ -171,7 +171,7 @@ impl fmt::Display for DifferentCode {
     }
 }
 
-/// What of a database file says other archs than its content.
+/// How the name, the directory and the content of a database file disagree about archs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -219,7 +219,7 @@ pub enum NoUnion {
     /// They are bundles with different code under one id.
     #[display("their entries {entry} differ")]
     EntriesDiffer { entry: String },
-    /// They are neither bundles nor maps.
+    /// One of them is neither a bundle nor a map, or a map that is too long to be joined.
     #[display("they are neither offload bundles nor MessagePack maps")]
     UnknownFormat,
     /// They are maps, and a string of one of them cannot be written again.

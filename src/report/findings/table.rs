@@ -22,7 +22,7 @@ findings! {
     /// No version was given.
     VersionUnset = "R003" "version-unset" Warning { version: String }
         ["version"] ["no version was given, so the packages have {version}"];
-    /// A folder below a shard is no artifact. An entry beside the shards has no shard.
+    /// An entry of a shard is no artifact. An entry beside the shards has no shard.
     NotAnArtifact = "R004" "not-an-artifact" Note { shard: Option<String>, entry: String }
         ["{}", entry_of(shard.as_deref(), entry)] ["is not an artifact and is left out"];
     /// A file of an artifact lies outside all listed prefixes.
@@ -48,7 +48,8 @@ findings! {
             "is named like an artifact, but is neither a folder of that name nor packed as \
              .tar.zst or .tar.xz; it is left out"
         ];
-    /// The target of a bundle entry disagrees with the ELF header of its code object.
+    /// The target of a bundle entry, or of a row of a kernel archive, disagrees with the ELF header of its
+    /// code object.
     TargetMismatch = "R010" "target-mismatch" Warning
         { file: InputFile, claimant: Claimant, actual: Target }
         ["{file}"] ["{claimant} holds code for {actual}; the code decides"];
@@ -91,7 +92,7 @@ findings! {
             other: InputArtifact,
         }
         ["{file}"] ["differs between {first} and {other}: it {difference}; the first is packed"];
-    /// The same code object came from two shards and is packed once.
+    /// The same device code came from two artifacts, or is twice in one bundle, and is packed once.
     DuplicateCode = "R016" "duplicate-device-code" Note { repeated: RepeatedCode }
         ["{}", repeated.holder()] ["{repeated}"];
     /// Wrappers of two shards share some kernels but not all.
@@ -126,7 +127,7 @@ findings! {
             ),
             None => format!("a code object with the unknown flags {flags:#x}; its name decides"),
         }];
-    /// A kernel database file names one arch and holds another's code.
+    /// The name, the directory and the content of a kernel database file do not say the same archs.
     DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning
         { file: InputFile, mismatch: ArchMismatch }
         ["{file}"] ["{mismatch}"];

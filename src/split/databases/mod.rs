@@ -9,9 +9,9 @@
 //! |---|---|
 //! | code, data or index of some archs | a database file of these archs |
 //! | code that is an offload bundle of several archs | a database file of all of these, whole, reported |
-//! | `shared` by rule, or an index of several archs that names none | a host file, reported |
+//! | `shared` by rule, an index of several archs that names none, or an index that lacks the arch of its name or directory | a host file, reported |
 //! | `cache` by rule | a host file, reported |
-//! | library or archive of one arch, all of whose device code is that arch's | a database file |
+//! | library or archive of one arch, all of whose device code is that arch's | a database file, reported |
 //! | the same with device code of several archs | what it would be without the rule, reported |
 
 mod evidence;

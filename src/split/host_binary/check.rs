@@ -295,7 +295,7 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// No symbol leads into what was device code, but for those that lead to the marker.
+/// Finds symbols that lead into what was device code, except to the marker or in the displaced section.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let displaced = layout.displaced.map(|(index, _)| index);

@@ -7,8 +7,9 @@
 //! data do not change, and the removed range is a hole between two load segments.
 //!
 //! It runs in two phases. [`examine`] reads the small tables, decides the whole layout and makes
-//! every refusal; [`Analysis::apply`] writes, when the install paths that the reference names
-//! are known. The reference's length never changes the layout.
+//! every refusal that the binary gives cause for; [`Analysis::apply`] writes, when the install paths that
+//! the reference names are known, and refuses a reference that does not fit. The reference's length
+//! never changes the layout.
 //!
 //! Refused, among others: static executables with device code, device code without wrappers,
 //! wrappers that point outside of the device code, anything else that points into it, files
@@ -19,9 +20,9 @@
 //! of, two tags of which loaders take one, load segments that share a page and not its bytes, and a
 //! dynamic section without `DT_NULL` in its segment. Of files that were transformed
 //! already: a reference that is not loaded from where it is, sections that share bytes, and a section
-//! of device code that still has bytes. Of files that seem to have no device code: dropped bytes of `.dynamic`
-//! or the wrappers beside those of device code, and offload bundles where no section has a name or theirs
-//! is said to have no bytes.
+//! of device code that still has bytes. Of files that seem to have no device code: dropped bytes of
+//! `.dynamic` or the wrappers beside those of device code, and offload bundles where no section has a
+//! name or theirs is said to have no bytes.
 
 mod analyze;
 mod apply;
@@ -87,7 +88,7 @@ pub enum Examined {
     SeparateDebug,
 }
 
-/// Finds out what `content` is. All refusals of the transform happen here.
+/// Finds out what `content` is. Every refusal that the binary gives cause for happens here.
 pub fn examine(content: &Content) -> Result<Examined> {
     let _open = content.pin()?;
     match ElfFile::read(content, elf::EM_X86_64)? {

@@ -2,7 +2,7 @@
 # Makes stand-ins for the libraries that LIB... need and this machine lacks, so that LIB... can be
 # loaded with every symbol bound: each has the soname, the symbol versions and the symbols asked for.
 # A libamdhip64.so.* is the runtime of runtime.c; every other function returns 0.
-# Usage: make-stub.sh LIB... OUT. Prints the files made. Needs gcc, readelf and ldconfig. A library is
+# Usage: make-stub.sh LIB... OUT. Prints the files made. Needs gcc, readelf, ldconfig and awk. A library is
 # present if ldconfig knows it, if it lies in a folder of ROCKPACK_LIBRARY_PATH, or if it is a LIB.
 set -euo pipefail
 export LC_ALL=C

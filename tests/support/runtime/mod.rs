@@ -1,6 +1,6 @@
 //! The stand-in HIP runtime (`runtime.c`), built for a set of libraries, and what it reports.
 //!
-//! Needs gcc and readelf.
+//! Needs gcc, readelf, ldconfig and awk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

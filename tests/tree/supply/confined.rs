@@ -1,4 +1,5 @@
-//! What a build does to the machine: it writes below its output folder and nothing else.
+//! What a build does to the machine: it writes below its output folder, its cache and its repository,
+//! opens no connection, and runs no program but the one that signs.
 
 use std::fs;
 use std::path::PathBuf;

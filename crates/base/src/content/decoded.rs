@@ -42,8 +42,9 @@ impl Held {
         Self { bytes, _lease: lease }
     }
 
-    /// Room for `len` bytes, if `budget` has it. All of it is set aside at once: a vector that grows
-    /// would have twice as much meanwhile. The system gives what is then written to, and no more.
+    /// Room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it is
+    /// set aside at once: a vector that grows would have twice as much meanwhile. The system gives what
+    /// is then written to, and no more.
     pub fn take(len: u64, budget: &Budget) -> Option<Self> {
         let lease = (len <= HOLD_LIMIT).then(|| budget.try_draw(Use::Held, len))??;
         let mut bytes = Vec::new();
@@ -79,7 +80,7 @@ impl DecodedContent {
         self.stream.place()
     }
 
-    /// The whole output, or `None` if it is too long to hold.
+    /// The whole output, or `None` if it is too long to hold or the budget has no room for it.
     pub(super) fn hold(&self) -> Result<Option<Arc<Held>>> {
         let len = self.stream.len();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
 //! Content handles: what a file holds, without holding it.
 //!
 //! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros,
-//! ranges of decoded streams, of the run's own spool and of blocks in it. A transformed library is its own file
-//! with a few patched ranges and one removed. Content is read by positioned reads in windows;
-//! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with
-//! its name, never a crash. Content carries the [`Budget`] that it was opened within; so do its
-//! slices and what is decoded from it.
+//! ranges of decoded streams, of the run's own spool and of blocks in it. A transformed library is its
+//! own file with a few patched ranges and one removed. Content is read by positioned reads in windows;
+//! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with its
+//! name, never a crash. Content carries the [`Budget`] that it was opened within; so do its slices and
+//! what is decoded from it.
 
 mod blocks;
 mod copy;
@@ -66,8 +66,8 @@ enum PieceSource {
 }
 
 impl Content {
-    /// The whole of the file at `path`, as it is now: a later change of its size, time or
-    /// identity is an error when it is read. Reading it has no budget.
+    /// The whole of the file at `path`, as it is now: a later change of its size, time, mode
+    /// or identity is an error when it is read. Reading it has no budget.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?)))
     }
@@ -229,7 +229,7 @@ impl Content {
         Ok(())
     }
 
-    /// `len` bytes from `offset` on, as an array.
+    /// Reads `N` bytes from `offset` on, as an array.
     pub fn read_array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         let mut buffer = [0; N];
         self.read_at(offset, &mut buffer)?;

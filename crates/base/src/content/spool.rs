@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::Content;
 use crate::error::{Error, Result};
 
-/// An append-only file that never has a name in its directory, so that a run that is killed
-/// leaves nothing behind.
+/// An append-only anonymous temporary file: a run that is killed leaves nothing behind. Where the file
+/// system cannot make such a file, it has a name until it is open.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,

@@ -3,8 +3,9 @@
 //! Written are single zstd frames (dpkg stops after the first) with a window of at most 128 MiB
 //! (window log 28 is refused by rpm 4.18 and dpkg 1.21) and multi-block xz streams. Both are made
 //! by the multi-threaded encoders, whose output does not depend on the number of workers as long
-//! as there is one; zstd without workers gives other bytes and is never used. gzip is written by
-//! `formats::deb` alone, uncompressed. Bytes after the end of a stream are refused when reading.
+//! as there is one; zstd without workers gives other bytes and is never used. Of this crate,
+//! `formats::deb` alone writes gzip, uncompressed. Bytes after the end of a stream are refused when
+//! reading.
 //!
 //! The size of a payload is known before it is written, and zstd is told: window and tables are
 //! then no larger than the payload needs, for the writer and for everyone who installs it.

@@ -4,7 +4,7 @@
 //! MessagePack map {
 //!   "format_version": 1,
 //!   "component_name": str,         e.g. "blas_lib"
-//!   "prefix": str,                 install-relative directory that holds `.kpack/`, e.g. "lib";
+//!   "prefix": str,                 install-relative directory above that of the archives, e.g. "lib";
 //!                                  "." for the prefix itself
 //!   "kpack_files": { "<base arch>": {
 //!     "architecture": str,         the base arch again

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// An object file of `source`, or `None` without a C compiler.
+    /// Compiles `source` into a shared library.
     fn object_file(source: &str, flags: &[&str]) -> Content {
         let folder = tempfile::tempdir().unwrap();
         let (input, output) = (folder.path().join("x.c"), folder.path().join("x.so"));

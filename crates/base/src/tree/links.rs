@@ -62,8 +62,8 @@ impl LinkSet {
         lost.map(|(owner, path, target)| DanglingLink { owner, path, target }).collect()
     }
 
-    /// Fails if a link leads above the root of the trees. What the set does not have counts as a
-    /// folder: it may be there where the set is installed.
+    /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders.
+    /// What the set does not have counts as a folder: it may be there where the set is installed.
     pub fn refuse_leaving(&self) -> Result<()> {
         let look = |place: &str| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
         let mut faults = Faults::default();
@@ -77,8 +77,8 @@ impl LinkSet {
 }
 
 impl<D> Tree<D> {
-    /// The links that lead above the root, each with its error; what the tree does not have counts as a
-    /// folder.
+    /// The links that are absolute, lead above the root or lead over too many folders, each with its
+    /// error; what the tree does not have counts as a folder.
     pub fn leaving_links(&self) -> Vec<(&TreePath, Error)> {
         let look = |place: &str| match self.nodes.get(place) {
             Some(Node::Link { target }) => Look::Link(target),

@@ -91,8 +91,9 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Reads to the end of the archive. Members that cannot be used are faults, all of which are
-    /// told together; an archive that is no archive any more ends the reading.
+    /// Reads to the end of the archive. Members that cannot be used are faults, up to
+    /// `FAULT_LIMIT` of which are told together. A fault of the archive itself ends the reading and is
+    /// told alone.
     pub fn collect<R: Read>(&mut self, members: &mut tar::TarMembers<R>) -> Result<()> {
         let mut count = 0;
         while let Some(member) = members.next_member()? {

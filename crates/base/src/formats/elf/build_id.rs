@@ -25,8 +25,9 @@ const NT_GNU_BUILD_ID: u32 = 3;
 const GNU: &[u8] = b"GNU\0";
 /// Bytes of name and descriptor sizes and the type.
 const NOTE_HEADER: usize = 12;
-/// Notes of more bytes are not searched, nor more in all: a build-id is one of the first few, and
-/// short. Sections and segments name the same bytes, and a damaged file may name them again and again.
+/// Notes of more bytes are not searched, and no more than twice as many bytes in all: a build-id is one
+/// of the first few, and short. Sections and segments name the same bytes, and a damaged file may name
+/// them again and again.
 const NOTES_MAX: u64 = 1 << 20;
 /// Debuggers make a folder of the first byte and a file of the rest.
 const SHORTEST: usize = 2;

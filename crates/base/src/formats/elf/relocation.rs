@@ -1,4 +1,4 @@
-//! The relocations that the loader applies, of all three encodings.
+//! The relocations that the loader applies, from all three tables: `DT_RELA`, `DT_JMPREL` and `DT_RELR`.
 
 use object::elf;
 
@@ -23,7 +23,7 @@ pub struct Relocation {
     pub symbol: u32,
     /// Addend: explicit, or the word itself for a RELR one.
     pub addend: i64,
-    /// Where it is written down.
+    /// Where it is encoded, or, for a RELR one, the word that it relocates.
     pub site: Site,
 }
 
@@ -37,7 +37,7 @@ pub enum Site {
 }
 
 impl Relocation {
-    /// Offset in the file of what encodes it, for messages.
+    /// Offset in the file of its entry, or of the relocated word for an entry of `DT_RELR`, for messages.
     pub fn offset(&self) -> u64 {
         match self.site {
             Site::Rela(offset) | Site::Relr(offset) => offset,

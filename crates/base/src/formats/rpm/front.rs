@@ -78,7 +78,8 @@ impl Front {
         }
     }
 
-    /// Bytes of the payload before compression, as the signature states them; 0 if it does not.
+    /// Bytes of the payload before compression, as the signature states them, or else the header; 0 if
+    /// neither does.
     pub fn archive_size(&self) -> Result<u64> {
         let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);

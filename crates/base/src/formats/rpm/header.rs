@@ -150,7 +150,7 @@ fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<V
     Ok(tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
 
-/// What differs from file to file.
+/// The tags that differ from file to file, and the time, which is the same for all.
 fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));

@@ -2,8 +2,8 @@
 //!
 //! Digests of header and payload and all sizes are compared here; the content of files is compared
 //! with its stated digest by whoever visits the entries.
-//! Refused: source packages, hard links by the payload or by the header's inodes, devices, ghosts,
-//! digests other than SHA-256.
+//! Refused, among others: source packages, hard links by the payload or by the header's inodes,
+//! devices, ghosts, digests other than SHA-256.
 
 use std::collections::HashMap;
 use std::io::BufReader;

@@ -194,7 +194,7 @@ fn sign(flags: Flags) -> Option<&'static str> {
     }
 }
 
-/// The newest entries, the oldest of them first; of several at one second, each is a second older
+/// The newest entries, the oldest of them first. Of several at one second, each is dated a second later
 /// than the one in front of it, because readers sort by time.
 fn changelog(metadata: &PackageMetadata) -> Result<Vec<Changelog>> {
     let mut entries: Vec<Changelog> = Vec::new();

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use support::example::Group;
+use support::program::scratch;
 use support::tools;
 
 use crate::install::sets::{Built, Recipe};
@@ -18,7 +20,12 @@ const PLACES: [(&str, &str, &str); 2] = [
     ("host-suite-sparse", "third-party/SuiteSparse/stage", "lib/libother.so.1"),
 ];
 
-/// A library without debug information, and its debug file under its build-id.
+/// A library without debug information, and its debug file under its build-id; compiled once.
+fn sample() -> &'static (PathBuf, PathBuf) {
+    static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    MADE.get_or_init(|| compile(&scratch("debug-sample")))
+}
+
 fn compile(folder: &Path) -> (PathBuf, PathBuf) {
     let path = |name: &str| folder.join(name);
     fs::write(path("sample.c"), SOURCE).unwrap();
@@ -73,12 +80,11 @@ fn finds_lines(root: &Path, library: &str) -> bool {
 /// installed together, and an update keeps what is found.
 pub fn versions_and_families_share_debug_files(system: &dyn System) {
     tools::need(&["gcc", "objcopy", "readelf", "gdb"]);
-    let scratch = tempfile::tempdir().unwrap();
-    let (library, debug) = compile(scratch.path());
-    let recipe = |version| Recipe::new(version).scheme("rocm-versioned").sample(&library, &debug);
+    let (library, debug) = sample();
+    let recipe = |version| Recipe::new(version).scheme("rocm-versioned").sample(library, debug);
     let [first, next] = ["7.1.0", "7.2.0"].map(|version| recipe(version).build());
     let update = recipe("7.1.1").option("--since", &first.receipt()).build();
-    [&first, &next].into_iter().for_each(verifies);
+    [&first, &next].into_iter().for_each(|set| verifies(set));
     let before = system.snapshot();
     system.offer(&[&first.out(), &next.out()]);
     let suffix = if system.format() == "deb" { "dbgsym" } else { "debuginfo" };

@@ -1,9 +1,10 @@
 //! The sets that scenarios install.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use support::example::{GROUPS, Group, configuration, copy_shards, rockpack, shards};
@@ -15,7 +16,7 @@ pub const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
 
 /// How a set is made. Everything but the version may be left out.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Recipe {
     pub version: &'static str,
     /// Keys added to the example configuration.
@@ -66,13 +67,28 @@ impl Recipe {
         Self { sample: Some((library.to_owned(), debug.to_owned())), ..self }
     }
 
-    /// Builds the set.
-    pub fn build(&self) -> Built {
-        let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("out");
-        let built = Built { recipe: self.clone(), folder };
-        tools::run(built.command("build").arg("--out").arg(&out));
+    /// The set, built once for all systems and scenarios.
+    pub fn build(&self) -> Arc<Built> {
+        static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<Arc<Built>>>>> =
+            Mutex::new(BTreeMap::new());
+        let built = BUILT.lock().unwrap().entry(format!("{self:?}")).or_default().clone();
+        built.get_or_init(|| Arc::new(self.build_anew())).clone()
+    }
+
+    fn build_anew(&self) -> Built {
+        let built = Built { recipe: self.clone(), folder: tempfile::tempdir().unwrap() };
+        fs::write(built.config(), self.config().to_string()).unwrap();
+        tools::run(built.command("build").arg("--out").arg(built.out()));
         built
+    }
+
+    /// The example configuration with the added keys.
+    fn config(&self) -> Value {
+        let mut config: Value =
+            serde_json::from_slice(&fs::read(configuration()).unwrap()).unwrap();
+        let added = self.keys.iter().flat_map(|keys| keys.as_object().unwrap());
+        added.for_each(|(key, value)| config[key] = value.clone());
+        config
     }
 
     fn artifacts(&self, folder: &Path) -> PathBuf {
@@ -125,17 +141,15 @@ impl Built {
         self.out().join("packages.json")
     }
 
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("config.json")
+    }
+
     /// A command with the options of the set.
     fn command(&self, name: &str) -> Command {
-        let mut config: Value =
-            serde_json::from_slice(&fs::read(configuration()).unwrap()).unwrap();
-        let added = self.recipe.keys.iter().flat_map(|keys| keys.as_object().unwrap());
-        added.for_each(|(key, value)| config[key] = value.clone());
-        let file = self.folder.path().join("config.json");
-        fs::write(&file, config.to_string()).unwrap();
         let mut command = rockpack();
         let artifacts = self.recipe.artifacts(self.folder.path());
-        command.arg(name).arg("--artifacts").arg(artifacts).arg("--config").arg(&file);
+        command.arg(name).arg("--artifacts").arg(artifacts).arg("--config").arg(self.config());
         command.args(["--version", self.recipe.version]).args(&self.recipe.options);
         command
     }

@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::distribution::{Distribution, Library, Need};
+use crate::error::Result;
 use crate::formats::deb::compare_versions;
 use crate::formats::elf::Linking;
 
@@ -33,11 +34,16 @@ pub struct GatheredNeeds<'a> {
 impl<'a> GatheredNeeds<'a> {
     /// Adds those of a file. `outside` are those of its needed libraries that are the
     /// distribution's, in the order of the file.
-    pub fn add(&mut self, distribution: &'a Distribution, linking: &Linking, outside: &[&str]) {
-        let known = outside
-            .iter()
-            .filter_map(|soname| distribution.library(soname).map(|library| (*soname, library)));
-        let known: Vec<(&str, &'a Library)> = known.collect();
+    pub fn add(
+        &mut self,
+        distribution: &'a Distribution,
+        linking: &Linking,
+        outside: &[&str],
+    ) -> Result<()> {
+        let mut known: Vec<(&str, &'a Library)> = Vec::new();
+        for soname in outside {
+            known.extend(distribution.library(soname)?.map(|library| (*soname, library)));
+        }
         for (_, library) in &known {
             self.raise(library.smallest());
         }
@@ -59,6 +65,7 @@ impl<'a> GatheredNeeds<'a> {
                 need.into_iter().for_each(|need| self.raise(need));
             }
         }
+        Ok(())
     }
 
     fn raise(&mut self, need: Need<'a>) {

@@ -16,8 +16,12 @@
 //! ```
 //!
 //! Symbols that are not listed, and whose version is no node, need `minimum`.
+//!
+//! A table has hundreds of libraries and a run asks for a few of them, so each library is parsed when it
+//! is asked for. Its text reaches from its header to that of the next library.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use serde::Deserialize;
 
@@ -46,7 +50,16 @@ pub struct Distribution {
     /// Whether its dpkg-shlibdeps takes every version that a file refers to for a symbol of this
     /// name, as dpkg 1.22.22 does.
     pub version_references: bool,
-    libraries: BTreeMap<String, Library>,
+    /// The libraries by their sonames.
+    libraries: BTreeMap<&'static str, LibraryEntry>,
+}
+
+/// The part of a table that describes one library.
+#[derive(Debug)]
+struct LibraryEntry {
+    text: &'static str,
+    /// The library, or why it cannot be read.
+    parsed: OnceLock<std::result::Result<Library, String>>,
 }
 
 /// A compression of package payloads.
@@ -89,6 +102,12 @@ pub struct Need<'a> {
 struct Table {
     compression: PayloadCompression,
     version_references: bool,
+}
+
+/// The entry of one library.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryTable {
     libraries: BTreeMap<String, LibraryTable>,
 }
 
@@ -117,28 +136,70 @@ impl Distribution {
             let hint = format!("known are {}", known.join(", "));
             return Err(Error::new(Kind::Usage, message).hint(hint));
         };
-        let broken = || Error::bug(format!("config/distros/{name}.toml cannot be read"));
-        let table: Table = toml::from_str(text).map_err(|error| broken().cause_in_lines(error))?;
-        let libraries = table.libraries.into_iter().map(|(soname, library)| {
-            Library::new(library).map(|library| (soname, library)).ok_or_else(broken)
-        });
+        let (head, libraries) = text.split_at(text.find(LIBRARY).unwrap_or(text.len()));
+        let table: Table =
+            toml::from_str(head).map_err(|error| broken(name).cause_in_lines(error))?;
         Ok(Self {
             name: name.to_owned(),
             compression: table.compression,
             version_references: table.version_references,
-            libraries: libraries.collect::<Result<_>>()?,
+            libraries: entries(libraries),
         })
     }
 
     /// Every library with the names of all packages that its dependencies may be on.
-    pub fn packages(&self) -> impl Iterator<Item = (&str, BTreeSet<String>)> {
-        self.libraries.iter().map(|(soname, library)| (soname.as_str(), library.packages()))
+    pub fn packages(&self) -> impl Iterator<Item = Result<(&str, BTreeSet<String>)>> {
+        self.libraries.iter().map(|(soname, entry)| {
+            // Dependencies stand before the tables of symbols, which are long.
+            let head = entry.text.find("\n[").map_or(entry.text, |end| &entry.text[..end]);
+            let library = library(soname, head).map_err(|why| broken(&self.name).cause(why))?;
+            Ok((*soname, library.packages()))
+        })
     }
 
-    /// The library with `soname`.
-    pub fn library(&self, soname: &str) -> Option<&Library> {
-        self.libraries.get(soname)
+    /// Whether it has the library with `soname`.
+    pub fn has(&self, soname: &str) -> bool {
+        self.libraries.contains_key(soname)
     }
+
+    /// The library with `soname`, if the distribution has it.
+    pub fn library(&self, soname: &str) -> Result<Option<&Library>> {
+        let Some((soname, entry)) = self.libraries.get_key_value(soname) else { return Ok(None) };
+        let parsed = entry.parsed.get_or_init(|| library(soname, entry.text));
+        parsed.as_ref().map(Some).map_err(|why| broken(&self.name).cause(why.clone()))
+    }
+}
+
+/// What the header of a library begins with.
+const LIBRARY: &str = "[libraries.\"";
+
+fn broken(name: &str) -> Error {
+    Error::bug(format!("config/distros/{name}.toml cannot be read"))
+}
+
+/// The libraries of a table, by soname, each with its text.
+fn entries(text: &'static str) -> BTreeMap<&'static str, LibraryEntry> {
+    let mut entries: BTreeMap<&str, LibraryEntry> = BTreeMap::new();
+    let starts: Vec<usize> = text.match_indices(LIBRARY).map(|(at, _)| at).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let mut start = 0;
+    for (at, end) in starts.iter().zip(ends) {
+        let header = text[at + LIBRARY.len()..end].split('"').next().unwrap_or_default();
+        // The headers of its nodes and symbols follow that of the library.
+        if !entries.contains_key(header) {
+            start = *at;
+        }
+        let entry = LibraryEntry { text: &text[start..end], parsed: OnceLock::new() };
+        entries.insert(header, entry);
+    }
+    entries
+}
+
+/// Reads one library, or says why it cannot be read.
+fn library(soname: &str, text: &str) -> std::result::Result<Library, String> {
+    let mut table: EntryTable = toml::from_str(text).map_err(|error| error.to_string())?;
+    let entry = table.libraries.remove(soname).and_then(Library::new);
+    entry.ok_or_else(|| format!("{soname} has no dependency, or refers to one that it lacks"))
 }
 
 impl Library {
@@ -202,8 +263,14 @@ mod tests {
     fn all_shipped_tables_are_whole() {
         for name in Distribution::names() {
             let distribution = Distribution::named(name).unwrap();
+            let packages: Vec<_> = distribution.packages().collect::<Result<_>>().unwrap();
+            assert!(packages.len() > 500, "{name}");
+            for (soname, packages) in packages {
+                let library = distribution.library(soname).unwrap().unwrap();
+                assert_eq!(library.packages(), packages, "{name}: {soname}");
+            }
             assert_eq!(distribution.compression, PayloadCompression::Zstd);
-            let libc = distribution.library("libc.so.6").unwrap();
+            let libc = distribution.library("libc.so.6").unwrap().unwrap();
             let need = |symbol, version| libc.symbol(symbol, Some(version));
             let template = "libc6 #MINVER#";
             assert_eq!(libc.smallest(), Need { template, version: Some("2.2.5") });

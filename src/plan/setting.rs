@@ -160,7 +160,7 @@ impl Setting {
     pub(super) fn knows_library(&self, soname: &str) -> bool {
         let distribution = self.distribution.as_ref();
         self.configured_library(soname).is_some()
-            || distribution.is_some_and(|distribution| distribution.library(soname).is_some())
+            || distribution.is_some_and(|distribution| distribution.has(soname))
     }
 
     /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.

@@ -61,13 +61,15 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Adds the needs of a file, whose needed libraries were `found`.
-    pub fn add(&mut self, linked: &LinkedFile<'_>, found: &BTreeMap<&str, LibraryPlace>) {
+    pub fn add(
+        &mut self,
+        linked: &LinkedFile<'_>,
+        found: &BTreeMap<&str, LibraryPlace>,
+    ) -> Result<()> {
         let gathering = self.portions.entry(linked.portion).or_default();
         gathering.requires.extend(linked.needs.interpreters.iter().cloned());
-        let Some(linking) = &linked.needs.linking else {
-            return;
-        };
-        gathering.add_deb(self.setting, linked, linking, found);
+        let Some(linking) = &linked.needs.linking else { return Ok(()) };
+        gathering.add_deb(self.setting, linked, linking, found)?;
         let is_private = |name: &str| {
             matches!(found.get(name), Some(LibraryPlace::InSet { is_private: true, .. }))
         };
@@ -83,6 +85,7 @@ impl<'a> Gatherer<'a> {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
             files.insert(linked.path.clone());
         }
+        Ok(())
     }
 
     /// The relations of all portions. `name` is the name of a portion, for findings.
@@ -107,8 +110,8 @@ impl<'a> Gathering<'a> {
         linked: &LinkedFile<'_>,
         linking: &Linking,
         found: &BTreeMap<&str, LibraryPlace>,
-    ) {
-        let Some(distribution) = &setting.distribution else { return };
+    ) -> Result<()> {
+        let Some(distribution) = &setting.distribution else { return Ok(()) };
         let is_outside = |name: &&str| found.get(name) == Some(&LibraryPlace::Outside);
         let mut known = Vec::new();
         for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
@@ -121,9 +124,9 @@ impl<'a> Gathering<'a> {
                 None => known.push(name),
             }
         }
-        self.deb.add(distribution, linking, &known);
+        self.deb.add(distribution, linking, &known)?;
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
-            let library = distribution.library(&need.file);
+            let library = distribution.library(&need.file)?;
             for (_, version) in &need.versions {
                 if library.is_some_and(|library| library.lacks(version)) {
                     let key = (need.file.clone(), version.clone());
@@ -131,6 +134,7 @@ impl<'a> Gathering<'a> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Adds a finding for each package and library, and for each symbol version that a library lacks.

@@ -92,7 +92,7 @@ pub(in crate::plan) fn discover(
             }
             found.insert(name.as_str(), place);
         }
-        gatherer.add(linked, &found);
+        gatherer.add(linked, &found)?;
     }
     let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;

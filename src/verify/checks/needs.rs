@@ -80,7 +80,8 @@ pub(in crate::verify) fn check(
 fn tables() -> Result<LibraryTables> {
     let mut tables = LibraryTables::new();
     for name in Distribution::names() {
-        for (soname, packages) in Distribution::named(name)?.packages() {
+        for library in Distribution::named(name)?.packages() {
+            let (soname, packages) = library?;
             tables.entry(soname.to_owned()).or_default().extend(packages);
         }
     }

@@ -1,13 +1,15 @@
 //! The only writer of packages.
 //!
-//! A package is written in both formats from one read of every file: the content goes in windows
+//! A package is written in both formats from one read of every file, after another one for the digests if
+//! there is a cache: the content goes in windows
 //! through bounded channels to one writer per format, each on its own thread with its own
 //! compressor threads. Nothing is held but windows, digests and headers, so packages above 4 GiB
 //! work in the memory of small ones. [`in_turn`] keeps the cores busy from package to package.
 //! Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
 //! appears when [`Staging::commit`] renames it into place.
 //!
-//! Refuses: entries that a format cannot hold, times before 1970, names that are no file names.
+//! Refuses: entries that a format cannot hold, times that 32 bits from 1970 on cannot hold, names that
+//! are no file names.
 
 mod compressor;
 mod deb;

@@ -11,7 +11,7 @@ use crate::formats::kpack;
 /// A kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchiveReport {
-    /// The component, e.g. `blas_lib`.
+    /// The name that the archive was given, e.g. `blas_lib`.
     pub group_name: String,
     /// The base arch.
     pub gfx_arch_family: String,

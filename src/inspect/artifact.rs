@@ -29,7 +29,8 @@ pub struct ArtifactFolder {
     pub name: String,
     /// The stage prefixes that exist.
     pub prefixes: Vec<String>,
-    /// Bytes that every GPU needs: files without device code, and what remains of fat binaries.
+    /// Bytes that every GPU needs: files without device code, what remains of fat binaries, and
+    /// kernel archives that are not for one known arch.
     pub generic_bytes: u64,
     /// Bytes of device code by arch, uncompressed in binaries, as it lies there in archives and
     /// databases; a database file of several archs counts for each.

@@ -25,7 +25,7 @@ pub struct HostBinaryReport {
 /// The reference of a transformed binary to its archives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MarkerReport {
-    /// Its key in the archives; the early prototype's form has none.
+    /// The name with which its keys in the archives begin; the early prototype's form has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_name: Option<String>,
     /// Paths relative to the binary's directory.

@@ -1,8 +1,8 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
 //! offload bundles, kernel indexes and packages.
 //!
-//! What a file is shows in its content; its name does not matter. One module for each kind.
-//! Refused: ELF files for other machines and unlinked object files, of which nothing would be
+//! What a file is shows in its content; its name does not matter. Each kind but kernel manifests has a
+//! module. Refused: ELF files for other machines and unlinked object files, of which nothing would be
 //! said that is true of them.
 
 mod archive;

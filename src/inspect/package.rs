@@ -33,7 +33,7 @@ pub struct PackageReport {
     /// The fields of a control file, or the tags of a header, by the names that `dpkg-deb -I` and
     /// `rpm -qi` give them; relations are lists with commas.
     pub fields: BTreeMap<String, String>,
-    /// The archs of everything inside.
+    /// The targets of everything inside.
     pub archs: BTreeSet<String>,
     /// Bytes of all files.
     pub installed_size: u64,

@@ -30,7 +30,7 @@ const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::
 /// Files of a suite, ready to be put in place.
 #[derive(Debug, Default)]
 pub(super) struct Suite {
-    /// Indexes that are not in place yet, under names that say their content.
+    /// The indexes, under names that say their content.
     pub by_hash: Vec<(String, Arc<[u8]>)>,
     /// The same under the names that `Release` lists.
     pub named: Vec<(String, Arc<[u8]>)>,

@@ -54,7 +54,7 @@ impl Channels {
                 (channel, Remembered::Shown) => shown.push(channel),
             }
         }
-        // Of runs that ended right before they said that they began, or right after.
+        // Of runs that ended right before they said that they began, or right after they were done.
         shown.retain(|channel| !begun.iter().any(|(other, _)| other == channel));
         let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
         store.remove(&over)?;
@@ -79,7 +79,7 @@ impl Channels {
         store.remove(&begun(channel))
     }
 
-    /// Whether a channel has the file.
+    /// Whether a channel has the file, or had it and has not removed it yet.
     pub fn uses(&self, file: &str) -> bool {
         self.0.values().any(|state| state.uses(file))
     }

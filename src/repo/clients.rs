@@ -1,5 +1,5 @@
 //! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
-//! zypper, and the key.
+//! zypper.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Stri
 }
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
-/// packages if all have one.
+/// packages if the indexes are signed and all packages are.
 pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');

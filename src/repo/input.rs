@@ -26,7 +26,7 @@ pub(super) struct GivenPackage {
     pub content: Option<Content>,
     pub source: SourceFile,
     pub indexed: Arc<Indexed>,
-    /// Whether it was read, because nothing was known of it.
+    /// Whether it was read: nothing was known of it, the run checks all, or it was signed now.
     pub read: bool,
     /// Whether the pool may have a hard link to the file, which was just written.
     pub link: bool,
@@ -96,7 +96,7 @@ struct FoundPackage {
 }
 
 /// The packages of a run, which are packages or folders of packages, in the order of their
-/// names. Files that a channel knows by name, size and time are not read, unless the run checks all.
+/// paths. Files that a channel knows by name, size and time are not read, unless the run checks all.
 pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,

@@ -6,7 +6,7 @@
 //! REPO/packages/<letter>/*.rpm                     packages
 //! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
 //! REPO/<name>-<suite>.sources, <name>.repo, <name>-archive-keyring.asc
-//! REPO/.rockpack/                                  states, lock, unfinished files
+//! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
 //! A run computes everything first (`draft`), then puts files in place in an order that never
@@ -82,7 +82,7 @@ pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Pub
 }
 
 /// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
-/// first. Makes no repository; one that is there is brought in order if a run was interrupted.
+/// first. Makes no folder; a repository that is there is brought in order if a run was interrupted.
 pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
     check(options)?;
     if is_there(&options.out)? { threads::some(|| check_there(options)) } else { Ok(()) }

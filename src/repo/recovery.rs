@@ -27,7 +27,7 @@ pub(super) type ShownFile = (String, ShownContent);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ShownContent {
-    /// Here: releases, signatures, keys, files for clients.
+    /// Here: `Release`, `repomd.xml`, signatures, keys, files for clients.
     Text(String),
     /// In the file at this path, whose name says its content.
     Same(String),

@@ -16,7 +16,7 @@ use crate::package::indexed::Facts;
 /// Files of the rpm repository, ready to be put in place.
 #[derive(Debug, Default)]
 pub(super) struct RpmIndexes {
-    /// The lists that are not in place yet, under names that say their content.
+    /// The lists that were made, under names that say their content.
     pub lists: Vec<(String, Arc<[u8]>)>,
     /// All lists.
     pub data: Vec<DataFile>,

@@ -16,7 +16,7 @@ use crate::files::{
     empty_folder, kind_of, lock, make_folders, remove_empty, remove_file, rename, sync_folder,
 };
 
-/// The folder of what only rockpack reads: states, the lock, unfinished files.
+/// The folder of what only rockpack reads: states, the lock, unfinished files, key packages.
 pub const PRIVATE: &str = ".rockpack";
 
 /// Unfinished files lie here, on the file system of the repository.

@@ -1,4 +1,5 @@
-//! Whether the indexes of a channel can stay: they are made again only when its packages change.
+//! Whether the indexes of a channel can stay: its packages and the compression of its lists are the same,
+//! and all of them are in place.
 
 use super::channel::Channel;
 use super::listed::ListedIndexes;

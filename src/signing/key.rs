@@ -45,7 +45,7 @@ enum SigningPart {
 pub struct OpenPgpKey {
     part: SigningPart,
     algorithm: Algorithm,
-    /// The last second in which it may sign, since 1970.
+    /// The first second in which it may no longer sign, since 1970; none if it never expires.
     expires: Option<u64>,
     /// The public key with its user ids and subkeys.
     public: Vec<u8>,

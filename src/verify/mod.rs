@@ -1,4 +1,4 @@
-//! Checks finished output (packages, artifacts, installed prefixes, single files) against the
+//! Checks finished output (packages, repositories, artifacts, installed prefixes, single files) against the
 //! invariants, with eyes of its own.
 //!
 //! Nothing here uses the split, host binary, pack or emit stages: what they did is what is in
@@ -46,8 +46,8 @@ use subject::argument::{self, PackageArgument};
 use subject::joined;
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
-/// installed prefixes and single files each by itself. With `against`, also looks for everything that those artifacts
-/// hold in the packages.
+/// installed prefixes and single files each by itself. With `against`, also looks for everything that
+/// those artifacts hold in the packages.
 pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
     threads::some(|| check(paths, options, progress))
 }
@@ -82,7 +82,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     Ok(Report { problems, joined, repositories, indexed, elsewhere, signatures, ..report })
 }
 
-/// What to compare with.
+/// How arguments are read, and what they are compared with.
 pub struct Options<'a> {
     /// Whether folders are taken for installed prefixes.
     pub folders: FolderMeaning,

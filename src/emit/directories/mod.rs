@@ -12,7 +12,7 @@
 //! The archives of a module (a stage prefix) lie in its own `lib/.kpack`, so that a module can be
 //! installed alone, and have names that differ when all modules are laid over one another:
 //! `{component}_{arch}.kpack` where one module has device code, `{component}_{module}_{arch}.kpack`
-//! otherwise.
+//! where several have names of their own, and otherwise the whole stage prefix in place of the module.
 
 mod kernels;
 mod output;

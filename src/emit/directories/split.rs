@@ -1,9 +1,10 @@
 //! `{component}_generic` and `{component}_{arch}`: one shard, taken apart.
 //!
 //! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
-//! fat, all of its archives are made anew. If none is, everything stays as it is, byte for byte:
-//! only files that lie in an artifact of the wrong sort move, host files to `generic`, device files
-//! to their arch. Several builds of a binary, for several GPU families, are joined.
+//! fat, or one of its archives is left out, all of its archives are made anew. Otherwise everything
+//! stays as it is, byte for byte: only files that lie in an artifact of the wrong sort move, host files
+//! to `generic`, device files to their arch. Several builds of a binary, for several GPU families, are
+//! joined.
 
 mod joined;
 mod sorting;

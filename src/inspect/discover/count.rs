@@ -81,7 +81,7 @@ fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)
     found.into_values().collect()
 }
 
-/// The archs of every wrapper of every fat binary.
+/// The archs of every wrapper of every binary with device code, in it or in archives.
 fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
     let wrappers = split.binaries().flat_map(|(_, fat)| &fat.wrappers);
     let arch = |code: &CodeObject| code.target.base().clone();

@@ -11,7 +11,7 @@ use crate::gfx::{BaseArch, Target};
 pub struct Amount {
     /// How many.
     pub count: u64,
-    /// Bytes of all of them, uncompressed.
+    /// Bytes of all of them: of code objects uncompressed, of files as they are.
     pub bytes: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct ArchFound {
     pub products: Vec<String>,
     /// The shards that have device code for it.
     pub shards: Vec<String>,
-    /// Code objects of fat binaries.
+    /// Code objects of fat binaries and kernel archives.
     pub code_objects: Amount,
     /// Files of kernel databases.
     pub databases: Amount,

@@ -1,10 +1,10 @@
 //! What is inside of build artifacts: which targets each of them has device code for.
 //!
-//! Owns counting (code objects of fat binaries per target, files of kernel databases per arch),
-//! telling archs that are there on purpose from those that the compiler fell back to
-//! (`fallback` says how), and the packaging configuration that follows from both. It reads
-//! what `scan` and `split` found and judges nothing else: whether shards fit together is the
-//! business of `recombine`.
+//! Owns counting (code objects of fat binaries and kernel archives per target, files of kernel
+//! databases per arch), telling archs that are there on purpose from those that the compiler fell back
+//! to (`fallback` says how), and the packaging configuration that follows from both. It reads what
+//! `scan` and `split` found and judges nothing else: whether shards fit together is the business of
+//! `recombine`.
 
 mod configuration;
 mod count;

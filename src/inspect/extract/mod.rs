@@ -1,7 +1,7 @@
 //! Writes the code objects of a file into files of their own.
 //!
 //! Taken apart are kernel archives, fat binaries, offload bundles (plain or CCOB), and packages
-//! with kernel archives inside. Refused with a hint: binaries whose device code is in archives
+//! with kernel archives inside. Refused: binaries whose device code is in archives
 //! already, single code objects, files without device code, and a selection that matches nothing.
 //!
 //! Everything that will be written is known, and checked against what is there, before the first

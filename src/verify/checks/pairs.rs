@@ -3,9 +3,9 @@
 //! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name
 //! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Whoever installs one of them has to
 //! get the other: it lies in the same package, or in the host's that the package needs. Partners
-//! have an arch in common, or one of them serves all. The same holds for the files that an index
-//! refers to. The rules of the databases say which files are indexes and code, and which of them
-//! have no partner.
+//! have the same name but for the ending, or an arch in common, or one of them serves all. The same
+//! holds for the files that an index refers to. The rules of the databases say which files are indexes
+//! and code, and which of them have no partner.
 
 use std::collections::{BTreeMap, BTreeSet};
 

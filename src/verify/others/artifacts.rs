@@ -1,14 +1,15 @@
 //! Artifact folders, fat or split.
 //!
 //! ```text
-//! {name}_{component}_generic    host code, and no device code
-//! {name}_{component}_{arch}     device code of one arch, and no host code
-//! {name}_{component}_{other}    of a fat artifact: host and device code
-//!                               of a recombined one: the device code of a group
+//! {name}_{kind}_generic    host code, and no device code
+//! {name}_{kind}_{arch}     device code of one arch, and no host code
+//! {name}_{kind}_{other}    of a fat artifact: host and device code
+//!                          of a recombined one: the device code of a group
 //! ```
 //!
 //! The family in the name is a label, so content says what an artifact is: a component is split in
-//! a shard if one of its artifacts has kernel archives or transformed binaries. The artifacts of a
+//! a shard if one of its artifacts has kernel archives, kernel manifests or transformed
+//! binaries. The artifacts of a
 //! component in a shard are checked together, with all their stage prefixes flattened onto one
 //! install prefix, because binaries and archives find each other there once they are installed.
 

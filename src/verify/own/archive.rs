@@ -40,7 +40,7 @@ pub(in crate::verify) enum Nature {
     Compiled(Target),
     /// An AMDGPU ELF file for no known processor.
     UnknownProcessor,
-    /// No ELF file.
+    /// No AMDGPU ELF file.
     Neutral,
 }
 
@@ -50,7 +50,7 @@ impl ArchiveFacts {
         self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
     }
 
-    /// All rows: key, target and what stands there.
+    /// All rows whose code object could be decoded: key, target and what stands there.
     pub(in crate::verify) fn entries(
         &self,
     ) -> impl Iterator<Item = (&str, &str, &CodeObjectFacts)> {

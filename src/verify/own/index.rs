@@ -25,7 +25,7 @@ pub(in crate::verify) enum DatabaseFileKind {
 /// What an index names.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct IndexFacts {
-    /// The archs that it and its file name name.
+    /// The archs that it and its file name name; of a compressed one, those of the file name.
     pub(in crate::verify) archs: BTreeSet<BaseArch>,
     /// Files that it needs beside it, each with the names that it may have.
     pub(in crate::verify) refers: Vec<Vec<String>>,

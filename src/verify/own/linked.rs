@@ -9,7 +9,7 @@ use super::elf_file::{HostElfFile, fault};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
-/// Entries of a dynamic section.
+/// What a binary tells the dynamic linker: entries of its dynamic section, and its interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::verify) struct Linked {
     /// Whether it names an interpreter.

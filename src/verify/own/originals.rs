@@ -42,7 +42,7 @@ const PADDING_WINDOW: usize = 4096;
 /// One device entry of a bundle, or a code object elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct DeviceEntry {
-    /// Its id, as written; empty for a code object in a file of its own.
+    /// Its id, as written; empty for a code object in a file of its own or in a kernel archive.
     pub(in crate::verify) id: String,
     /// The target it has to be found under, e.g. `gfx90a:xnack+`.
     pub(in crate::verify) target: String,

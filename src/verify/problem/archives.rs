@@ -113,7 +113,7 @@ pub enum DatabasePartner {
     CodeObject,
 }
 
-/// Who finds no code under a key.
+/// Who finds no code under a key, or less specific code than there is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]

@@ -14,7 +14,7 @@ use crate::tree::TreePath;
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodeLoss {
-    /// The receipt names another place for it.
+    /// It is not where the receipt says.
     Recorded { installed: String, fault: RecordFault },
     /// A wrapper of a shard's build has it, and no archive does.
     OfWrapper { shard: String, wrapper: usize },
@@ -169,7 +169,7 @@ impl Misplacement {
     }
 }
 
-/// Device code of an arch that its package is not for.
+/// Device code of an arch that its package is not for, or that two packages of one host have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]

@@ -87,11 +87,11 @@ pub struct Report {
     /// Files read by themselves.
     #[serde(skip_serializing_if = "is_zero")]
     pub single_files: usize,
-    /// Files read, counted per package, artifact or prefix.
+    /// Files read, counted per package, artifact or prefix; single files are among them.
     pub files: u64,
     /// Number of rows in the kernel archives that were read.
     pub archive_rows: u64,
-    /// Code objects decoded and compared.
+    /// Number of distinct code objects in the kernel archives that were read.
     pub code_objects: u64,
     /// Code objects of the artifacts that were looked for; none without `--against`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::few;
 
 problems! {
-    /// A file cannot be read as the package it claims to be.
+    /// A package, or a file of an artifact or prefix, cannot be read.
     Unreadable = "V001" "unreadable" { place: ProblemPlace, fault: ReadFault } ["{place}"] ["{fault}"];
     /// A package differs from what the receipt says of it.
     ReceiptMismatch = "V002" "receipt-mismatch" { place: ProblemPlace, difference: ReceiptDifference }
@@ -23,7 +23,7 @@ problems! {
     /// A digest inside a package does not match its content.
     DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, fault: DigestFault }
         ["{file}"] ["{fault}"];
-    /// A code object of the receipt or of the artifacts is in no archive and in no finding.
+    /// A code object of the receipt or of the artifacts is not where it should be, and no finding names it.
     CodeObjectLost = "V010" "code-object-lost"
         { path: String, target: String, sha256: String, loss: CodeLoss }
         ["{}", loss.subject(path, target)] ["{}", loss.message(target, sha256)];
@@ -31,7 +31,8 @@ problems! {
     CodeObjectForeign = "V011" "code-object-foreign"
         { file: PackagePath, position: CodePosition, sha256: String, unknown_to: CodeWitness }
         ["{file}"] ["{position}{}", unknown_to.words(sha256)];
-    /// A code object stands under another wrapper than in its binary.
+    /// A code object stands under another wrapper than in its binary, or archives have different code under
+    /// one key.
     CodeObjectMisplaced = "V012" "code-object-misplaced" { misplacement: Misplacement }
         ["{}", misplacement.subject()] ["{misplacement}"];
     /// A file of the artifacts is in no package, or with other content.
@@ -43,7 +44,8 @@ problems! {
     /// A kernel package contains host code.
     HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
         ["{file}"] ["a kernel package installs x86-64 code"];
-    /// A kernel package contains device code of an arch that is not its own.
+    /// A kernel package contains device code of an arch that is not its own, or that another kernel package
+    /// of the same host has.
     ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, found: ForeignCode } ["{place}"] ["{found}"];
     /// A kernel archive is damaged or its rows contradict its code objects.
     BadArchive = "V023" "bad-archive" { file: PackagePath, fault: ArchiveFault }
@@ -66,11 +68,12 @@ problems! {
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
         ["{file}"] ["{fault}"];
-    /// Two packages of one set own a path, one package has it twice, or the path lies below a file
-    /// or link.
+    /// Two packages of one set own a path, one package has it twice, the path lies below a file
+    /// or link, or two stage prefixes of one artifact differ there.
     PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
         ["{}", conflict.subject(path)] ["{conflict}"];
-    /// A kernel package does not depend on exactly its host's version.
+    /// A kernel package does not depend on exactly its host's version, or a package not on the version of
+    /// another one that it belongs with.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
         ["{package}"] ["{lack}"];
     /// Installing a kernel package brings the kernels of another group.

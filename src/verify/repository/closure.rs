@@ -1,7 +1,7 @@
 //! Dependencies within a repository.
 //!
-//! A dependency counts as one within the repository if the repository has a package or capability
-//! of that name at all, or if it asks for exactly one version, as packages of one set do of each
+//! A dependency counts as one within the repository if the suite, or the rpm repository, has a package or
+//! capability of that name at all, or if it asks for exactly one version, as packages of one set do of each
 //! other. It must then be met by a package for the same architecture, in the same suite. All
 //! others are on packages of the distribution, and are counted.
 
@@ -75,7 +75,7 @@ pub(super) struct VersionRules {
 }
 
 /// Open dependencies of `nodes`, which can be installed together, by package; and how many are on
-/// packages elsewhere. `known` are the names that the whole repository offers.
+/// packages elsewhere. `known` are the names that the suite, or the rpm repository, offers.
 pub(super) fn open(
     nodes: &[&PackageNode],
     known: &BTreeSet<&str>,

@@ -2,7 +2,8 @@
 //! dependencies within the repository, and files that nothing names.
 //!
 //! The repository is read as a client reads it. Of what its writer remembers, the checks believe
-//! only the list of files that wait to be removed, so that these are no orphans.
+//! only which files wait to be removed and which belong to an interrupted publication, so that these are no
+//! orphans.
 
 mod apt;
 mod closure;

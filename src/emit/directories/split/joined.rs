@@ -20,7 +20,7 @@ use crate::report::{Finding, Findings, Stage};
 use crate::split::SplitArtifact;
 use crate::tree::TreePath;
 
-/// Whether two artifacts have a build of one binary, and one has its device code inside.
+/// Whether two artifacts have a build of one binary, and any binary of the component is fat.
 pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {
     let mut seen: BTreeSet<&TreePath> = BTreeSet::new();
     let mut binaries = split.iter().flat_map(SplitArtifact::binaries);

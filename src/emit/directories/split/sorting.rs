@@ -32,7 +32,8 @@ struct ClassifiedArtifact<'a> {
     split: &'a SplitArtifact,
     /// Path → archs of the files that are device code or index it.
     device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
-    /// The artifact that keeps its device files: itself, if it has no host files.
+    /// The artifact that keeps its device files: itself, if archives stay as they are and it
+    /// has no host files.
     keeps: Option<String>,
 }
 

@@ -116,8 +116,8 @@ fn compare(
     Ok(seen)
 }
 
-/// What it provides, and that it requires nothing that the index does not name: an index may leave
-/// out what the package itself meets.
+/// Compares all relations with those of the index. Of what the package requires, the index may leave out
+/// what the package itself meets, features of rpm, and older versions of libc.
 fn compare_dependencies(
     package: &Element,
     metadata: &PackageMetadata,

@@ -46,7 +46,7 @@ fn artifacts(root: &Path) {
     let limits = of_build(Some(SMALL), needs).unwrap();
     let artifact = GROUPS[0].folder(root).join("pad_lib_generic");
     let shallow = artifact.join("pad/stage");
-    let deep = (0..17).fold(shallow.clone(), |path, _| path.join("x".repeat(200)));
+    let deep = (0..17).fold(shallow.clone(), |path, _| path.join("p".repeat(200)));
     fs::create_dir_all(&deep).unwrap();
     fs::write(artifact.join("artifact_manifest.txt"), "pad/stage\n").unwrap();
     let add = |folder: &PathBuf, first: u64, count: u64| {

@@ -3,6 +3,11 @@
 
 /// Whether the parts of a path match the parts of `pattern`.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
+    // Most paths do not end as the pattern does.
+    let last = pattern.rsplit('/').next().unwrap_or_default();
+    if last != "**" && !matches_name(last, path.rsplit('/').next().unwrap_or_default()) {
+        return false;
+    }
     let pattern: Vec<&str> = pattern.split('/').collect();
     let path: Vec<&str> = path.split('/').collect();
     parts_match(&pattern, &path)

@@ -181,20 +181,24 @@ impl Rule {
         let mut child = path.parent();
         while let Some(directory) = child {
             child = directory.parent();
-            if child.as_ref().is_some_and(|parent| self.holds(parent.as_str())) {
-                let archs = self.archs_of_directory(directory.name());
-                found = if archs.is_empty() { found } else { archs };
+            // Few names are those of archs, and that is sooner known than where the directory lies.
+            let archs = self.archs_of_directory(directory.name());
+            let is_held = || child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
+            if !archs.is_empty() && is_held() {
+                found = archs;
             }
         }
         found
     }
 
     fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
-        let by_arch = self.arch_directories && self.directory_archs.is_empty();
+        if !self.arch_directories || !self.directory_archs.is_empty() {
+            return None;
+        }
         let mut above = std::iter::successors(path.parent(), TreePath::parent);
         above.find(|directory| {
-            let held = directory.parent().is_some_and(|parent| self.holds(parent.as_str()));
-            by_arch && held && self.is_like_arch(directory.name())
+            let is_held = || directory.parent().is_some_and(|parent| self.holds(parent.as_str()));
+            self.is_like_arch(directory.name()) && is_held()
         })
     }
 

@@ -32,6 +32,9 @@ pub fn arch_of_sanitized(text: &str) -> Option<BaseArch> {
 /// trailing `x`s alone. `gfx110x` is gfx1100 to gfx1103; `gfx11xx` everything of its major
 /// version. Empty for any other name.
 pub fn family_members(name: &str) -> Vec<BaseArch> {
+    if !name.starts_with("gfx") {
+        return Vec::new();
+    }
     let stem = name.trim_end_matches(['x', 'X']);
     let is_family = stem.len() < name.len() && stem.len() > "gfx".len();
     let member = |arch: &&BaseArch| {

@@ -201,15 +201,15 @@ def passed_on(fat, host):
     return {} if filecmp.cmp(fat, host, shallow=False) else {"none": ("fails", "has no device code, and is changed")}
 
 
-def run(system, toolsets, rockpack, only, rows, save):
+def run(system, toolsets, rockpack, wanted, rows, save):
     """[{origin, version, library, sizes, wrappers, registered, cells}], saved after every library; `rows`
-    of libraries that do not match stay. The libraries are loaded in `system`, after the tools of each
+    of libraries that are not wanted stay. The libraries are loaded in `system`, after the tools of each
     system of `toolsets` treated them: {tools' system: {treatment: (state, why)}}"""
     folder = system.work / "real"
-    found = [entry for entry in fetch(system) if re.search(only, entry[2])]
-    rows = [row for row in rows if not re.search(only, row["library"])]
+    found = [entry for entry in fetch(system) if wanted(entry[2])]
+    rows = [row for row in rows if not wanted(row["library"])]
     for path in (folder / "fat").iterdir():
-        if not re.search(only, path.name):
+        if not wanted(path.name):
             path.unlink()
     fixtures.transform(rockpack, folder / "fat", folder / "host")
     for origin, version, name in found:

@@ -4,7 +4,7 @@ use support::tools::need;
 
 use crate::left::Left;
 use crate::publications;
-use crate::room::{ALL, Fault, places};
+use crate::room::{ALL, Fault, places, places_of_slice};
 use crate::scenarios::Scenario;
 use crate::signals::killed;
 use crate::sweep::{Judge, Sweep};
@@ -46,6 +46,7 @@ fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
     let deaths = scenario.calls(calls, "out").len();
     let mut sweeps = STRIKES.map(|_| (Sweep::default(), 0));
     let mut put_right = Sweep::default();
+    // Each slice has all kills, and of each kill its part of the calls that follow.
     let kills = places(deaths, some);
     for &death in &kills {
         scenario.after_a_kill(calls, death);
@@ -54,7 +55,7 @@ fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
         put_right.strike(&scenario, (begin, "out"), fails_when_it_has_cleared_up);
         for ((act, judge, some), (sweep, count)) in STRIKES.iter().zip(&mut sweeps) {
             *count += clearing;
-            for at in places(clearing, *some) {
+            for at in places_of_slice(clearing, *some) {
                 sweep.strike(&scenario, (Fault { calls: ALL, act, at }, "out"), judge);
             }
         }

@@ -10,10 +10,11 @@ use std::sync::OnceLock;
 
 use support::example::{Entry, tree};
 use support::strace;
+use support::sweep;
 use support::tools;
 use support::waiting::Process;
 
-/// Every kind of call that a fault can strike; see faults.c.
+/// Every kind of call on files that a fault can strike. faults.c also knows `thread`.
 pub const ALL: &str =
     "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy";
 /// The kinds that need room on the disk.
@@ -161,7 +162,14 @@ fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Ve
     (Struck { output, stderr, call: log.first().cloned(), counted }, log)
 }
 
-/// Which of `count` places are struck: all, so many as were asked for, or `some`.
+/// The part of [`places`] that is in the slice of this run.
+pub fn places_of_slice(count: usize, some: usize) -> Vec<usize> {
+    let mut places = places(count, some);
+    places.retain(|at| sweep::is_in_slice(*at));
+    places
+}
+
+/// The places of `count` that are struck: all, as many as were asked for, or `some`.
 pub fn places(count: usize, some: usize) -> Vec<usize> {
     let some = asked().and_then(|number| number.parse().ok()).unwrap_or(some);
     let step = if all() { 1 } else { count.div_ceil(some).max(1) };

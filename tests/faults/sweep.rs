@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use support::sweep::is_sliced;
+
 use crate::left::Left;
-use crate::room::{Call, Fault, figures, places};
+use crate::room::{Call, Fault, figures, places_of_slice};
 use crate::scenarios::Scenario;
 
 pub type Judge = fn(&Left<'_>);
@@ -18,7 +20,7 @@ pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
     for (calls, act, judge, some) in table {
         let count = count(&made, calls);
         let mut sweep = Sweep::default();
-        for at in places(count, *some) {
+        for at in places_of_slice(count, *some) {
             sweep.strike(scenario, (Fault { calls, act, at }, ""), judge);
         }
         sweep.finish(&format!("{}: {act} on {calls}, {count} calls", scenario.name));
@@ -32,7 +34,7 @@ pub fn sweep_each_kind(scenario: &Scenario, table: &[Strikes]) {
     for (calls, act, judge, some) in table {
         let mut sweep = Sweep::default();
         for calls in calls.split(',') {
-            for at in places(count(&made, calls), *some) {
+            for at in places_of_slice(count(&made, calls), *some) {
                 sweep.strike(scenario, (Fault { calls, act, at }, ""), judge);
             }
         }
@@ -83,7 +85,7 @@ impl Sweep {
         let Self { ended, failures } = self;
         assert!(failures.is_empty(), "{about}: {} failed\n{}", failures.len(), failures.join("\n"));
         let hits: usize = ended.values().sum();
-        assert!(hits > 0, "{about}: no call was struck");
+        assert!(hits > 0 || is_sliced(), "{about}: no call was struck");
         if figures() {
             println!("{about}: {hits} struck, {ended:?}");
         }

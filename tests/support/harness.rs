@@ -44,7 +44,7 @@ macro_rules! main {
     };
 }
 
-/// Minutes that a test may take; `ROCKPACK_TEST_MINUTES` sets another number.
+/// Minutes that a test may take: twice what a slice of a long sweep is cut to.
 const MINUTES: u64 = 20;
 
 /// Tests that take longer than this are named.
@@ -77,9 +77,14 @@ fn asked() -> (Arguments, Vec<&'static Test>) {
     let several = |filter: clap::Arg| filter.num_args(0..).action(ArgAction::Append);
     let matches = Arguments::command().mut_arg("filter", several).get_matches();
     let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // Most tests wait for programs and disks part of their time: half as many again keep the cores busy.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.test_threads.get_or_insert(cores + cores.div_ceil(2));
     let filters: Vec<&String> = matches.get_many("filter").into_iter().flatten().collect();
     let mut tests: Vec<&Test> = inventory::iter::<Test>.into_iter().collect();
-    tests.sort_by_key(|test| test.path);
+    // Those of one function side by side: on several systems it needs several roots, which are made at the
+    // same time then.
+    tests.sort_by_key(|test| (test.path.rsplit("::").next(), test.path));
     if filters.len() > 1 {
         arguments.filter = None;
         let fits = |name: &str, filter: &str| {
@@ -239,8 +244,6 @@ static RUNNING: Mutex<BTreeMap<&str, (Instant, bool)>> = Mutex::new(BTreeMap::ne
 /// Names tests that take long, and ends the program where one does not end: a thread cannot be
 /// stopped from outside.
 fn watch() {
-    let minutes = std::env::var("ROCKPACK_TEST_MINUTES");
-    let minutes = minutes.map_or(MINUTES, |text| text.parse().expect("ROCKPACK_TEST_MINUTES"));
     loop {
         std::thread::sleep(Duration::from_secs(1));
         for (name, (since, told)) in lock(&RUNNING).iter_mut() {
@@ -248,8 +251,8 @@ fn watch() {
                 *told = true;
                 eprintln!("test {name} has been running for over {} seconds", LONG.as_secs());
             }
-            if since.elapsed() > Duration::from_secs(minutes * 60) {
-                eprintln!("test {name} FAILED: it does not end in {minutes} minutes");
+            if since.elapsed() > Duration::from_secs(MINUTES * 60) {
+                eprintln!("test {name} FAILED: it does not end in {MINUTES} minutes");
                 std::process::exit(101);
             }
         }

@@ -1,7 +1,8 @@
 //! The targets of `fuzz/` without libFuzzer: seeds and what simple mutations make of them, in an
-//! order that is always the same. For a few seconds in every test run; `ROCKPACK_FUZZ_SECONDS` sets
-//! how many over all targets. What libFuzzer finds in hours is not found here: this shows that
-//! targets and seeds still work, that plain damage is an error, and what an input may cost.
+//! order that is the same for each slice (`ROCKPACK_SLICE`). For a few seconds in every test run;
+//! `ROCKPACK_FUZZ_SECONDS` sets how many over all targets. What libFuzzer finds in hours is not found
+//! here: this shows that targets and seeds still work, that plain damage is an error, and what an input
+//! may cost.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub mod rpms;
 
 use support::harness;
 use support::program::{kept_file, repository};
+use support::sweep;
 
 use crate::targets::{TARGETS, Target};
 use mutation::{Random, mutate};
@@ -40,6 +42,30 @@ const LONGEST: usize = 256 << 10;
 
 /// Inputs of which the heap for each byte is shown: of shorter ones it says nothing.
 const LONG: usize = 32 << 10;
+
+/// What libFuzzer runs: `.ci/nightly fuzz/compiles` compiles it.
+const PROGRAM: &str = "#![no_main]\n\n\
+    libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!(\"CARGO_BIN_NAME\"), bytes));\n";
+
+/// Everything else of the crate `fuzz` is compiled into this program.
+#[test]
+fn every_target_is_a_program_of_the_crate() {
+    let manifest = std::fs::read_to_string(repository("fuzz/Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let mut programs = Vec::new();
+    for program in manifest["bin"].as_array().unwrap() {
+        let [name, path] = ["name", "path"].map(|key| program[key].as_str().unwrap());
+        assert_eq!(path, format!("fuzz_targets/{name}.rs"));
+        let text = std::fs::read_to_string(repository("fuzz").join(path)).unwrap();
+        assert_eq!(text, PROGRAM, "{name}");
+        programs.push(name);
+    }
+    programs.sort_unstable();
+    let mut targets: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    targets.sort_unstable();
+    assert_eq!(programs, targets);
+    assert_eq!(std::fs::read_dir(repository("fuzz/fuzz_targets")).unwrap().count(), programs.len());
+}
 
 #[test]
 fn seeds_and_what_becomes_of_them_are_read_or_refused() {
@@ -91,7 +117,9 @@ fn input(seeds: &[Vec<u8>], count: u64) -> Vec<u8> {
     if let Some(seed) = usize::try_from(count).ok().and_then(|at| seeds.get(at)) {
         return seed.clone();
     }
-    let mut random = Random(count);
+    // Each slice mutates in other ways.
+    let (slice, _) = sweep::slice();
+    let mut random = Random(count + ((slice as u64 - 1) << 32));
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {
         mutate(&mut bytes, &seeds[random.below(seeds.len())], &mut random);

@@ -1,0 +1,93 @@
+"""The slices of `.ci/nightly`.
+
+The minutes are those of a slice on two cores, beyond what its `needs` build or fetch. A slice that takes
+more than ten is cut into more of them.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    name: str
+    minutes: int
+    command: tuple
+    # (name, command) of what has to be built or fetched before, once in a run.
+    needs: tuple
+    variables: dict = dataclasses.field(default_factory=dict)
+    # Slices whose results this one puts together.
+    after: tuple = ()
+
+    def is_called(self, word):
+        return self.name == word or self.name.startswith(f"{word}/")
+
+    def follows(self):
+        """The names of slices that have to have passed."""
+        return [each.name for each in SLICES if any(each.is_called(word) for word in self.after)]
+
+
+TOOLS = ("tools", (".ci/tools",))
+TESTS = ("build-tests", ("cargo", "test", "--locked", "--release", "--no-run"))
+PROGRAM = ("build-program", ("cargo", "build", "--locked", "--release"))
+LIBRARIES = ("fetch-libraries", ("examples/debian-rocm/fetch.sh", "target/acceptance", "all"))
+SYSTEMS = ("make-systems", (".ci/elf-matrix", "systems"))
+
+# Whole sweeps; what a plain run leaves out for its time is in slices of its own.
+SWEEPS = {"ROCKPACK_SWEEPS": "all"}
+EVERY_FAULT = {"ROCKPACK_FAULTS": "all"}
+
+
+def test(name, minutes, program, *words, variables=SWEEPS, needs=()):
+    command = ("cargo", "test", "--locked", "--release", "--test", program, "--", *words)
+    return Slice(name, minutes, command, (TOOLS, *needs, TESTS), variables)
+
+
+def sliced(of, make):
+    """Slices 1 to `of`, by what makes one."""
+    return [make(f"{index}-of-{of}", f"{index}/{of}") for index in range(1, of + 1)]
+
+
+def script(name, minutes, *command, needs=(PROGRAM,), after=()):
+    return Slice(name, minutes, command, (TOOLS, *needs), {}, after)
+
+
+SLICES = [
+    # --- tests: whole sweeps, and those that a plain run ignores ---
+    *(test(f"tests/{program}", minutes, program) for program, minutes in [
+        ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
+    test("tests/limits", 8, "limits"),
+    test("tests/large", 8, "formats", "--ignored"),
+    test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",
+         variables={"ROCKPACK_DEBIAN_ROCM": "target/acceptance"}, needs=(LIBRARIES,)),
+    # --- faults: every call is struck ---
+    test("faults/others", 8, "faults", "beside::", "ceilings::", "changed::", "clock::", "complete::", "terminal::", "waiting::",
+         variables=EVERY_FAULT),
+    test("faults/disk", 8, "faults", "disk::", variables=EVERY_FAULT),
+    *sliced(16, lambda name, part: test(
+        f"faults/calls/{name}", 7, "faults", "injected::", "signals::", "reading::", "threads::",
+        variables={**EVERY_FAULT, "ROCKPACK_SLICE": part})),
+    *sliced(24, lambda name, part: test(
+        f"faults/recovered/{name}", 7, "faults", "recovered::", variables={**EVERY_FAULT, "ROCKPACK_SLICE": part})),
+    # --- fuzz: the programs of libFuzzer, and without it other inputs in each slice ---
+    script("fuzz/compiles", 3, "cargo", "check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target", "--locked", needs=()),
+    *sliced(4, lambda name, part: test(
+        f"fuzz/{name}", 8, "limits", "fuzz_smoke::", variables={"ROCKPACK_FUZZ_SECONDS": "450", "ROCKPACK_SLICE": part})),
+    # --- known failures come back without their fixes ---
+    *sliced(7, lambda name, part: script(f"failures/{name}", 3, ".ci/failures", "--slice", part, needs=())),
+    # --- the same bytes, whatever is around a build ---
+    *sliced(2, lambda name, part: script(f"reproduce/example/{name}", 5, ".ci/reproduce", "--set", "example", "--slice", part)),
+    *sliced(2, lambda name, part: script(f"reproduce/debian/{name}", 8, ".ci/reproduce", "--set", "debian", "--slice", part)),
+    # --- Debian's ROCm libraries ---
+    *(script(f"acceptance/{group}", minutes, ".ci/acceptance", "--only", group) for group, minutes in [
+        ("content", 5), ("installed", 4), ("clone", 9), ("equal", 6), ("shlibdeps", 8), ("cost", 8)]),
+    # --- tools of two releases, an old kernel ---
+    *sliced(2, lambda name, part: script(
+        f"elf-matrix/fixtures/{name}", 7, ".ci/elf-matrix", "--slice", part, "fixtures", needs=(PROGRAM, SYSTEMS))),
+    script("elf-matrix/kernel", 5, ".ci/elf-matrix", "kernel", needs=(PROGRAM, SYSTEMS), after=("elf-matrix/fixtures",)),
+    *sliced(2, lambda name, part: script(
+        f"elf-matrix/real/{name}", 7, ".ci/elf-matrix", "--slice", part, "real", needs=(PROGRAM, SYSTEMS))),
+    script("elf-matrix/table", 1, ".ci/elf-matrix", "table", needs=(PROGRAM, SYSTEMS),
+           after=("elf-matrix/fixtures", "elf-matrix/kernel", "elf-matrix/real")),
+    # --- small faults in the program, which tests have to notice ---
+    *sliced(50, lambda name, part: script(f"mutants/{name}", 8, ".ci/mutants", "--slice", part, needs=())),
+]

@@ -23,7 +23,7 @@ struct Root {
 }
 
 fn need_all() {
-    need(&["debootstrap", "chroot", "gpg", "python3", "dpkg-deb"]);
+    need(&["mmdebstrap", "chroot", "gpg", "python3", "dpkg-deb"]);
     need_root();
 }
 

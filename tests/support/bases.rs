@@ -48,13 +48,14 @@ mv %{buildroot}/usr/bin/update-alternatives %{buildroot}/usr/sbin/
 /// What the base of an rpm system is made with.
 pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-alternatives"];
 
-/// The root of a release as debootstrap leaves it, to be copied.
+/// The root of a release with apt and what that needs, as mmdebstrap makes it, to be copied.
 pub fn debian(suite: &str) -> PathBuf {
     kept(&format!("debian-{suite}"), |root| {
-        let mut make = Command::new("debootstrap");
-        let told = tools::told(make.args(["--variant=minbase", suite]).arg(root).arg(mirror()));
+        let mut make = Command::new("mmdebstrap");
+        make.args(["--quiet", "--variant=apt", suite]).arg(root);
+        let told = tools::told(make.arg(format!("deb {} {suite} main", mirror())));
         if !told.ends_with("exit status: 0\n") {
-            tools::skip(&format!("debootstrap cannot make {suite}: {told}"));
+            tools::skip(&format!("mmdebstrap cannot make {suite}: {told}"));
         }
     })
 }
@@ -98,8 +99,8 @@ pub fn build_rpm(specification: &str, folder: &Path) {
     tools::run(command.args(["-bb", "--quiet"]).arg(&file));
 }
 
-/// What package managers put new files in the place of, and write into none of: most of a root.
-const NEVER_WRITTEN: [&str; 3] = ["usr", "var/cache/apt/archives", "var/lib/apt/lists"];
+/// The folder in which package managers replace files and write into none: most of a root.
+const NEVER_WRITTEN: &str = "usr";
 
 /// Where the databases of rpm and dnf5 lie on some machines, which are written into.
 const DATABASES: &str = "usr/lib/sysimage";
@@ -115,20 +116,19 @@ pub fn copy(from: &Path, to: &Path) {
         return cp("-a", from, to);
     }
     cp("-al", from, to);
-    let shared: Vec<_> = NEVER_WRITTEN.iter().map(|path| to.join(path)).collect();
-    unshare(to, &shared);
+    unshare(to, Some(&to.join(NEVER_WRITTEN)));
     let databases = to.join(DATABASES);
     if fs::symlink_metadata(&databases).is_ok_and(|metadata| metadata.is_dir()) {
-        unshare(&databases, &[]);
+        unshare(&databases, None);
     }
 }
 
-/// Puts a copy in the place of every file below `folder` that is not below one of `shared`.
-fn unshare(folder: &Path, shared: &[PathBuf]) {
+/// Puts a copy in the place of every file below `folder` that is not below `shared`.
+fn unshare(folder: &Path, shared: Option<&Path>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let metadata = fs::symlink_metadata(&path).unwrap();
-        if metadata.is_dir() && !shared.contains(&path) {
+        if metadata.is_dir() && shared != Some(path.as_path()) {
             unshare(&path, shared);
         } else if metadata.is_file() {
             let copied = path.with_extension("copied-by-tests");

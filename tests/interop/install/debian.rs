@@ -1,4 +1,4 @@
-//! Debian by debootstrap, offline but for a repository of its own.
+//! Debian by mmdebstrap, offline but for a repository of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ pub struct Debian {
 
 /// Runs a scenario in a fresh root of a release.
 pub fn with_root(suite: &str, scenario: fn(&dyn System)) {
-    tools::need(&["debootstrap", "dpkg-scanpackages", "chroot"]);
+    tools::need(&["mmdebstrap", "apt-ftparchive", "chroot"]);
     tools::need_root();
     let base = debian(suite);
     let folder = tempfile::tempdir().unwrap();
@@ -76,8 +76,8 @@ impl System for Debian {
     fn offer(&self, folders: &[&Path]) {
         let place = self.root.join(REPOSITORY);
         gather(folders, "deb", &place);
-        let mut scan = Command::new("dpkg-scanpackages");
-        let index = tools::succeed(scan.args(["--multiversion", "."]).current_dir(&place));
+        let mut scan = Command::new("apt-ftparchive");
+        let index = tools::succeed(scan.args(["packages", "."]).current_dir(&place));
         fs::write(place.join("Packages"), index).unwrap();
         let sources = self.root.join("etc/apt/sources.list");
         fs::write(sources, format!("deb [trusted=yes] file:/{REPOSITORY} ./\n")).unwrap();

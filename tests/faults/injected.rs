@@ -63,14 +63,14 @@ fn nothing_in_part(left: &Left<'_>) {
 const EACH_KIND: [Strikes; 1] = [(ALL, EIO, failed_or_whole, 1)];
 
 const FAULTS: [Strikes; 8] = [
-    (FILLING, ENOSPC, failed_or_whole, 4),
-    (FILLING, ENOSPC_FROM_THEN_ON, failed_or_left_to_the_next_run, 4),
-    (ALL, EIO_FROM_THEN_ON, nothing_in_part, 3),
-    ("open,create,stat,list,remove", "error:13", failed_or_whole, 3),
-    ("lock", "error:37", failed_or_whole, 2),
-    ("read,write", EINTR, undisturbed, 2),
+    (FILLING, ENOSPC, failed_or_whole, 2),
+    (FILLING, ENOSPC_FROM_THEN_ON, failed_or_left_to_the_next_run, 2),
+    (ALL, EIO_FROM_THEN_ON, nothing_in_part, 2),
+    ("open,create,stat,list,remove", "error:13", failed_or_whole, 2),
+    ("lock", "error:37", failed_or_whole, 1),
+    ("read,write", EINTR, undisturbed, 1),
     ("lock", EINTR, undisturbed, 1),
-    ("read,write", "short", undisturbed, 2),
+    ("read,write", "short", undisturbed, 1),
 ];
 
 /// All that a command is struck by.

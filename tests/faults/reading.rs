@@ -88,7 +88,7 @@ impl Input {
             // The threads of a run may make fewer calls.
             let struck: Vec<_> = struck.filter(|struck| struck.call.is_some()).collect();
             assert!(
-                !struck.is_empty() || is_sliced(),
+                !struck.is_empty() || is_sliced() && places.len() < 3,
                 "{command:?}: no call of {kinds} was struck"
             );
             let word = command.get_args().next().unwrap().to_str().unwrap();
@@ -114,7 +114,7 @@ fn said(struck: &Struck) -> String {
 fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
     need(&publications::TOOLS);
     need(&TOOLS);
-    Input::new().sweep((ALL, "signal:2", 4), |_, struck, whole| match struck.code() {
+    Input::new().sweep((ALL, "signal:2", 2), |_, struck, whole| match struck.code() {
         code if code == whole.code() => {
             assert_eq!(struck.output.stdout, whole.output.stdout, "{}", about(struck));
         }
@@ -133,7 +133,7 @@ fn a_command_that_cannot_read_its_input_names_it() {
     need(&TOOLS);
     let input = Input::new();
     let shard = input.room.path().join("s");
-    input.sweep(("open,read,list", "error:5", 6), |word, struck, whole| {
+    input.sweep(("open,read,list", "error:5", 4), |word, struck, whole| {
         let (kind, path) = struck.call.as_ref().unwrap();
         let needless = kind == "list" && is_ahead(word, path, &shard);
         if !(needless && is_same(struck, whole)) {
@@ -149,7 +149,7 @@ fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
     need(&TOOLS);
     let input = Input::new();
     for act in ["error:4", "short"] {
-        input.sweep(("read", act, 3), |_, struck, whole| {
+        input.sweep(("read", act, 2), |_, struck, whole| {
             assert!(is_same(struck, whole), "{}", about(struck));
         });
     }
@@ -161,7 +161,7 @@ fn a_command_that_cannot_look_at_its_input_names_it() {
     need(&TOOLS);
     let input = Input::new();
     let shard = input.room.path().join("s");
-    input.sweep(("stat", "error:5", 6), |word, struck, whole| {
+    input.sweep(("stat", "error:5", 4), |word, struck, whole| {
         // The sizes of packages only say how far a run is. Where the name of a folder is that of an
         // artifact, its manifest is read whatever the look ahead saw.
         let (_, path) = struck.call.as_ref().unwrap();

@@ -12,10 +12,10 @@ use crate::sweep::{Judge, Sweep};
 /// What strikes the run that clears up, and how many places are enough for now. What is left may
 /// lie between the earlier output and the new one until the third run, but nothing in part.
 const STRIKES: [(&str, Judge, usize); 4] = [
-    ("signal:9", killed, 5),
-    ("error:5", failed, 4),
-    ("errors:5", failed, 3),
-    ("signal:2", asked_to_end, 2),
+    ("signal:9", killed, 3),
+    ("error:5", failed, 2),
+    ("errors:5", failed, 2),
+    ("signal:2", asked_to_end, 1),
 ];
 
 /// It goes on where what cannot be cleared away is in nobody's way.

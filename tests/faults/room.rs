@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use support::example::{Entry, tree};
+pub use support::scratch::in_memory as folder;
 use support::strace;
 use support::sweep;
 use support::tools;
@@ -47,16 +48,6 @@ fn library() -> &'static Path {
         (folder, path)
     });
     path
-}
-
-/// A folder in memory where that is possible: nothing here survives a loss of power anyway.
-pub fn folder() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        tempfile::tempdir_in(memory).unwrap()
-    } else {
-        tempfile::tempdir().unwrap()
-    }
 }
 
 /// What strikes, and which calls.

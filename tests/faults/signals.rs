@@ -29,10 +29,10 @@ pub fn killed(left: &Left<'_>) {
 }
 
 const SIGNALS: [Strikes; 4] = [
-    (ALL, "signal:2", |left| ended(left, 130, "SIGINT"), 4),
-    (ALL, "signal:15", |left| ended(left, 143, "SIGTERM"), 2),
-    (ALL, "signal:1", |left| ended(left, 129, "SIGHUP"), 2),
-    (ALL, "signal:9", killed, 5),
+    (ALL, "signal:2", |left| ended(left, 130, "SIGINT"), 2),
+    (ALL, "signal:15", |left| ended(left, 143, "SIGTERM"), 1),
+    (ALL, "signal:1", |left| ended(left, 129, "SIGHUP"), 1),
+    (ALL, "signal:9", killed, 3),
 ];
 
 /// Where a commit, or the making of a folder, can be cut off: each kind of calls.

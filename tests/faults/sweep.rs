@@ -57,6 +57,8 @@ fn count(made: &[Call], kinds: &str) -> usize {
 /// Runs that are struck, all of which are tried before the first failure is told.
 #[derive(Default)]
 pub struct Sweep {
+    /// How many places were to be struck.
+    places: usize,
     /// How often they ended how.
     pub ended: BTreeMap<String, usize>,
     failures: Vec<String>,
@@ -69,6 +71,7 @@ impl Sweep {
         (fault, under): (Fault<'_>, &str),
         judge: impl Fn(&Left<'_>),
     ) {
+        self.places += 1;
         let result = catch_unwind(AssertUnwindSafe(|| scenario.disturb((fault, under), judge)));
         match result {
             Ok(Some(ended)) => *self.ended.entry(ended).or_default() += 1,
@@ -82,10 +85,12 @@ impl Sweep {
     }
 
     pub fn finish(self, about: &str) {
-        let Self { ended, failures } = self;
+        let Self { places, ended, failures } = self;
         assert!(failures.is_empty(), "{about}: {} failed\n{}", failures.len(), failures.join("\n"));
         let hits: usize = ended.values().sum();
-        assert!(hits > 0 || is_sliced(), "{about}: no call was struck");
+        // A slice of few calls may have the last ones alone, which threads do not always make.
+        let may_miss = is_sliced() && places < 3;
+        assert!(hits > 0 || may_miss, "{about}: no call was struck");
         if figures() {
             println!("{about}: {hits} struck, {ended:?}");
         }

@@ -19,6 +19,7 @@ use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
 use support::keys::{Key, key};
 use support::published::{self, between, is, rows};
 use support::repo_fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};
+use support::scratch;
 use support::sweep::or_all;
 use support::tools::{need, run, succeed, told};
 
@@ -93,14 +94,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// In memory where that is possible: nothing here survives a loss of power anyway.
     pub fn new() -> Self {
-        let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
-            tempfile::tempdir_in(memory).unwrap()
-        } else {
-            tempfile::tempdir().unwrap()
-        };
+        let folder = scratch::in_memory();
         let key = key(folder.path(), "own", "ed25519");
         Self { folder, key }
     }

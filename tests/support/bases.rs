@@ -3,11 +3,12 @@
 //! Those of Debian are made once and kept below cargo's target folder, where every test program finds
 //! them.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use crate::program::{kept, scratch};
 use crate::tools;
@@ -50,14 +51,38 @@ pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-
 
 /// The root of a release with apt and what that needs, as mmdebstrap makes it, to be copied.
 pub fn debian(suite: &str) -> PathBuf {
-    kept(&format!("debian-{suite}"), |root| {
+    let kept = kept(&format!("debian-apt-{suite}"), |folder| {
+        let root = scratch(suite);
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", "--variant=apt", suite]).arg(root);
+        make.args(["--quiet", "--variant=apt", suite]).arg(&root);
         let told = tools::told(make.arg(format!("deb {} {suite} main", mirror())));
         if !told.ends_with("exit status: 0\n") {
             tools::skip(&format!("mmdebstrap cannot make {suite}: {told}"));
         }
-    })
+        cp("-a", &root, folder);
+    });
+    static NEAR: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut near = NEAR.lock().unwrap();
+    near.entry(suite.to_owned()).or_insert_with(|| beside_copies(kept, suite)).clone()
+}
+
+/// The root itself, or a copy of it on the file system where its copies will be, so that they can share
+/// its files.
+fn beside_copies(kept: PathBuf, suite: &str) -> PathBuf {
+    let folder = scratch(suite);
+    if device(&kept) == device(&folder) {
+        return kept;
+    }
+    cp("-a", &kept, &folder);
+    folder
+}
+
+fn cp(how: &str, from: &Path, to: &Path) {
+    tools::run(Command::new("cp").arg(how).arg("-T").arg(from).arg(to));
+}
+
+fn device(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().dev()
 }
 
 /// Where this machine gets packages of Debian from.
@@ -108,10 +133,6 @@ const DATABASES: &str = "usr/lib/sysimage";
 /// A copy of a root with owners, modes and devices. Where both are on one file system, what nobody
 /// writes into are the same files.
 pub fn copy(from: &Path, to: &Path) {
-    let cp = |how: &str, from: &Path, to: &Path| {
-        tools::run(Command::new("cp").arg(how).arg("-T").arg(from).arg(to));
-    };
-    let device = |path: &Path| fs::metadata(path).unwrap().dev();
     if device(from) != device(to.parent().unwrap()) {
         return cp("-a", from, to);
     }

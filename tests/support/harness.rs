@@ -16,7 +16,7 @@ pub use inventory::submit;
 use libtest_mimic::{Arguments, Completion, Failed, FormatSetting, Trial};
 
 use crate::program::{self, Program};
-use crate::{times, tools};
+use crate::{scratch, times, tools};
 
 /// A test, as `#[test]` registers it.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ const LONG: Duration = Duration::from_secs(60);
 pub fn run(program: Program) -> ExitCode {
     program::set(program);
     // Everything temporary goes with the run, also what statics hold.
-    let scratch = tempfile::Builder::new().prefix("rockpack-tests-").tempdir().unwrap();
+    let scratch = scratch::make(&scratch::place());
     tempfile::env::override_temp_dir(scratch.path()).unwrap();
     let (arguments, tests) = asked();
     keep_panics(arguments.nocapture);

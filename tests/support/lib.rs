@@ -26,6 +26,7 @@ pub mod raw_header;
 pub mod repo_fixture;
 pub mod roots;
 pub mod runtime;
+pub mod scratch;
 pub mod strace;
 pub mod sweep;
 pub mod tampered;

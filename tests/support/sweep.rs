@@ -1,6 +1,6 @@
 //! Sweeps that take long: a sample of their cases runs at every change, and all cases where
-//! `ROCKPACK_SWEEPS=all`, as `.ci/nightly` sets it. `ROCKPACK_SLICE=2/8` leaves only every eighth case
-//! of a whole sweep, from the second one, so that eight runs together try all of them.
+//! `ROCKPACK_SWEEPS=all`, as `.ci/nightly` sets it. The sweeps of faults take hours: `ROCKPACK_SLICE=2/8`
+//! leaves every eighth place of them, from the second one, so that eight runs together strike all.
 
 use std::sync::OnceLock;
 

@@ -61,7 +61,7 @@ fn a_component_takes_the_place_of_all_its_earlier_artifacts() {
     assert_eq!(names(&shard), set(&left));
 }
 
-/// What a killed run of this or an earlier version left in the middle of its commit.
+/// What a killed run left in the middle of its commit.
 #[test]
 fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
     let work = Work::new();

@@ -27,9 +27,11 @@ def git(*arguments, folder=REPOSITORY, **options):
 def state():
     """The commit; with what is not committed, also a digest of that."""
     commit = git("rev-parse", "--short=12", "HEAD")
-    changes = git("diff", "--binary", "HEAD").encode()
-    for name in git("ls-files", "--others", "--exclude-standard").splitlines():
-        changes += name.encode() + b"\0" + (REPOSITORY / name).read_bytes()
+    read = lambda *arguments: subprocess.run(["git", *arguments], cwd=REPOSITORY, check=True, stdout=subprocess.PIPE).stdout
+    changes = read("diff", "--binary", "HEAD")
+    for name in filter(None, read("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")):
+        path = os.path.join(os.fsencode(REPOSITORY), name)
+        changes += name + b"\0" + (os.readlink(path) if os.path.islink(path) else pathlib.Path(os.fsdecode(path)).read_bytes())
     return f"{commit}-{hashlib.sha256(changes).hexdigest()[:12]}" if changes else commit
 
 
@@ -56,6 +58,13 @@ class Results:
 
     def keep(self, name, result):
         self.known[name] = result
+        self.write()
+
+    def forget(self, name):
+        if self.known.pop(name, None) is not None:
+            self.write()
+
+    def write(self):
         self.file.parent.mkdir(parents=True, exist_ok=True)
         growing = self.file.with_suffix(".part")
         growing.write_text(json.dumps(self.known, indent=1, sort_keys=True))
@@ -75,6 +84,7 @@ class Clone:
             subprocess.run(["git", "clone", "-q", "--no-checkout", REPOSITORY, self.folder], check=True)
         git("fetch", "-q", REPOSITORY, "HEAD", folder=self.folder)
         self.restore("FETCH_HEAD")
+        self.commit = git("rev-parse", "--short=12", "HEAD", folder=self.folder)
         # Nobody debugs these builds, and they link in half the time.
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(self.build), "CARGO_PROFILE_DEV_DEBUG": "0"}
         # A test that skips because its tool is missing shows nothing.

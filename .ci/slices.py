@@ -6,6 +6,8 @@ more than ten is cut into more of them.
 
 import dataclasses
 
+from sliced import REPOSITORY
+
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
@@ -58,7 +60,7 @@ SLICES = [
     test("tests/limits", 8, "limits"),
     test("tests/large", 8, "formats", "--ignored"),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",
-         variables={"ROCKPACK_DEBIAN_ROCM": "target/acceptance"}, needs=(LIBRARIES,)),
+         variables={"ROCKPACK_DEBIAN_ROCM": str(REPOSITORY / "target/acceptance")}, needs=(LIBRARIES,)),
     # --- faults: every call is struck ---
     test("faults/others", 8, "faults", "beside::", "ceilings::", "changed::", "clock::", "complete::", "terminal::", "waiting::",
          variables=EVERY_FAULT),
@@ -86,7 +88,7 @@ SLICES = [
     script("elf-matrix/kernel", 5, ".ci/elf-matrix", "kernel", needs=(PROGRAM, SYSTEMS), after=("elf-matrix/fixtures",)),
     *sliced(2, lambda name, part: script(
         f"elf-matrix/real/{name}", 7, ".ci/elf-matrix", "--slice", part, "real", needs=(PROGRAM, SYSTEMS))),
-    script("elf-matrix/table", 1, ".ci/elf-matrix", "table", needs=(PROGRAM, SYSTEMS),
+    script("elf-matrix/table", 1, ".ci/elf-matrix", "--out", "target/nightly/elf-matrix.md", "table", needs=(PROGRAM, SYSTEMS),
            after=("elf-matrix/fixtures", "elf-matrix/kernel", "elf-matrix/real")),
     # --- small faults in the program, which tests have to notice ---
     *sliced(50, lambda name, part: script(f"mutants/{name}", 8, ".ci/mutants", "--slice", part, needs=())),

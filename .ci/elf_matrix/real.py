@@ -206,7 +206,10 @@ def run(system, toolsets, rockpack, wanted, rows, save):
     of libraries that are not wanted stay. The libraries are loaded in `system`, after the tools of each
     system of `toolsets` treated them: {tools' system: {treatment: (state, why)}}"""
     folder = system.work / "real"
-    found = [entry for entry in fetch(system) if wanted(entry[2])]
+    everything = fetch(system)
+    found = [entry for entry in everything if wanted(entry[2])]
+    # Whatever was judged first, the table has them in this order.
+    place = {name: at for at, (_, _, name) in enumerate(everything)}
     rows = [row for row in rows if not wanted(row["library"])]
     for path in (folder / "fat").iterdir():
         if not wanted(path.name):
@@ -224,5 +227,5 @@ def run(system, toolsets, rockpack, wanted, rows, save):
         print(f"{name}: {sizes}, {registered} of {wrappers} wrappers, {states}", flush=True)
         rows.append({"origin": origin, "version": version, "library": name, "sizes": sizes,
                      "wrappers": wrappers, "registered": registered, "cells": cells})
-        save("real", rows)
+        save("real", sorted(rows, key=lambda row: place.get(row["library"], len(place))))
     shutil.rmtree(folder)

@@ -170,7 +170,7 @@ impl Distribution {
     }
 }
 
-/// What the header of a library begins with.
+/// The start of the header of a library.
 const LIBRARY: &str = "[libraries.\"";
 
 fn broken(name: &str) -> Error {

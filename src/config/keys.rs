@@ -67,8 +67,8 @@ pub struct Keys {
     pub prefix: Option<String>,
     /// Folder below the prefix where the artifacts have their libraries, and where the loader looks
     /// for them. It moves none: what a build writes into files (search paths, CMake's targets, the
-    /// places of databases) knows the folder by its name. `R083` warns where it has no library of the
-    /// set and another folder has [default: lib]
+    /// places of databases) knows the folder by its name. `R083` warns of libraries that lie elsewhere
+    /// and that no search path leads to [default: lib]
     #[arg(skip)]
     pub libdir: Option<String>,
     /// Folder below the prefix for kernel archives and their manifests, where the markers of

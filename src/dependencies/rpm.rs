@@ -60,7 +60,7 @@ pub fn requires(
     }
     let versions = linking.versions.needed.iter().filter(|need| counts(&need.file));
     let versions = versions.flat_map(|need| {
-        need.versions.iter().filter_map(|(_, version)| capability(&need.file, version))
+        need.versions.iter().filter_map(|version| capability(&need.file, &version.name))
     });
     let needed = linking.needed.iter().filter(|name| counts(name));
     let mut found: Vec<String> =

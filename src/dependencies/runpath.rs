@@ -69,7 +69,7 @@ pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
         let kept = if part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
             Some(Cow::Borrowed(part))
         } else {
-            installed(part, path, prefix).map(|found| from_origin(&found, path).into())
+            installed(part, path, prefix).map(|found| way(&found, path).into())
         };
         parts.extend(kept.filter(|part: &Cow<'_, str>| seen.insert(part.clone())));
     }
@@ -91,8 +91,14 @@ fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<Strin
     }
 }
 
+/// The search path that leads from the file at `path` to `folder`; none is the prefix itself.
+pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
+    let parts = folder.into_iter().flat_map(TreePath::components);
+    way(&parts.map(str::to_owned).collect::<Vec<_>>(), path)
+}
+
 /// The way from the folder of the file at `path` to `folder`, both below the prefix.
-fn from_origin(folder: &[String], path: &TreePath) -> String {
+fn way(folder: &[String], path: &TreePath) -> String {
     let own = path.parent();
     let own: Vec<&str> = own.iter().flat_map(TreePath::components).collect();
     let common = own.iter().zip(folder).take_while(|(one, other)| *one == other).count();

@@ -90,6 +90,49 @@ pub(super) fn normal(path: &str) -> Vec<&str> {
     parts
 }
 
+/// Folders at the root of a system. Below a prefix they are those of an installed tree, whose root
+/// was taken for the prefix.
+const ROOT_FOLDERS: [&str; 5] = ["usr", "opt", "srv", "home", "stage"];
+
+/// Names of folders of libraries; the last part of others is the name of a system.
+const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib32", "lib64"];
+
+/// How the names of folders of libraries end that are for one system, `x86_64-linux-gnu`.
+const SYSTEM_ENDING: &str = "-linux-gnu";
+
+/// Whether a library with `soname`, in a folder (relative to the prefix; empty is the prefix itself)
+/// that the loader does not know, was meant to be found by its name. That is not asked of modules,
+/// whose sonames have no version and which lie in folders of their own, nor of private libraries:
+/// files of other folders have a search path that names the folder, so that it `is_searched`.
+pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
+    let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
+    let is_of_root = installed_prefix(folder).is_some();
+    (is_versioned || is_library_folder(folder)) && (is_of_root || !is_searched)
+}
+
+/// What was probably to be the prefix, if the folder looks like one at the root of a system:
+/// `usr` of `usr/lib`.
+pub fn installed_prefix(folder: &str) -> Option<&str> {
+    let first = folder.split('/').next()?;
+    let above = folder.find("/lib").and_then(|end| folder.get(..end)).unwrap_or(folder);
+    ROOT_FOLDERS.contains(&first).then_some(above)
+}
+
+/// Whether builds put libraries into a folder of this name, or the prefix itself was named.
+pub fn is_library_folder(folder: &str) -> bool {
+    let name = folder.rsplit('/').next().unwrap_or_default();
+    folder.is_empty() || LIBRARY_FOLDERS.contains(&name) || name.ends_with(SYSTEM_ENDING)
+}
+
+/// Whether builds have the libraries of a whole prefix in `folder`: `lib64`, `lib/x86_64-linux-gnu`.
+pub fn is_prefix_libraries(folder: &str) -> bool {
+    let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+    match above {
+        "" => LIBRARY_FOLDERS.contains(&name),
+        above => above == "lib" && name.ends_with(SYSTEM_ENDING),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +160,25 @@ mod tests {
         assert_eq!(shown("/usr/lib", library), ["outside /usr/lib"]);
         assert_eq!(shown("$ORIGIN/../..", library), ["outside /opt"]);
         assert_eq!(shown("$LIB:lib::", library), ["unknown $LIB", "unknown lib"]);
+    }
+
+    #[test]
+    fn libraries_with_a_version_belong_where_something_leads() {
+        for (folder, soname, is_searched, expected) in [
+            ("", "libx.so", false, true),
+            ("usr/lib", "libx.so", true, true),
+            ("lib64", "libx.so.1", false, true),
+            ("share/x", "libx.so.1", false, true),
+            ("share/x", "libx.so", false, false),
+            ("lib/x/plugins", "libx.so", false, false),
+            ("lib/llvm/lib", "libomp.so", true, false),
+            ("lib/llvm/lib", "libLLVM.so.19.1", true, false),
+        ] {
+            assert_eq!(is_misplaced(folder, soname, is_searched), expected, "{folder} {soname}");
+        }
+        assert!(is_prefix_libraries("lib64") && is_prefix_libraries("lib/x86_64-linux-gnu"));
+        assert!(!is_prefix_libraries("lib/llvm/lib") && !is_prefix_libraries(""));
+        assert_eq!(installed_prefix("opt/rocm/lib/x86_64-linux-gnu"), Some("opt/rocm"));
+        assert_eq!(installed_prefix("lib/usr/lib"), None);
     }
 }

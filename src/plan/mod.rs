@@ -173,7 +173,6 @@ fn with_metas(
         }
         None => drafts.extend(metas::make(setting, groups, &drafts)?),
     }
-    common::note_elsewhere(setting, &drafts, findings);
     let common = common::make(setting, &mut drafts)?;
     drafts.extend(common);
     conflicts::refuse(&drafts, &setting.formats)?;

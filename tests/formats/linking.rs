@@ -37,7 +37,7 @@ fn what_the_linker_wrote_is_found() {
     let needed = &found.versions.needed;
     assert_eq!(puts.library.as_deref(), Some("libc.so.6"));
     assert!(version.starts_with("GLIBC_") && needed.len() == 1, "{needed:?}");
-    assert!(needed[0].versions.iter().any(|(_, name)| name == version), "{needed:?}");
+    assert!(needed[0].versions.iter().any(|needed| needed.name == version), "{needed:?}");
     assert!(found.is_shared_object && found.interpreter.is_none());
 }
 

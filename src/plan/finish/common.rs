@@ -19,11 +19,7 @@ use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
-use crate::report::{Finding, Findings};
 use crate::tree::{Node, TreePath};
-
-/// Folders of a prefix that builds put libraries into.
-const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
@@ -100,27 +96,6 @@ fn libraries(draft: &Draft) -> impl Iterator<Item = &TreePath> {
     let files = draft.files.iter().filter(move |(_, node)| !is_folder(node));
     let named = |path: &&TreePath| path.name().starts_with("lib") && path.name().contains(".so.");
     files.map(|(path, _)| path).filter(named)
-}
-
-/// Notes that all libraries lie where the loader is not told to look: the folder of libraries is
-/// the artifacts' choice, and `libdir` has to say the same.
-pub(in crate::plan) fn note_elsewhere(
-    setting: &Setting,
-    drafts: &[Draft],
-    findings: &mut Findings,
-) {
-    let folders = &setting.folders;
-    if drafts.iter().any(|draft| has_linker_libraries(setting, draft)) {
-        return;
-    }
-    let is_candidate = |folder: &TreePath| LIBRARY_FOLDERS.contains(&folder.as_str());
-    let all = drafts.iter().flat_map(libraries);
-    let elsewhere = all.filter(|path| path.parent().is_some_and(|folder| is_candidate(&folder)));
-    let elsewhere: BTreeSet<&TreePath> = elsewhere.collect();
-    if !elsewhere.is_empty() {
-        let libraries = elsewhere.into_iter().cloned().collect();
-        findings.add(Finding::LibdirEmpty { libdir: folders.libraries.clone(), libraries });
-    }
 }
 
 #[cfg(test)]

@@ -70,9 +70,7 @@ impl<'a> Gatherer<'a> {
         gathering.requires.extend(linked.needs.interpreters.iter().cloned());
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
         gathering.add_deb(self.setting, linked, linking, found)?;
-        let is_private = |name: &str| {
-            matches!(found.get(name), Some(LibraryPlace::InSet { is_private: true, .. }))
-        };
+        let is_private = |name: &str| matches!(found.get(name), Some(LibraryPlace::InSet(library)) if library.is_private);
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
@@ -127,9 +125,9 @@ impl<'a> Gathering<'a> {
         self.deb.add(distribution, linking, &known)?;
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
             let library = distribution.library(&need.file)?;
-            for (_, version) in &need.versions {
-                if library.is_some_and(|library| library.lacks(version)) {
-                    let key = (need.file.clone(), version.clone());
+            for version in need.versions.iter().filter(|version| !version.is_weak) {
+                if library.is_some_and(|library| library.lacks(&version.name)) {
+                    let key = (need.file.clone(), version.name.clone());
                     self.lacking.entry(key).or_default().insert(linked.path.clone());
                 }
             }

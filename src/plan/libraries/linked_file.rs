@@ -1,6 +1,6 @@
 //! A file that links to libraries, and where each of them was found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Needs;
 use crate::tree::TreePath;
@@ -14,14 +14,56 @@ pub(in crate::plan) struct LinkedFile<'a> {
     pub in_host: bool,
 }
 
+impl LinkedFile<'_> {
+    /// `DT_SONAME`, if it is a library of the host package.
+    pub fn soname(&self) -> Option<&str> {
+        let linking = self.needs.linking.as_ref().filter(|_| self.in_host)?;
+        linking.soname.as_deref().filter(|_| linking.interpreter.is_none())
+    }
+}
+
+/// A linked file, and where the libraries that it needs were found.
+pub(in crate::plan) struct LocatedFile<'a> {
+    pub linked: &'a LinkedFile<'a>,
+    /// Its search path as it is installed.
+    pub search_path: &'a str,
+    /// Needed library → where it was found.
+    pub places: BTreeMap<&'a str, LibraryPlace>,
+}
+
 /// Where a needed library was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) enum LibraryPlace {
-    /// In these portions of the set: that of the library, and those of links to it.
-    InSet { portions: BTreeSet<usize>, is_private: bool },
+    /// In the set.
+    InSet(SetLibrary),
     /// In the distribution or the configuration; where there is no distribution to ask, not in
     /// the set.
     Outside,
     /// Nowhere.
     Nowhere,
+}
+
+/// A library of the set that a name leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::plan) struct SetLibrary {
+    /// The portion of its file, and those of links to it.
+    pub portions: BTreeSet<usize>,
+    /// The portion of its file.
+    pub owner: usize,
+    /// Its file.
+    pub file: TreePath,
+    /// Whether it lies outside of the linker path.
+    pub is_private: bool,
+    /// Whether the loader finds it for the file that needs it.
+    pub is_reached: bool,
+}
+
+impl LocatedFile<'_> {
+    /// The libraries of the set that it needs, with the names by which it needs them.
+    pub fn in_set(&self) -> impl Iterator<Item = (&str, &SetLibrary)> {
+        self.places.iter().filter_map(|(name, place)| match place {
+            LibraryPlace::InSet(library) => Some((*name, library)),
+            _ => None,
+        })
+    }
 }

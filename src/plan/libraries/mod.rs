@@ -5,9 +5,13 @@
 //! programs) needs nothing.
 
 pub(super) mod discovered;
+mod inherited;
+mod library_set;
 pub(super) mod linkage;
 pub(super) mod linked_file;
+mod reach;
 pub(super) mod runpath;
+mod versions;
 
 use object::elf;
 

@@ -6,6 +6,7 @@
 #[macro_use]
 mod define;
 mod details;
+mod library_folder;
 mod subjects;
 mod table;
 
@@ -15,6 +16,7 @@ use derive_more::Display;
 use serde::Serialize;
 
 pub use details::*;
+pub use library_folder::LibraryFolder;
 pub use subjects::*;
 pub use table::{Code, Finding};
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Severity;
 use super::details::*;
+use super::library_folder::LibraryFolder;
 use super::subjects::*;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
@@ -336,6 +337,21 @@ findings! {
     RunpathOutside = "R073" "runpath-outside" Warning
         { file: ComponentFile, search: OutsideSearch }
         ["{file}"] ["{search}"];
+    /// A program or library needs a version of a library of the set that this does not have.
+    VersionNotInSet = "R074" "library-version-not-in-set" Warning {
+            package: String,
+            library: String,
+            version: String,
+            provider: String,
+            path: TreePath,
+            files: Vec<TreePath>,
+        }
+        ["{package}"]
+        [
+            "needs {version} of {library}, and {path} of {provider} does not have it ({}): the \
+             loader refuses that; build these files against the library of this set",
+            few(files, 3)
+        ];
     /// A list of packages has a key that is not known.
     ListKeyUnknown = "R075" "list-key-unknown" Warning { entry: String, key: String }
         ["{entry}"] ["the key `{key}` is not known and is ignored"];
@@ -383,13 +399,18 @@ findings! {
         { program: String, package: String }
         ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
-    /// No library of the set lies where the loader is told to look.
-    LibdirEmpty = "R083" "libdir-empty" Warning { libdir: TreePath, libraries: Vec<TreePath> }
-        ["{libdir}"]
+    /// Libraries of a package lie where the loader does not look.
+    LibrariesMisplaced = "R083" "libraries-misplaced" Warning {
+            package: String,
+            libdir: TreePath,
+            place: LibraryFolder,
+            libraries: Vec<TreePath>,
+        }
+        ["{package}"]
         [
-            "has none of the set's libraries, and other folders have {} ({}), which the loader \
-             does not find; set `libdir` to the folder that the artifacts were built for",
-            libraries.len(), few(libraries, 1)
+            "programs do not find {} by name: the loader looks in {libdir}, and not in {place}; {}",
+            few(libraries, 5),
+            place.remedy()
         ];
     /// A package is not newer than in the earlier set.
     VersionNotNewer = "R084" "version-not-newer" Warning { version: String, not_newer: NotNewer }
@@ -457,6 +478,21 @@ findings! {
         ["{package}"]
         [
             "needs {library}, for which the configuration names no dependency ({})",
+            few(files, 3)
+        ];
+    /// A program or library needs a library that the set has where the loader does not look for it.
+    LibraryOutOfReach = "R095" "library-out-of-reach" Warning {
+            package: String,
+            library: String,
+            provider: String,
+            path: TreePath,
+            search_path: String,
+            files: Vec<TreePath>,
+        }
+        ["{package}"]
+        [
+            "needs {library}, which {provider} has as {path}, where the loader does not look for \
+             it ({}); give the file that needs it the search path `{search_path}`",
             few(files, 3)
         ];
     /// An entry of the cache is not what was kept; it is made again. In no receipt: the packages are

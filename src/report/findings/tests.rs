@@ -408,9 +408,31 @@ fn of_libraries() -> Vec<Finding> {
         outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
         outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
         outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
-        Finding::LibdirEmpty {
-            libdir: path("lib"),
-            libraries: paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
+        misplaced(LibraryFolder::Prefix, paths(["libx.so.1"])),
+        misplaced(
+            LibraryFolder::InstalledTree { folder: path("usr/lib"), prefix: text("usr") },
+            paths(["usr/lib/libx.so.1"]),
+        ),
+        misplaced(
+            LibraryFolder::Libraries(path("lib64")),
+            paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
+        ),
+        misplaced(LibraryFolder::Other(path("share/x")), paths(["share/x/libx.so.1"])),
+        Finding::VersionNotInSet {
+            package: package(),
+            library: library(),
+            version: text("X_9.9"),
+            provider: text("rocm-x"),
+            path: path("lib/libx.so.1"),
+            files: paths(["bin/x"]),
+        },
+        Finding::LibraryOutOfReach {
+            package: package(),
+            library: library(),
+            provider: text("rocm-x"),
+            path: path("lib/private/libx.so.1"),
+            search_path: text("$ORIGIN/../lib/private"),
+            files: paths(["bin/x"]),
         },
         Finding::LibrariesNotAsked { file: file("bin/x"), kind: ComponentKind::Test },
         Finding::LibraryWithoutDependency {
@@ -419,6 +441,10 @@ fn of_libraries() -> Vec<Finding> {
             files: paths(["bin/x"]),
         },
     ]
+}
+
+fn misplaced(place: LibraryFolder, libraries: Vec<TreePath>) -> Finding {
+    Finding::LibrariesMisplaced { package: text("rocm-x"), libdir: path("lib"), place, libraries }
 }
 
 fn of_lists() -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! What the findings of a build account for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::content::hex;
 use crate::package::Format;
@@ -53,6 +53,15 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
     nowhere: BTreeSet<String>,
+    /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
+    /// files that need them.
+    unreached: BTreeMap<String, BTreeSet<TreePath>>,
+    /// Library → symbol versions that it does not have.
+    lacking: BTreeSet<(String, String)>,
+    /// Install-relative paths of libraries where no loader looks.
+    misplaced: BTreeSet<TreePath>,
+    /// The install prefix that a receipt states.
+    pub(in crate::verify) prefix: Option<String>,
     /// Needed libraries that are to give a `.deb` no dependency.
     free: BTreeSet<String>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
@@ -65,6 +74,7 @@ impl Excuses {
         let mut excuses = Self::default();
         for receipt in receipts {
             excuses.given = true;
+            excuses.prefix = Some(receipt.prefix.clone());
             for finding in &receipt.findings {
                 if let FindingRecord::Known(finding) = finding {
                     excuses.add(finding);
@@ -99,12 +109,26 @@ impl Excuses {
         paths.insert(path.clone());
     }
 
-    /// Needed libraries that need not be dependencies.
+    /// Needed libraries that need not be dependencies, or that do not work.
     fn add_library(&mut self, finding: &Finding) {
-        if let Finding::LibraryUnresolved { library, .. } = finding {
-            self.nowhere.insert(library.clone());
-        } else if let Finding::LibraryWithoutDependency { library, .. } = finding {
-            self.free.insert(library.clone());
+        match finding {
+            Finding::LibraryUnresolved { library, .. } => {
+                self.nowhere.insert(library.clone());
+            }
+            Finding::LibraryWithoutDependency { library, .. } => {
+                self.free.insert(library.clone());
+            }
+            Finding::LibraryOutOfReach { library, files, .. } => {
+                let known = self.unreached.entry(library.clone()).or_default();
+                known.extend(files.iter().cloned());
+            }
+            Finding::VersionNotInSet { library, version, .. } => {
+                self.lacking.insert((library.clone(), version.clone()));
+            }
+            Finding::LibrariesMisplaced { libraries, .. } => {
+                self.misplaced.extend(libraries.iter().cloned());
+            }
+            _ => {}
         }
     }
 
@@ -129,10 +153,28 @@ impl Excuses {
         next.is_some_and(|path| path.starts_with(directory))
     }
 
-    /// Whether a package of that format need not depend on what has the library `name`: the build
-    /// found it nowhere, or the configuration says so.
-    pub(in crate::verify) fn leaves_open(&self, name: &str, format: Option<Format>) -> bool {
-        self.nowhere.contains(name) || (format == Some(Format::Deb) && self.free.contains(name))
+    /// Whether a package of that format need not depend on what has the library `name`, which its
+    /// file at this absolute path needs: the build found it nowhere, or out of the file's reach, or
+    /// the configuration says so.
+    pub(in crate::verify) fn leaves_open(
+        &self,
+        name: &str,
+        format: Option<Format>,
+        path: &str,
+    ) -> bool {
+        self.nowhere.contains(name)
+            || (format == Some(Format::Deb) && self.free.contains(name))
+            || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
+    }
+
+    /// Whether the build said that the library `name` does not have `version`.
+    pub(in crate::verify) fn leaves_out_version(&self, name: &str, version: &str) -> bool {
+        self.lacking.contains(&(name.to_owned(), version.to_owned()))
+    }
+
+    /// Whether the build said that the library at this absolute path is where no loader looks.
+    pub(in crate::verify) fn leaves_misplaced(&self, path: &str) -> bool {
+        is_one_of(&self.misplaced, path)
     }
 
     /// Whether nothing is said of the libraries that the file at this absolute path needs.

@@ -6,6 +6,7 @@ use object::elf::{self, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::elf_file::{HostElfFile, fault};
+use super::linked_versions::{self, LinkedVersions};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
@@ -20,6 +21,10 @@ pub(in crate::verify) struct Linked {
     pub(in crate::verify) needed: Vec<String>,
     /// `DT_RUNPATH`, else `DT_RPATH`.
     pub(in crate::verify) search: String,
+    /// Whether it has a `DT_RUNPATH`, beside which no `DT_RPATH` counts.
+    pub(in crate::verify) has_runpath: bool,
+    /// Symbol versions, if they can be read.
+    pub(in crate::verify) versions: Option<LinkedVersions>,
 }
 
 /// Most dynamic sections that are read; files have one.
@@ -45,7 +50,8 @@ pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
     let fault = |error| fault(file.content, error);
     let headers = file.header.program_headers(LittleEndian, file.cache).map_err(fault)?;
     let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
-    let mut linked = Linked { is_program, ..Linked::default() };
+    let versions = linked_versions::read(file);
+    let mut linked = Linked { is_program, versions, ..Linked::default() };
     let (mut rpath, mut runpath) = (None, None);
     let mut names = 0;
     let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
@@ -89,6 +95,7 @@ pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
             linked.soname = text(at);
         }
     }
+    linked.has_runpath = runpath.is_some();
     for at in [runpath, rpath].into_iter().flatten() {
         if let Some(search) = search_path(file.content, at)? {
             linked.search = search;

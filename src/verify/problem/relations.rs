@@ -63,6 +63,9 @@ pub enum LibraryLack {
     /// No dependency is on anything that has it.
     #[display("and no dependency is on anything that has it")]
     NoDependency,
+    /// No search path leads to it, and nothing tells the loader of it.
+    #[display("which is {} of {}, where the loader does not look for it", _0.path, _0.package)]
+    OutOfReach(PackagePath),
     /// No dependency is on this package, which tells the loader where it is.
     #[display("which the loader finds by {_0} alone, and no dependency brings that")]
     Untold(String),

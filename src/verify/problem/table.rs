@@ -98,6 +98,22 @@ problems! {
     PackageTwice = "V065" "package-twice"
         { package: String, identity: NamedVersion, other: String }
         ["{package}"] ["is {identity}, as {other} is"];
+    /// A program or library needs a version of a library of its set that this does not have.
+    VersionMissing = "V066" "library-version-missing"
+        { package: String, path: String, library: String, version: String, at: PackagePath }
+        ["{package}"]
+        [
+            "{path} needs {version} of {library}, which {} of {} does not have, so the loader \
+             refuses it",
+            at.path, at.package
+        ];
+    /// A library lies where the loader does not look, and no file that needs it has a search path to it.
+    LibraryMisplaced = "V067" "library-misplaced" { package: String, path: String }
+        ["{package}"]
+        [
+            "{path} is found by no program: the loader does not look in its folder, and no file \
+             that needs it has a search path to it"
+        ];
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index" { file: String, fault: IndexFault } ["{file}"] ["{fault}"];
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

@@ -319,6 +319,15 @@ fn of_dependencies() -> Vec<Problem> {
         lack,
     };
     vec![
+        Problem::VersionMissing {
+            package: text(DEB),
+            path: text("/opt/rocm-7.1/bin/x"),
+            library: text("librocblas.so.5"),
+            version: text("ROCBLAS_4"),
+            at: PackagePath::new(DEB, LIBRARY),
+        },
+        Problem::LibraryMisplaced { package: text(DEB), path: text(LIBRARY) },
+        library(LibraryLack::OutOfReach(PackagePath::new(DEB, LIBRARY))),
         missing(DependencyLack::Host { host: text("rocm-blas"), version: text("7.1.0-1") }),
         missing(DependencyLack::OwnVersion),
         missing(DependencyLack::OtherVersion {

@@ -3,9 +3,12 @@
 
 mod edited;
 mod long_search_paths;
+mod misplaced;
 mod outside;
+mod reached;
 mod search_paths;
 mod verified;
+mod versions;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +46,28 @@ impl Case {
         fs::create_dir_all(&stage).unwrap();
         fs::write(artifact.join("artifact_manifest.txt"), "math/part/stage\n").unwrap();
         stage
+    }
+
+    /// Exit code and problems of `verify`.
+    fn verified(&self) -> (Option<i32>, Vec<String>) {
+        let mut verify = rockpack();
+        let output = verify.arg("verify").arg("--json").arg(self.path("out")).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let problems = json["problems"].as_array().unwrap().iter().map(|problem| {
+            let text = |key: &str| problem[key].as_str().unwrap().to_owned();
+            format!("{} {}: {}", text("code"), text("subject"), text("message"))
+        });
+        (output.status.code(), problems.collect())
+    }
+
+    /// What `verify` fails with once the findings of the build are not there to explain it.
+    fn unexplained(&self) -> String {
+        assert_eq!(self.verified(), (Some(0), Vec::new()));
+        fs::remove_file(self.path("out/packages.json")).unwrap();
+        let (status, problems) = self.verified();
+        assert_eq!(status, Some(1), "{problems:?}");
+        fs::remove_dir_all(self.path("out")).unwrap();
+        problems.join("\n")
     }
 
     /// Compiles `source` into `file` with the words of `options`.

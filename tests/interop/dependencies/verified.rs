@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use support::program::rockpack;
 use support::tools;
 
 use crate::dependencies::Case;
@@ -22,27 +21,15 @@ fn needs(folder: &str, options: &str) -> Case {
     case
 }
 
-/// Exit code and problems of `verify`.
-fn verified(case: &Case) -> (Option<i32>, Vec<String>) {
-    let mut verify = rockpack();
-    let output = verify.arg("verify").arg("--json").arg(case.path("out")).output().unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let problems = json["problems"].as_array().unwrap().iter().map(|problem| {
-        let text = |key: &str| problem[key].as_str().unwrap().to_owned();
-        format!("{} {}: {}", text("code"), text("subject"), text("message"))
-    });
-    (output.status.code(), problems.collect())
-}
-
 #[track_caller]
 fn passes(case: &Case) {
-    assert_eq!(verified(case), (Some(0), Vec::new()));
+    assert_eq!(case.verified(), (Some(0), Vec::new()));
 }
 
 #[track_caller]
 fn fails(case: &Case, problems: &[&str]) {
     let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-    assert_eq!(verified(case), (Some(1), problems));
+    assert_eq!(case.verified(), (Some(1), problems));
 }
 
 const USER: &str = "/opt/rocm-7.1/bin/user needs libother.so.1";
@@ -130,7 +117,7 @@ fn v063_in_a_package_that_was_put_together_again() {
     fs::write(&control, lines.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     tools::run(Command::new("dpkg-deb").arg("--root-owner-group").arg("-b").arg(folder).arg(deb));
     fs::remove_file(case.path("out/packages.json")).unwrap();
-    let (status, problems) = verified(&case);
+    let (status, problems) = case.verified();
     let problems = problems.join("\n");
     assert_eq!(status, Some(1), "{problems}");
     assert!(
@@ -214,7 +201,7 @@ fn what_is_left_open_on_purpose_passes() {
     assert!(!case.depends("rocm-user").contains("libc6"));
     passes(&case);
     fs::remove_file(case.path("out/packages.json")).unwrap();
-    let problems = verified(&case).1.join("\n");
+    let problems = case.verified().1.join("\n");
     assert!(problems.contains("needs libc.so.6, and no dependency"), "{problems}");
 }
 

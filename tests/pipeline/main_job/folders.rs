@@ -158,14 +158,16 @@ fn libraries_where_the_loader_is_not_told_to_look_are_a_finding() {
     };
     let shards = Shards::with("lib64");
     let without = told(&shards, &[]);
+    let remedy = "set `libdir` to lib64 if the artifacts were built for it";
     assert!(
-        without.contains("R083 libdir-empty: lib: has none of the set's libraries"),
+        without.contains("R083 libraries-misplaced: rocm-blas: programs do not find"),
         "{without}"
     );
     assert!(without.contains("lib64/libexblas.so.1"), "{without}");
+    assert!(without.contains(remedy), "{without}");
     let shards = Shards::with("lib");
     let with = told(&shards, &[("libdir", "lib64")]);
-    assert!(with.contains("R083 libdir-empty: lib64: has none"), "{with}");
+    assert!(with.contains("the loader looks in lib64"), "{with}");
     assert!(!told(&shards, &[]).contains("R083"));
 }
 

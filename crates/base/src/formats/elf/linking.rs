@@ -150,9 +150,9 @@ fn bindings(versions: &Versions) -> BTreeMap<u16, (Arc<str>, Arc<str>)> {
     let mut found = BTreeMap::new();
     for need in &versions.needed {
         let library: Arc<str> = need.file.as_str().into();
-        for (index, version) in &need.versions {
-            let bound = || (version.as_str().into(), library.clone());
-            found.entry(*index).or_insert_with(bound);
+        for version in &need.versions {
+            let bound = || (version.name.as_str().into(), library.clone());
+            found.entry(version.index).or_insert_with(bound);
         }
     }
     found

@@ -58,4 +58,4 @@ pub use record::{
 pub use relocation::{Relocation, Site, for_each_relocation};
 pub use search_path::SearchPath;
 pub use table::{RecordTable, WordReader};
-pub use versions::{DefinedVersion, NeededVersions, Versions};
+pub use versions::{DefinedVersion, NeededVersion, NeededVersions, Versions};

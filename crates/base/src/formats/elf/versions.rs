@@ -42,11 +42,28 @@ pub struct DefinedVersion {
 pub struct NeededVersions {
     /// The library's soname.
     pub file: String,
-    /// The indexes that symbols refer to them by, and their names.
-    pub versions: Vec<(u16, String)>,
+    /// The versions, in table order.
+    pub versions: Vec<NeededVersion>,
+}
+
+/// A version that a file needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededVersion {
+    /// The index that symbols refer to it by.
+    pub index: u16,
+    /// Its name.
+    pub name: String,
+    /// Whether the loader goes on without it (`VER_FLG_WEAK`).
+    pub is_weak: bool,
 }
 
 impl Versions {
+    /// Whether the loader takes the library for one that has `version`, which others need of it.
+    pub fn defines(&self, version: &str) -> bool {
+        let own = self.defined.iter().filter_map(|defined| defined.names.first());
+        own.into_iter().any(|name| name == version)
+    }
+
     /// Reads the versions of `file`.
     pub fn read(file: &ElfFile, dynamic: &Dynamic, strings: &[u8]) -> Result<Self> {
         let lists = VersionLists { file, dynamic };
@@ -179,7 +196,11 @@ fn needed(
     let library = |((place, need), all): Chained<VersionNeed>| {
         let file = names.text(need.vn_file, place)?;
         let version = |(place, aux): PlacedRecord<VersionNeedAux>| {
-            Ok((aux.vna_other.0 & elf::VERSYM_VERSION, names.text(aux.vna_name, place)?))
+            Ok(NeededVersion {
+                index: aux.vna_other.0 & elf::VERSYM_VERSION,
+                name: names.text(aux.vna_name, place)?,
+                is_weak: aux.vna_flags.0 & elf::VER_FLG_WEAK.0 != 0,
+            })
         };
         let versions = all.into_iter().map(version).collect::<Result<_>>()?;
         Ok(NeededVersions { file, versions })

@@ -1,0 +1,194 @@
+//! The libraries of a set, and which of them a name leads to.
+//!
+//! A needed library is looked up as the dynamic linker would: in the search path written in the
+//! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
+//! these, but somewhere else in the set, that is taken, and is not *reached*: a program does not
+//! start with it, and a library only if whatever loads it loaded it before.
+//! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
+//! its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::linked_file::{LibraryPlace, LinkedFile, SetLibrary};
+use crate::dependencies::search::Order;
+use crate::formats::elf::Linking;
+use crate::plan::contents::portion::Portion;
+use crate::plan::setting::Setting;
+use crate::report::{Finding, Findings};
+use crate::split::HostFile;
+use crate::tree::{LINK_LIMIT, Node, TreePath};
+
+/// The last part of the name of a needed library, which may be a path.
+fn file_name(needed: &str) -> &str {
+    needed.rsplit('/').next().unwrap_or_default()
+}
+
+/// A library of the set.
+struct Provider<'a> {
+    portion: usize,
+    path: &'a TreePath,
+    is_private: bool,
+}
+
+impl Provider<'_> {
+    fn library(&self, is_reached: bool) -> SetLibrary {
+        SetLibrary {
+            portions: BTreeSet::from([self.portion]),
+            owner: self.portion,
+            file: self.path.clone(),
+            is_private: self.is_private,
+            is_reached,
+        }
+    }
+}
+
+/// All libraries that a name may lead to.
+pub(super) struct LibrarySet<'a> {
+    setting: &'a Setting,
+    portions: &'a [Portion<'a>],
+    /// Soname, or else file name → libraries.
+    by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
+    /// Path → portion and node of everything in the set.
+    by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
+    /// File name of a needed library → everything of that name in the set. A search path may have
+    /// thousands of folders, most of which are not there.
+    by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
+    /// Path → dynamic section, of all that were read.
+    linkings: BTreeMap<&'a TreePath, &'a Linking>,
+}
+
+impl<'a> LibrarySet<'a> {
+    pub(super) fn new(
+        setting: &'a Setting,
+        portions: &'a [Portion<'a>],
+        linked_files: &'a [(LinkedFile<'a>, String)],
+    ) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
+        let mut by_file_name: BTreeMap<&str, Vec<&TreePath>> = BTreeMap::new();
+        let mut linkings = BTreeMap::new();
+        for (LinkedFile { portion, path, needs, .. }, _) in linked_files {
+            let Some(linking) = &needs.linking else { continue };
+            linkings.insert(*path, linking);
+            let needed = linking.needed.iter().map(|name| (file_name(name), Vec::new()));
+            by_file_name.extend(needed);
+            let own_name = Some(path.name()).filter(|name| name.contains(".so"));
+            if let Some(name) = linking.soname.as_deref().or(own_name) {
+                let is_private = !setting.folders.is_public(path);
+                let provider = Provider { portion: *portion, path, is_private };
+                by_name.entry(name).or_default().push(provider);
+            }
+        }
+        let files = portions.iter().enumerate().flat_map(|(index, portion)| {
+            portion.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
+        });
+        let by_path: BTreeMap<&TreePath, (usize, &Node<HostFile>)> = files.collect();
+        for path in by_path.keys().copied() {
+            if let Some(places) = by_file_name.get_mut(path.name()) {
+                places.push(path);
+            }
+        }
+        Self { setting, portions, by_name, by_path, by_file_name, linkings }
+    }
+
+    /// Where the file `linked`, whose search path has this order, finds the library `name`.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        linked: &LinkedFile<'_>,
+        order: &Order,
+        findings: &mut Findings,
+    ) -> LibraryPlace {
+        if let Some(found) = self.in_search_path(order, name) {
+            return LibraryPlace::InSet(found);
+        }
+        let linker_path = self.setting.folders.libraries.join(name);
+        if let Some(found) = linker_path.ok().and_then(|path| self.at(path)) {
+            return LibraryPlace::InSet(found);
+        }
+        let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let public: Vec<_> = providers.iter().filter(|provider| !provider.is_private).collect();
+        if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
+            return LibraryPlace::InSet(found.library(true));
+        }
+        if self.setting.knows_library(name) {
+            return LibraryPlace::Outside;
+        }
+        let all: Vec<_> = providers.iter().collect();
+        match self.chosen(linked.portion, name, &all, findings) {
+            Some(found) => LibraryPlace::InSet(found.library(false)),
+            None if self.setting.distribution.is_none() => LibraryPlace::Outside,
+            None => LibraryPlace::Nowhere,
+        }
+    }
+
+    /// What lies at `name` in the first folder of a search path that has it.
+    pub(super) fn in_search_path(&self, order: &Order, name: &str) -> Option<SetLibrary> {
+        let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
+        let in_order = |path: &&'a TreePath| {
+            let folder = path.as_str().strip_suffix(name)?;
+            let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
+            Some((*order.get(folder)?, *path))
+        };
+        let mut places: Vec<(usize, &TreePath)> = places.filter_map(in_order).collect();
+        places.sort();
+        places.into_iter().find_map(|(_, path)| self.at(path.clone()))
+    }
+
+    /// The library at `path`, with all links on the way.
+    pub(super) fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
+        let is_private = !self.setting.folders.is_public(&path);
+        let mut portions = BTreeSet::new();
+        for _ in 0..LINK_LIMIT {
+            let (portion, node) = self.by_path.get(&path)?;
+            portions.insert(*portion);
+            match node {
+                Node::File { .. } => {
+                    let owner = *portion;
+                    let is_reached = true;
+                    return Some(SetLibrary {
+                        portions,
+                        owner,
+                        file: path,
+                        is_private,
+                        is_reached,
+                    });
+                }
+                Node::Link { target } => path = path.resolve_link(target)?,
+                Node::Directory { .. } => return None,
+            }
+        }
+        None
+    }
+
+    /// The dynamic section of the library at `path`, if it was read.
+    pub(super) fn linking(&self, path: &TreePath) -> Option<&'a Linking> {
+        self.linkings.get(path).copied()
+    }
+
+    /// The paths of links and files in the linker path of the prefix.
+    pub(super) fn in_linker_path(&self) -> impl Iterator<Item = &'a TreePath> {
+        let paths = self.by_path.keys().copied();
+        paths.filter(|path| self.setting.folders.is_public(path))
+    }
+
+    /// Of several libraries called `name`: one of portion `index` itself, or else of the first.
+    fn chosen<'p>(
+        &self,
+        index: usize,
+        name: &str,
+        providers: &[&'p Provider<'a>],
+        findings: &mut Findings,
+    ) -> Option<&'p Provider<'a>> {
+        let of_portion = |index: usize| providers.iter().find(|p| p.portion == index).copied();
+        if let Some(own) = of_portion(index) {
+            return Some(own);
+        }
+        let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
+        if candidates.len() > 1 {
+            let names = candidates.iter().filter_map(|&at| self.portions.get(at));
+            let providers = names.map(|portion| portion.family.clone()).collect();
+            findings.add(Finding::LibraryAmbiguous { library: name.to_owned(), providers });
+        }
+        of_portion(*candidates.first()?)
+    }
+}

@@ -1,0 +1,113 @@
+//! Libraries of the set that the loader does not find: those that some file needs, and those that
+//! lie where it never looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::library_set::LibrarySet;
+use super::linked_file::LocatedFile;
+use crate::dependencies::{runpath, search};
+use crate::plan::setting::Setting;
+use crate::report::{Finding, Findings, LibraryFolder};
+use crate::tree::TreePath;
+
+/// Adds the findings. `name` is the name of a portion.
+pub(super) fn note(
+    setting: &Setting,
+    set: &LibrarySet<'_>,
+    located: &[LocatedFile<'_>],
+    name: impl Fn(usize) -> String,
+    findings: &mut Findings,
+) {
+    note_out_of_reach(located, &name, findings);
+    note_misplaced(setting, set, located, &name, findings);
+}
+
+/// Notes libraries that a file needs, and that lie where it does not look.
+fn note_out_of_reach(
+    located: &[LocatedFile<'_>],
+    name: &impl Fn(usize) -> String,
+    findings: &mut Findings,
+) {
+    let mut unreached: BTreeMap<(usize, &str, usize, &TreePath), BTreeSet<&TreePath>> =
+        BTreeMap::new();
+    for file in located {
+        for (library, found) in file.in_set().filter(|(_, found)| !found.is_reached) {
+            let key = (file.linked.portion, library, found.owner, &found.file);
+            unreached.entry(key).or_default().insert(file.linked.path);
+        }
+    }
+    for ((portion, library, owner, path), files) in unreached {
+        let Some(first) = files.first() else { continue };
+        findings.add(Finding::LibraryOutOfReach {
+            package: name(portion),
+            library: library.to_owned(),
+            provider: name(owner),
+            path: path.clone(),
+            search_path: runpath::from_origin(path.parent().as_ref(), first),
+            files: files.into_iter().cloned().collect(),
+        });
+    }
+}
+
+/// Notes libraries that nothing leads to: neither the linker path, nor the search path of a file
+/// that needs them.
+fn note_misplaced(
+    setting: &Setting,
+    set: &LibrarySet<'_>,
+    located: &[LocatedFile<'_>],
+    name: &impl Fn(usize) -> String,
+    findings: &mut Findings,
+) {
+    let linked: Vec<_> = set.in_linker_path().filter_map(|path| set.at(path.clone())).collect();
+    let is_libdir_empty = linked.is_empty();
+    let needed = located.iter().flat_map(|file| file.in_set().map(|(_, found)| found.clone()));
+    // Those that are needed and not reached have a finding of their own.
+    let found: BTreeSet<TreePath> =
+        linked.into_iter().chain(needed).map(|library| library.file).collect();
+    let searched = searched_from_elsewhere(setting, located);
+    let mut misplaced: BTreeMap<(usize, Option<TreePath>), Vec<TreePath>> = BTreeMap::new();
+    for file in located {
+        let (path, folder) = (file.linked.path, file.linked.path.parent());
+        let below = folder.as_ref().map_or("", TreePath::as_str);
+        let Some(soname) = file.linked.soname() else { continue };
+        // Where `libdir` has nothing, it probably is the wrong one, whatever search paths there are.
+        let is_libdir = is_libdir_empty && search::is_prefix_libraries(below);
+        let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));
+        if is_libdir || (!found.contains(path) && is_misplaced()) {
+            misplaced.entry((file.linked.portion, folder)).or_default().push(path.clone());
+        }
+    }
+    for ((portion, folder), libraries) in misplaced {
+        findings.add(Finding::LibrariesMisplaced {
+            package: name(portion),
+            libdir: setting.folders.libraries.clone(),
+            place: place(folder),
+            libraries,
+        });
+    }
+}
+
+/// What kind of folder below the prefix that is; none is the prefix itself.
+fn place(folder: Option<TreePath>) -> LibraryFolder {
+    let Some(folder) = folder else { return LibraryFolder::Prefix };
+    if let Some(prefix) = search::installed_prefix(folder.as_str()).map(str::to_owned) {
+        return LibraryFolder::InstalledTree { folder, prefix };
+    }
+    if search::is_library_folder(folder.as_str()) {
+        LibraryFolder::Libraries(folder)
+    } else {
+        LibraryFolder::Other(folder)
+    }
+}
+
+/// The folders that the search paths of files in other folders name, relative to the prefix.
+fn searched_from_elsewhere(setting: &Setting, located: &[LocatedFile<'_>]) -> BTreeSet<String> {
+    let mut searched = BTreeSet::new();
+    for file in located {
+        let own = file.linked.path.parent();
+        let own = own.as_ref().map_or("", TreePath::as_str);
+        let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
+        searched.extend(search::order(folders).into_keys().filter(|folder| folder != own));
+    }
+    searched
+}

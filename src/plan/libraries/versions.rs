@@ -1,0 +1,69 @@
+//! Symbol versions that files need of libraries of the set, and that these do not have.
+//!
+//! The loader does not start a program whose library lacks a version that it needs, unless the need
+//! is a weak one; and rpm makes a requirement of each, which then nothing provides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::library_set::LibrarySet;
+use super::linked_file::{LibraryPlace, LocatedFile};
+use crate::report::{Finding, Findings};
+use crate::tree::TreePath;
+
+/// A version that a portion needs of a library of the set, which lacks it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Lack<'a> {
+    portion: usize,
+    library: &'a str,
+    version: &'a str,
+    /// The portion of the library's file.
+    owner: usize,
+    /// The library's file.
+    path: &'a TreePath,
+}
+
+/// Adds a finding for each version that a library of the set lacks. `name` is the name of a portion.
+pub(super) fn note(
+    set: &LibrarySet<'_>,
+    located: &[LocatedFile<'_>],
+    name: impl Fn(usize) -> String,
+    findings: &mut Findings,
+) {
+    let mut lacking: BTreeMap<Lack<'_>, BTreeSet<TreePath>> = BTreeMap::new();
+    for file in located {
+        for lack in lacks(set, file) {
+            lacking.entry(lack).or_default().insert(file.linked.path.clone());
+        }
+    }
+    for (lack, files) in lacking {
+        findings.add(Finding::VersionNotInSet {
+            package: name(lack.portion),
+            library: lack.library.to_owned(),
+            version: lack.version.to_owned(),
+            provider: name(lack.owner),
+            path: lack.path.clone(),
+            files: files.into_iter().collect(),
+        });
+    }
+}
+
+fn lacks<'a>(set: &LibrarySet<'_>, file: &'a LocatedFile<'_>) -> Vec<Lack<'a>> {
+    let mut found = Vec::new();
+    let needed = file.linked.needs.linking.iter().flat_map(|linking| &linking.versions.needed);
+    for need in needed {
+        let Some(LibraryPlace::InSet(library)) = file.places.get(need.file.as_str()) else {
+            continue;
+        };
+        let Some(linking) = set.linking(&library.file) else { continue };
+        let lacked = need.versions.iter().filter(|version| !version.is_weak);
+        let lacked = lacked.filter(|version| !linking.versions.defines(&version.name));
+        found.extend(lacked.map(|version| Lack {
+            portion: file.linked.portion,
+            library: &need.file,
+            version: &version.name,
+            owner: library.owner,
+            path: &library.file,
+        }));
+    }
+    found
+}

@@ -1,0 +1,61 @@
+//! Libraries that were meant to be found by their names, and lie where the loader does not look.
+
+use super::brought::Brought;
+use super::set::{InstalledSet, LinkedFile, split};
+use crate::dependencies::search;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::installed::InstalledNode;
+use crate::verify::problem::{Problem, Problems};
+
+/// Checks the libraries of a package. Of a part of a set nothing is said: who tells the loader may be
+/// in another.
+pub(super) fn check(
+    set: &InstalledSet<'_>,
+    brought: &Brought<'_>,
+    files: &[&LinkedFile<'_>],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) {
+    if brought.is_cut {
+        return;
+    }
+    for file in files.iter().filter(|file| !file.package.has_kernels()) {
+        if is_misplaced(set, file, excuses) && !excuses.leaves_misplaced(file.path) {
+            let [package, path] = [&file.package.file, file.path].map(|text: &str| text.to_owned());
+            problems.add(Problem::LibraryMisplaced { package, path });
+        }
+    }
+}
+
+fn is_misplaced(set: &InstalledSet<'_>, file: &LinkedFile<'_>, excuses: &Excuses) -> bool {
+    let Some(soname) = file.linked.soname.as_deref().filter(|_| !file.linked.is_program) else {
+        return false;
+    };
+    let folder = file.folder();
+    let is_searched = || {
+        set.linked.iter().any(|user| user.folder() != folder && user.searched().contains(folder))
+    };
+    !set.is_told(folder)
+        // Whether files that need it get it is another check.
+        && set.users(soname).next().is_none()
+        && search::is_misplaced(relative(folder, excuses), soname, is_searched())
+        && !is_linked(set, file)
+}
+
+/// The folder relative to the prefix; where that is not known, its name alone.
+fn relative<'a>(folder: &'a str, excuses: &Excuses) -> &'a str {
+    let prefix = excuses.prefix.as_deref();
+    let below = prefix.and_then(|prefix| folder.strip_prefix(prefix));
+    let name = folder.rsplit('/').next().unwrap_or_default();
+    below.map_or(name, |below| below.trim_start_matches('/'))
+}
+
+/// Whether a link to the library lies where the loader looks.
+fn is_linked(set: &InstalledSet<'_>, file: &LinkedFile<'_>) -> bool {
+    let links = set.packages.iter().flat_map(|package| &package.paths);
+    let mut links = links.filter_map(|(path, node)| match node {
+        InstalledNode::Link { target } => Some((split(path).0, target)),
+        _ => None,
+    });
+    links.any(|(folder, target)| split(target).1 == split(file.path).1 && set.is_told(folder))
+}

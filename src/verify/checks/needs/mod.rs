@@ -1,0 +1,120 @@
+//! Whether what programs and libraries link to comes with their packages, and is found there.
+//!
+//! Each needed library has to be in the package itself or in one that its dependencies bring, or a
+//! dependency has to lead out of the set:
+//!
+//! | | what leads to a library outside of the set |
+//! |---|---|
+//! | rpm | the library as a capability, `libc.so.6()(64bit)` or one of its versions |
+//! | deb | a package that has it in the table of some distribution, or else any that is in none |
+//!
+//! A `.deb` does not say which package it wants for which library. So a library that neither a
+//! table nor the set knows passes, and so does one whose package depends on something that no table
+//! knows.
+//!
+//! A library of the set has to lie where the loader looks: in a folder that a search path names, or
+//! that a package which comes along tells the loader of. It has to have the symbol versions that are
+//! needed of it. A library that was meant to be found by its name has to lie so that it is
+//! ([`misplaced`]).
+//!
+//! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
+//! reach (`R095`), versions that it did not find (`R074`), libraries that are misplaced (`R083`),
+//! those that its configuration names no dependency for (`R094`), files that it did not ask (`R093`).
+
+mod brought;
+mod misplaced;
+mod set;
+mod versions;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::excuses::Excuses;
+use crate::dependencies::Distribution;
+use crate::error::Result;
+use crate::package::Format;
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{Problem, Problems};
+use brought::Brought;
+use set::{InstalledSet, LinkedFile};
+
+/// Library → the packages that have it, in all distributions with a table.
+type LibraryTables = BTreeMap<String, BTreeSet<String>>;
+
+/// Checks the packages of a set, all of one format.
+pub(in crate::verify) fn check(
+    packages: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    let is_deb = packages.iter().any(|package| package.format == Some(Format::Deb));
+    let tables = if is_deb { tables()? } else { LibraryTables::new() };
+    let set = InstalledSet::new(packages, &tables, excuses);
+    let mut by_package: BTreeMap<&str, Vec<&LinkedFile<'_>>> = BTreeMap::new();
+    for file in &set.linked {
+        by_package.entry(&file.package.file).or_default().push(file);
+    }
+    for files in by_package.values() {
+        let Some(package) = files.first().map(|file| file.package) else { continue };
+        let brought = Brought::of(&set, package);
+        check_libraries(&brought, files, excuses, problems);
+        versions::check(&brought, files, excuses, problems);
+        misplaced::check(&set, &brought, files, excuses, problems);
+    }
+    Ok(())
+}
+
+/// Checks that the libraries that these files of a package need come along.
+fn check_libraries(
+    brought: &Brought<'_>,
+    files: &[&LinkedFile<'_>],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) {
+    let mut needs: BTreeMap<&str, Vec<&LinkedFile<'_>>> = BTreeMap::new();
+    for file in files {
+        for name in &file.linked.needed {
+            needs.entry(name).or_default().push(file);
+        }
+    }
+    for (name, users) in needs {
+        let lack = users.iter().find_map(|user| {
+            if excuses.leaves_open(name, user.package.format, user.path) {
+                return None;
+            }
+            Some((user, brought.lack(name, user)?))
+        });
+        if let Some((user, lack)) = lack {
+            let [package, path, library] =
+                [&user.package.file, user.path, name].map(|text: &str| text.to_owned());
+            problems.add(Problem::LibraryMissing { package, path, library, lack });
+        }
+    }
+}
+
+fn tables() -> Result<LibraryTables> {
+    let mut tables = LibraryTables::new();
+    for name in Distribution::names() {
+        for library in Distribution::named(name)?.packages() {
+            let (soname, packages) = library?;
+            tables.entry(soname.to_owned()).or_default().extend(packages);
+        }
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_names_packages() {
+        let tables = tables().unwrap();
+        assert!(tables["libc.so.6"].contains("libc6"));
+        let elf: Vec<&str> = tables["libelf.so.1"].iter().map(String::as_str).collect();
+        assert_eq!(elf, ["libelf1", "libelf1t64"]);
+        for packages in tables.values() {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            assert!(packages.iter().all(|name| name.chars().all(plain)), "{packages:?}");
+        }
+    }
+}

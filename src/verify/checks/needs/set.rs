@@ -1,0 +1,217 @@
+//! The programs and libraries of a set, and which package has what.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::LibraryTables;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::own::linked::Linked;
+
+/// The longest path that Linux opens.
+const PATH_MAX: usize = 4096;
+
+/// Folders in which the loader looks on every system of the two formats.
+const DEFAULT_FOLDERS: [&str; 8] = [
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/local/lib",
+    "/usr/local/lib/x86_64-linux-gnu",
+];
+
+/// A program or library.
+pub(super) struct LinkedFile<'a> {
+    pub(super) package: &'a Installed,
+    pub(super) path: &'a str,
+    pub(super) linked: &'a Linked,
+    /// The folders of its search path, once they are asked for: there may be thousands.
+    searched: OnceCell<BTreeSet<String>>,
+}
+
+impl LinkedFile<'_> {
+    /// The folder that it lies in.
+    pub(super) fn folder(&self) -> &str {
+        split(self.path).0
+    }
+
+    /// The folders of its search path.
+    pub(super) fn searched(&self) -> &BTreeSet<String> {
+        let own = self.folder();
+        // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
+        let fits =
+            |part: &&str| part.len() + part.matches("ORIGIN").count() * own.len() <= PATH_MAX;
+        let parts = || {
+            let parts = self.linked.search.split(':').filter(fits);
+            parts.map(|part| resolved(part, own)).collect()
+        };
+        self.searched.get_or_init(parts)
+    }
+
+    /// The names that it is needed by.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.linked.soname.as_deref().into_iter().chain([split(self.path).1])
+    }
+}
+
+/// All packages, and who has what.
+pub(super) struct InstalledSet<'a> {
+    pub(super) packages: &'a [&'a Installed],
+    pub(super) tables: &'a LibraryTables,
+    /// All programs and libraries whose needs count.
+    pub(super) linked: Vec<LinkedFile<'a>>,
+    /// Library → those that need it.
+    users: BTreeMap<&'a str, Vec<usize>>,
+    /// Every package that some table names.
+    pub(super) known: BTreeSet<&'a str>,
+    /// Package or capability → the packages that are it or provide it.
+    pub(super) offering: BTreeMap<&'a str, Vec<&'a Installed>>,
+    /// File name, or soname → the packages with such a file, and its path.
+    pub(super) holders: BTreeMap<&'a str, Vec<(&'a Installed, &'a str)>>,
+    /// Folder → the packages that tell the loader of it.
+    pub(super) loader: BTreeMap<&'a str, Vec<&'a Installed>>,
+    /// Versions of the packages.
+    pub(super) versions: BTreeSet<&'a str>,
+}
+
+impl<'a> InstalledSet<'a> {
+    pub(super) fn new(
+        packages: &'a [&'a Installed],
+        tables: &'a LibraryTables,
+        excuses: &Excuses,
+    ) -> Self {
+        let (mut offering, mut holders) = (BTreeMap::new(), BTreeMap::new());
+        let mut loader: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
+        for &package in packages {
+            let provided = package.provides.iter().map(|offer| offer.name.as_str());
+            for name in provided.chain([package.name.as_str()]) {
+                offering.entry(name).or_insert_with(Vec::new).push(package);
+            }
+            for (path, node) in &package.paths {
+                let mut hold = |name: &'a str| {
+                    holders.entry(name).or_insert_with(Vec::new).push((package, path.as_str()));
+                };
+                if !matches!(node, InstalledNode::Directory { .. }) {
+                    hold(split(path).1);
+                }
+                let InstalledNode::File { facts, .. } = node else { continue };
+                match &facts.class {
+                    Class::Host(host) => host.elf.linked.soname.iter().for_each(|name| hold(name)),
+                    Class::LoaderFolders(folders) => folders
+                        .iter()
+                        .for_each(|folder| loader.entry(folder).or_default().push(package)),
+                    _ => {}
+                }
+            }
+        }
+        let linked = packages.iter().flat_map(|package| linked(package));
+        let linked: Vec<LinkedFile<'_>> =
+            linked.filter(|file| !excuses.asks_nothing_of(file.path)).collect();
+        let mut users: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, file) in linked.iter().enumerate() {
+            for name in &file.linked.needed {
+                users.entry(name).or_default().push(index);
+            }
+        }
+        Self {
+            packages,
+            tables,
+            linked,
+            users,
+            known: tables.values().flatten().map(String::as_str).collect(),
+            offering,
+            holders,
+            loader,
+            versions: packages.iter().map(|package| package.version.as_str()).collect(),
+        }
+    }
+
+    /// The programs and libraries that need the library `name`.
+    pub(super) fn users(&self, name: &str) -> impl Iterator<Item = &LinkedFile<'a>> {
+        let users = self.users.get(name).into_iter().flatten();
+        users.filter_map(|index| self.linked.get(*index))
+    }
+
+    /// Whether the search path of `file` leads to `folder`, or, where it has no `DT_RUNPATH`, the
+    /// `DT_RPATH` of a file that needs it.
+    pub(super) fn searches(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
+        file.searched().contains(folder)
+            || (!file.linked.has_runpath && self.inherits(file, folder))
+    }
+
+    fn inherits(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
+        let mut seen = BTreeSet::from([file.path]);
+        let mut names: Vec<&str> = file.names().collect();
+        while let Some(name) = names.pop() {
+            for user in self.users(name) {
+                if !user.linked.has_runpath && user.searched().contains(folder) {
+                    return true;
+                }
+                if seen.insert(user.path) {
+                    names.extend(user.names());
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether every loader looks in `folder`, or some package of the set tells it to.
+    pub(super) fn is_told(&self, folder: &str) -> bool {
+        DEFAULT_FOLDERS.contains(&folder) || self.loader.contains_key(folder)
+    }
+}
+
+/// The programs and libraries of a package. A program that nobody may run is data.
+fn linked(package: &Installed) -> impl Iterator<Item = LinkedFile<'_>> {
+    package.paths.iter().filter_map(|(path, node)| match node {
+        InstalledNode::File { mode, facts } => match &facts.class {
+            Class::Host(host) if !host.elf.linked.is_program || mode & 0o111 != 0 => {
+                let (linked, searched) = (&host.elf.linked, OnceCell::new());
+                Some(LinkedFile { package, path, linked, searched })
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Folder and name of an absolute path.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The folder that a part of a search path means for a file in `own`, as far as that is the same
+/// on every system.
+pub(super) fn resolved(part: &str, own: &str) -> String {
+    let text = part.replace("${ORIGIN}", own).replace("$ORIGIN", own);
+    let mut parts = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_paths_are_resolved_where_the_file_lies() {
+        for (part, folder) in [
+            ("$ORIGIN/../lib", "/opt/r/lib"),
+            ("${ORIGIN}", "/opt/r/bin"),
+            ("/opt/r/lib/./x/..", "/opt/r/lib"),
+            ("$ORIGIN/../../../../..", "/"),
+        ] {
+            assert_eq!(resolved(part, "/opt/r/bin"), folder);
+        }
+    }
+}

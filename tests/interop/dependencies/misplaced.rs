@@ -1,0 +1,83 @@
+//! Libraries of a set that lie where no loader looks.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use support::tools;
+
+use crate::dependencies::Case;
+
+const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
+
+const FOUND_BY_NONE: &str = "R083 libraries-misplaced: rocm-hello: programs do not find";
+
+/// A library `libhello.so.3` of artifact `hello` in `folder` of its stage prefix.
+fn library_in(folder: &str) -> Case {
+    let case = Case::new();
+    case.library(&case.stage("hello").join(folder).join("libhello.so.3"), "");
+    case
+}
+
+fn told(case: &Case) -> String {
+    case.built("", &["--format", "rpm"]);
+    case.built("", &["--format", "deb"])
+}
+
+#[test]
+fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
+    tools::need(&TOOLS);
+    for (folder, remedy) in [
+        ("", "names the folder `lib` of a stage prefix, and should name the one above it"),
+        ("usr/lib", "names the root of an installed tree, and should name its folder usr"),
+        (
+            "opt/rocm/lib/x86_64-linux-gnu",
+            "the root of an installed tree, and should name its folder opt/rocm",
+        ),
+        ("lib64", "set `libdir` to lib64 if the artifacts were built for it"),
+        ("lib/x86_64-linux-gnu", "set `libdir` to lib/x86_64-linux-gnu if the artifacts"),
+        ("share/hello", "give the files that need them a search path to share/hello"),
+    ] {
+        let case = library_in(folder);
+        // One library in the right place says nothing of the others.
+        case.library(&case.stage("hello").join("lib/libright.so.1"), "");
+        let told = told(&case);
+        let path = format!("{folder}/libhello.so.3").trim_start_matches('/').to_owned();
+        assert!(
+            told.contains(&format!("{FOUND_BY_NONE} {path} by name: the loader looks in lib,")),
+            "{told}"
+        );
+        assert!(told.contains(remedy), "{told}");
+        assert_eq!(told.matches("R083").count(), 1, "{told}");
+        let problems = case.unexplained();
+        let problem = format!("/opt/rocm-7.1/{path} is found by no program");
+        assert!(problems.contains("V067 rocm-hello_7.1.0-1_amd64.deb: "), "{problems}");
+        assert!(problems.contains(&problem), "{problems}");
+    }
+}
+
+#[test]
+fn libraries_that_something_leads_to_and_modules_are_none() {
+    tools::need(&TOOLS);
+    let silent = |case: &Case| {
+        let told = told(case);
+        assert!(!told.contains("R083"), "{told}");
+        fs::remove_file(case.path("out/packages.json")).unwrap();
+        assert_eq!(case.verified(), (Some(0), Vec::new()));
+    };
+    silent(&library_in("lib"));
+
+    let case = library_in("lib/private");
+    let library = case.stage("hello").join("lib/private/libhello.so.3");
+    let program = case.stage("hello").join("bin/hello");
+    case.program(&program, &library, "-Wl,-rpath,$ORIGIN/../lib/private");
+    silent(&case);
+
+    let case = library_in("lib/private");
+    let link = case.stage("hello").join("lib/libhello.so.3");
+    symlink("private/libhello.so.3", link).unwrap();
+    silent(&case);
+
+    let case = Case::new();
+    case.library(&case.stage("hello").join("lib/tool/plugins/module.so"), "");
+    silent(&case);
+}

@@ -1,0 +1,99 @@
+//! Libraries of the set where the loader does not look for them. The loader is the judge.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use support::tools;
+
+use crate::dependencies::Case;
+
+const TOOLS: [&str; 4] = ["cc", "dpkg-deb", "ldd", "rpm"];
+
+const PRIVATE: &str = "lib/rocm_sysdeps/lib";
+
+/// A library of artifact `user` in `lib/tool/deep`, which needs a private one of artifact `other`,
+/// linked with `options`.
+fn deep(options: &str) -> Case {
+    let case = Case::new();
+    let library = case.stage("other").join(PRIVATE).join("libprivate.so.1");
+    case.library(&library, "");
+    let source = "int answer(void); int deep(void) { return answer(); }";
+    let options = format!("{} -shared -fPIC -Wl,-soname,libdeep.so {options}", library.display());
+    case.compile(&deep_library(&case), source, &options);
+    case
+}
+
+fn deep_library(case: &Case) -> PathBuf {
+    case.stage("user").join("lib/tool/deep/libdeep.so")
+}
+
+/// What `ldd` says of a file as it is installed.
+fn loaded(case: &Case, file: &str) -> String {
+    case.unpacked("rocm-other");
+    let prefix = case.unpacked("rocm-user");
+    tools::succeed(Command::new("ldd").arg(prefix.join(file)))
+}
+
+#[test]
+fn a_private_library_that_no_search_path_leads_to_is_a_finding() {
+    tools::need(&TOOLS);
+    let case = deep("-Wl,-rpath,$ORIGIN/rocm_sysdeps/lib");
+    let unreached = "R095 library-out-of-reach: rocm-user: needs libprivate.so.1, which rocm-other \
+                     has as lib/rocm_sysdeps/lib/libprivate.so.1, where the loader does not look \
+                     for it (lib/tool/deep/libdeep.so); give the file that needs it the search \
+                     path `$ORIGIN/../../rocm_sysdeps/lib`";
+    case.refused("", &["--strict"], &[unreached]);
+    for format in ["deb", "rpm"] {
+        let told = case.built("", &["--format", format]);
+        assert_eq!(told.matches("R095").count(), 1, "{told}");
+        assert!(told.contains(unreached), "{told}");
+        let problem = "/opt/rocm-7.1/lib/tool/deep/libdeep.so needs libprivate.so.1, which is \
+                       /opt/rocm-7.1/lib/rocm_sysdeps/lib/libprivate.so.1 of rocm-other";
+        let problems = case.unexplained();
+        assert!(problems.contains("V063 rocm-user"), "{problems}");
+        assert!(problems.contains(problem), "{problems}");
+        assert!(problems.contains("where the loader does not look for it"), "{problems}");
+    }
+    case.built("", &["--format", "deb"]);
+    assert!(loaded(&case, "lib/tool/deep/libdeep.so").contains("libprivate.so.1 => not found"));
+}
+
+#[test]
+fn the_search_path_that_the_finding_names_settles_it() {
+    tools::need(&TOOLS);
+    let case = deep("-Wl,-rpath,$ORIGIN/../../rocm_sysdeps/lib");
+    let told = case.built("", &["--format", "deb"]);
+    assert!(!told.contains("R095"), "{told}");
+    assert_eq!(case.verified(), (Some(0), Vec::new()));
+    assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
+}
+
+/// A library without a `DT_RUNPATH` has the `DT_RPATH` of what makes it load.
+#[test]
+fn a_library_that_a_program_finds_by_its_rpath_is_none() {
+    tools::need(&TOOLS);
+    let program = |case: &Case, tags: &str| {
+        let folders = "$ORIGIN/../lib/tool/deep:$ORIGIN/../lib/rocm_sysdeps/lib";
+        let options = format!(
+            "{} -Wl,{tags} -Wl,-rpath,{folders} -Wl,--unresolved-symbols=ignore-all",
+            deep_library(case).display()
+        );
+        let source = "int deep(void); int main(void) { return deep() != 42; }";
+        case.compile(&case.stage("user").join("bin/user"), source, &options);
+    };
+    for (own, tags, reaches) in [
+        ("", "--disable-new-dtags", true),
+        // A `DT_RUNPATH` is for the file that has it alone, and beside one no other's counts.
+        ("", "--enable-new-dtags", false),
+        ("-Wl,--enable-new-dtags,-rpath,$ORIGIN", "--disable-new-dtags", false),
+    ] {
+        let case = deep(own);
+        program(&case, tags);
+        let told = case.built("", &["--format", "deb"]);
+        assert_eq!(!told.contains("R095"), reaches, "{told}");
+        assert_eq!(case.verified(), (Some(0), Vec::new()));
+        assert_eq!(!loaded(&case, "bin/user").contains("not found"), reaches);
+        std::fs::remove_file(case.path("out/packages.json")).unwrap();
+        assert_eq!(case.verified().1.is_empty(), reaches);
+    }
+}

@@ -1,0 +1,73 @@
+//! Symbol versions that files of a set need of its libraries. The loader is the judge.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use support::tools;
+
+use crate::dependencies::Case;
+
+const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
+
+/// A program that was linked against `libother.so.1` with the version `OLD_1`, and the library with
+/// the version `shipped`, if any. Both lie where the loader finds them.
+fn linked_against_another(folder: &str, shipped: Option<&str>) -> Case {
+    let case = Case::new();
+    let option = |version: &str| {
+        let script = case.path("versions");
+        fs::write(&script, format!("{version} {{ global: answer; }};")).unwrap();
+        format!("-Wl,--version-script={}", script.display())
+    };
+    let old = case.path("old/libother.so.1");
+    case.library(&old, &option("OLD_1"));
+    let search = format!("-Wl,-rpath,$ORIGIN/../{folder}");
+    case.program(&case.stage("user").join("bin/user"), &old, &search);
+    let library = case.stage("other").join(folder).join("libother.so.1");
+    case.library(&library, &shipped.map(option).unwrap_or_default());
+    case
+}
+
+/// The program as it is installed.
+fn run(case: &Case) -> Output {
+    case.unpacked("rocm-other");
+    let prefix = case.unpacked("rocm-user");
+    Command::new(prefix.join("bin/user")).output().unwrap()
+}
+
+#[test]
+fn a_version_that_a_library_of_the_set_lacks_is_a_finding() {
+    tools::need(&TOOLS);
+    for (folder, shipped) in [("lib", None), ("lib", Some("NEW_2")), ("lib/private", None)] {
+        let case = linked_against_another(folder, shipped);
+        let lacking = format!(
+            "R074 library-version-not-in-set: rocm-user: needs OLD_1 of libother.so.1, and \
+             {folder}/libother.so.1 of rocm-other does not have it (bin/user): the loader refuses \
+             that; build these files against the library of this set"
+        );
+        case.refused("", &["--strict"], &[&lacking]);
+        for format in ["deb", "rpm"] {
+            let told = case.built("", &["--format", format]);
+            assert_eq!(told.matches("R074").count(), 1, "{told}");
+            assert!(told.contains(&lacking), "{told}");
+            let problems = case.unexplained();
+            let problem = format!(
+                "/opt/rocm-7.1/bin/user needs OLD_1 of libother.so.1, which \
+                 /opt/rocm-7.1/{folder}/libother.so.1 of rocm-other"
+            );
+            assert!(problems.contains("V066 rocm-user"), "{problems}");
+            assert!(problems.contains(&problem), "{problems}");
+        }
+        case.built("", &["--format", "deb"]);
+        assert!(!run(&case).status.success());
+    }
+}
+
+#[test]
+fn versions_that_the_library_has_are_none() {
+    tools::need(&TOOLS);
+    let case = linked_against_another("lib", Some("OLD_1"));
+    let told = case.built("", &["--format", "deb"]);
+    assert!(!told.contains("R074"), "{told}");
+    assert_eq!(case.verified(), (Some(0), Vec::new()));
+    assert!(run(&case).status.success());
+}

@@ -14,6 +14,7 @@ use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
 use crate::package::indexed::Indexed;
+use crate::package::lengths::refuse_overlong;
 use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
@@ -116,6 +117,7 @@ pub fn write_key_package(
     folder: &Path,
     signer: Option<&Arc<dyn Signer>>,
 ) -> Result<BTreeMap<PathBuf, Indexed>> {
+    refuse_overlong(std::slice::from_ref(package))?;
     let date = i64::from(CONTENT_DATE);
     let options = EmitOptions {
         jobs: 1,

@@ -6,6 +6,7 @@
 
 mod control;
 pub mod indexed;
+pub mod lengths;
 mod named;
 mod relation;
 mod version;

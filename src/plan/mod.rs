@@ -54,6 +54,7 @@ pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, FileSource};
 
 use crate::error::Result;
+use crate::package::lengths::refuse_overlong;
 use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
 use crate::recombine::{Group, Recombined};
@@ -205,6 +206,7 @@ fn finished(
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
+    refuse_overlong(&packages)?;
     Ok(packages)
 }
 

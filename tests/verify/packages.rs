@@ -140,6 +140,28 @@ fn v001_or_v002_a_flipped_byte() {
     }
 }
 
+/// What dpkg and rpm cannot unpack, and the longest that they can.
+#[test]
+fn v041_a_name_that_is_too_long() {
+    for (index, set) in Set::of_each_format().into_iter().enumerate() {
+        let folders = if set.host().ends_with(".rpm") { 255 } else { 246 };
+        for (is_folder, limit) in [(false, 246), (true, folders)] {
+            for length in [limit, limit + 1].into_iter().filter(|length| *length <= 255) {
+                let set = Set::of_each_format().remove(index);
+                set.edit(&set.host(), |root| {
+                    let place = root.join("opt/rocm-7.1/lib").join("n".repeat(length));
+                    match is_folder {
+                        true => fs::create_dir(place).unwrap(),
+                        false => fs::write(place, "text").unwrap(),
+                    }
+                });
+                let codes: &[&str] = if length > limit { &["V041"] } else { &[] };
+                set.fires(&[], codes);
+            }
+        }
+    }
+}
+
 #[test]
 fn v002_a_receipt_that_lies() {
     let lies: [fn(&mut PackageRecord); 5] = [

@@ -7,6 +7,7 @@ pub(super) mod contents;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
+pub(super) mod lengths;
 pub(super) mod loader;
 pub(super) mod manifests;
 pub(super) mod markers;
@@ -32,6 +33,7 @@ pub(super) fn check_set(
 ) -> Result<()> {
     for package in packages {
         contents::check(package, packages, excuses, problems);
+        lengths::check(package, problems);
     }
     twice::check(packages, problems);
     ownership::check(packages, problems);

@@ -43,6 +43,19 @@ pub enum InputVariant {
     Directory,
 }
 
+/// How much too long a path is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum PathExcess {
+    /// Its last name.
+    #[display("the name has {bytes} bytes, and the package manager unpacks {limit} at most")]
+    Name { bytes: usize, limit: usize },
+    /// All of it.
+    #[display("the path has {bytes} bytes, and the package manager unpacks {limit} at most")]
+    Path { bytes: usize, limit: usize },
+}
+
 /// What contradicts the owner of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]

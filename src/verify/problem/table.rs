@@ -72,6 +72,9 @@ problems! {
     /// or link, or two stage prefixes of one artifact differ there.
     PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
         ["{}", conflict.subject(path)] ["{conflict}"];
+    /// The package manager cannot unpack a name or path, because it is too long.
+    PathTooLong = "V041" "path-too-long" { file: PackagePath, excess: PathExcess }
+        ["{file}"] ["{excess}"];
     /// A kernel package does not depend on exactly its host's version, or a package not on the version of
     /// another one that it belongs with.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }

@@ -301,7 +301,12 @@ fn of_paths() -> Vec<Problem> {
         prefixes(NodeDifference::Content),
     ];
     let conflict = |conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict };
-    conflicts.map(conflict).to_vec()
+    let too_long = |excess| Problem::PathTooLong { file: host(LIBRARY), excess };
+    let lengths = [
+        too_long(PathExcess::Name { bytes: 250, limit: 246 }),
+        too_long(PathExcess::Path { bytes: 4090, limit: 4086 }),
+    ];
+    conflicts.map(conflict).into_iter().chain(lengths).collect()
 }
 
 fn of_dependencies() -> Vec<Problem> {

@@ -49,6 +49,7 @@ on_every_system! {
     a_legacy_package_is_replaced
     trees_of_other_installers_stay_as_they_are
     a_prefix_behind_a_link_is_refused
+    the_longest_names_are_unpacked
     minor_versions_stand_side_by_side
     a_program_finds_the_libraries
     a_target_of_amds_names_brings_its_host_and_no_other_target

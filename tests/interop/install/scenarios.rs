@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
-use support::example::{GROUPS, Group, PREFIX, kernels, shards, tree};
+use support::example::{GROUPS, Group, PREFIX, kernels, rockpack, shards, tree};
 use support::tools;
 
 use crate::install::foreign::{self, Foreign};
@@ -228,6 +228,36 @@ pub fn a_prefix_behind_a_link_is_refused(system: &dyn System) {
     assert!(told.contains(guard), "{told}");
     assert_eq!(tree(&system.root().join("opt")), before);
     assert!(!has(system, ""));
+}
+
+/// A package manager adds nine bytes to a name while it writes the file. `verify` says so of packages
+/// of others, which are refused here.
+pub fn the_longest_names_are_unpacked(system: &dyn System) {
+    let longest: &'static str = format!("share/{}", "n".repeat(246)).leak();
+    let set = Recipe::new("7.1.0").changes(Box::leak(Box::new([(longest, "text\n")]))).build();
+    let before = system.snapshot();
+    system.offer(&[&set.out()]);
+    tools::run(&mut system.install(&["rocm-blas"]));
+    assert!(has(system, longest));
+    system.assert_whole();
+    system.purge_all();
+    assert_same(&before, &system.snapshot());
+
+    let longer: &'static str = format!("opt/foreign/{}", "n".repeat(247)).leak();
+    let foreign = Foreign {
+        name: "foreign",
+        version: "1",
+        needs: None,
+        files: Box::leak(Box::new([(longer, "text\n")])),
+        folders: &["opt/foreign"],
+    };
+    let others = tempfile::tempdir().unwrap();
+    system.make(&foreign, others.path());
+    let told = tools::told(rockpack().arg("verify").arg(others.path()));
+    let found = "the name has 247 bytes, and the package manager unpacks 246 at most";
+    assert!(told.contains("V041 path-too-long: foreign") && told.contains(found), "{told}");
+    system.offer(&[others.path()]);
+    fails(&mut system.install(&["foreign"]));
 }
 
 /// Names with the minor version in them: two sets in two prefixes, each updated by itself.

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
-use support::example::{build_of, contents, names};
+use support::example::{build_of, configuration, contents, names, rockpack};
 use support::program::rockpack_path;
 use support::tools;
 
@@ -191,4 +192,24 @@ fn a_file_in_the_way_of_a_package_that_the_receipt_there_does_not_list() {
     let expected = expected.each_ref().map(String::as_str);
     refused(bad.build().args(["--release", "2"]), FAILED, &expected);
     assert!(contents(&bad.out()) == before, "{:?}", names(&bad.out()));
+}
+
+/// dpkg writes `NAME.dpkg-new` first and rpm `NAME;xxxxxxxx`, of which a file system takes 255 bytes.
+#[test]
+fn a_name_that_package_managers_cannot_unpack() {
+    let put: [fn(&Path); 3] = [
+        |place| fs::write(place, "x").unwrap(),
+        |place| symlink("readme", place).unwrap(),
+        |place| fs::create_dir(place).unwrap(),
+    ];
+    for put in put {
+        let bad = Bad::new();
+        put(&bad.file(&format!("lib/{}", "n".repeat(247))));
+        let named = format!("rocm-blas: /opt/rocm-7.1/lib/{}: ", "n".repeat(247));
+        let why = "the name has 247 bytes, and package managers unpack 246 at most";
+        bad.is_refused(FAILED, &[&named, why, "shorten it in the build"]);
+        let mut plan = rockpack();
+        plan.args(["plan", "--version", "7.1.0", "--config"]).arg(configuration());
+        refused(plan.arg("--artifacts").arg(bad.shards()), FAILED, &[&named, why]);
+    }
 }

@@ -156,9 +156,8 @@ pub fn discover(
     threads::some(|| {
         let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
         let rules = DatabaseRules::builtin()?;
-        // A binary that cannot be transformed is for `build` to refuse; here it is a finding.
-        let split_options = SplitPolicy { rules: &rules, keeps_fat: &|_| true };
-        let split = split::split_all(&scan, &split_options, progress)?;
+        // What cannot be packaged is for `build` to refuse; here it is a finding.
+        let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress)?;
         let discovery = discover::discover(&scan, &split);
         scan.inputs.recheck()?;
         Ok(discovery)
@@ -231,7 +230,12 @@ fn decide(
     let config = &settings.plan.config;
     let rules = config.database_rules()?;
     let keeps_fat = |name: &_| config.keeps_fat(name);
-    let split_options = SplitPolicy { rules: &rules, keeps_fat: &keeps_fat };
+    let allows_other_machine = |path: &_| config.allows_other_machine(path);
+    let split_options = SplitPolicy {
+        rules: &rules,
+        keeps_fat: &keeps_fat,
+        allows_other_machine: &allows_other_machine,
+    };
     let split = split::split_all(&scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
     let config = grouped(settings, &scan, &split, progress);

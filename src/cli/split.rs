@@ -9,6 +9,7 @@ use super::progress::Terminal;
 use super::written::WrittenArguments;
 use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
+use crate::config::check_glob;
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
 use crate::error::{Error, Faults, Kind, Result, printable};
 use crate::gfx::{BaseArch, Target};
@@ -46,6 +47,10 @@ pub(super) struct Arguments {
     /// Archs to keep, separated by spaces, commas or semicolons [default: all]
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
     gpu_targets: Vec<String>,
+    /// Files for another machine than x86-64 that stay as they are, by globs of their paths below the
+    /// prefix, as `other_machines` of a configuration has them; other such files are refused
+    #[arg(long, num_args = 1.., value_name = "GLOB")]
+    other_machines: Vec<String>,
     #[command(flatten)]
     written: WrittenArguments,
     /// Accepted and not used: kernel databases are always split
@@ -124,9 +129,17 @@ fn options(arguments: Arguments, written: &WrittenArguments) -> Result<SplitOpti
     let out = arguments.output_dir;
     let mut faults = Faults::default();
     let targets = targets(&arguments.gpu_targets, &mut faults);
+    let other_machines = arguments.other_machines;
+    for glob in &other_machines {
+        faults.keep(check_glob(glob).map_err(|error| {
+            let message = format!("--other-machines: {}", error.message());
+            let hint = error.hint_text().unwrap_or_default();
+            Error::new(Kind::Usage, message).hint(hint)
+        }));
+    }
     let budget = faults.keep(written.memory.budget());
     faults.keep(input.check_ahead(&out));
-    let options = budget.map(|budget| SplitOptions { input, out, targets, budget });
+    let options = budget.map(|budget| SplitOptions { input, out, targets, other_machines, budget });
     faults.usage_first().settle(options)
 }
 

@@ -6,6 +6,7 @@ use super::architectures::{components, groups, packages};
 use super::databases;
 use super::document::ConfigDocument;
 use super::former::{VersionBound, former};
+use super::globs;
 use super::keys::Keys;
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
@@ -26,6 +27,7 @@ pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config
     let moved =
         former("moved", take(&mut keys.moved), VersionBound::Required, &document, &mut faults);
     databases::check(&keys.databases, &document, &mut faults);
+    globs::check("other_machines", &keys.other_machines, &document, &mut faults);
     let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
     let content_date = date.and_then(|date| faults.keep(date));
     // Debian's tools keep it in a signed number of 32 bits.

@@ -146,6 +146,11 @@ pub struct Keys {
     /// [`config/databases.toml`](config/databases.toml) explains their keys
     #[arg(skip)]
     pub databases: Vec<Rule>,
+    /// Files for another machine than x86-64 that are packed as data, by globs of their paths below
+    /// the prefix, `share/emulator/**/*.elf` (`R039` names them): any other ELF file, static archive
+    /// or bundle with code for another machine is an error. AMDGPU code objects are none of them
+    #[arg(skip)]
+    pub other_machines: Vec<String>,
 }
 
 /// One group of architectures.

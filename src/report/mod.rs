@@ -4,10 +4,12 @@
 mod findings;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod machine;
 mod progress;
 mod summary;
 pub mod words;
 
 pub use findings::*;
+pub use machine::ElfMachine;
 pub use progress::{Compressed, Progress, Silent, Stage, Work};
 pub use summary::{StageSummary, Sum, Summary, WorkSummary};

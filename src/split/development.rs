@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
+use super::machines;
+use super::static_archive::{self, Members};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::elf::{ElfFile, FileHeader};
@@ -11,13 +13,15 @@ use crate::formats::fatbin::{self, Bundles};
 use crate::formats::kpack;
 use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use crate::gfx::BaseArch;
-use crate::report::DevelopmentFile;
+use crate::report::{DevelopmentFile, ElfMachine};
 
 /// What a file is by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
     /// An ELF code object for AMDGPU, linked.
     CodeObject,
+    /// An ELF file for neither x86-64 nor AMDGPU, of any type.
+    OtherMachine(ElfMachine),
     /// An ELF file for the host, linked.
     HostElf,
     /// A linked ELF64 file without section table.
@@ -46,7 +50,7 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
             .at(&content.place(0))
             .hint("kernel archives are called {component}_{arch}.kpack"));
     }
-    if magic == *b"!<arch>\n" {
+    if static_archive::is_archive(content)? {
         let fat = archive_has_device_code(content)?;
         return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
     }
@@ -74,7 +78,10 @@ fn has_host_code(content: &Content) -> Result<bool> {
 }
 
 fn sniff_elf(content: &Content) -> Result<Sniffed> {
-    // ELF32 and big-endian files are for the examination of host binaries to judge.
+    if let Some(machine) = machines::other_machine(content)? {
+        return Ok(Sniffed::OtherMachine(machine));
+    }
+    // What is no ELF file beyond its magic is for the examination of host binaries to pass on.
     let Some(header) = FileHeader::read(content)? else {
         return Ok(Sniffed::HostElf);
     };
@@ -109,13 +116,10 @@ fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<De
     Ok(holds.then_some(DevelopmentFile::HostObject))
 }
 
-/// Length of a member header: name 16, date 12, owner 6, group 6, mode 8, size 10, end 2.
-const MEMBER_HEADER: u64 = 60;
-
 /// Whether a member of a static archive carries device code; members are ELF objects, bundles or
 /// bitcode.
 fn archive_has_device_code(content: &Content) -> Result<bool> {
-    for member in LibraryMembers::of(content) {
+    for member in Members::of(content) {
         if carries_device_code(&member?)? {
             return Ok(true);
         }
@@ -126,7 +130,7 @@ fn archive_has_device_code(content: &Content) -> Result<bool> {
 /// The archs that the bundles in the members of a static archive name.
 pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
     let mut archs = BTreeSet::new();
-    for member in LibraryMembers::of(content) {
+    for member in Members::of(content) {
         for bundles in bundles_of_member(&member?)? {
             for next in Bundles::new(&bundles) {
                 let entries = next?.bundle.bundle.entries.into_iter();
@@ -166,51 +170,6 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
         }
     }
     Ok(found)
-}
-
-/// The members of a static archive.
-struct LibraryMembers<'a> {
-    archive: &'a Content,
-    position: u64,
-}
-
-impl<'a> LibraryMembers<'a> {
-    fn of(archive: &'a Content) -> Self {
-        Self { archive, position: 8 }
-    }
-
-    /// The member at the position, which moves behind it.
-    fn read(&mut self) -> Result<Content> {
-        let bad = || {
-            Error::malformed("the size of a member is no number")
-                .structure("static archive")
-                .at(&self.archive.place(self.position))
-        };
-        let header: [u8; 60] = self.archive.read_array(self.position)?;
-        let size = std::str::from_utf8(&header[48..58]).map_err(|_| bad())?;
-        let size: u64 = size.trim_end().parse().map_err(|_| bad())?;
-        let start = self.position + MEMBER_HEADER;
-        let end = start.checked_add(size).ok_or_else(bad)?;
-        let member = self.archive.slice(start..end)?;
-        // Members are padded to even lengths.
-        self.position = end.saturating_add(end % 2);
-        Ok(member)
-    }
-}
-
-impl Iterator for LibraryMembers<'_> {
-    type Item = Result<Content>;
-
-    fn next(&mut self) -> Option<Result<Content>> {
-        if self.position >= self.archive.len() {
-            return None;
-        }
-        let member = self.read();
-        if member.is_err() {
-            self.position = self.archive.len();
-        }
-        Some(member)
-    }
 }
 
 fn carries_device_code(member: &Content) -> Result<bool> {

@@ -17,8 +17,10 @@ mod fat_binary;
 mod flatten;
 pub mod host_binary;
 mod loose;
+mod machines;
 mod notes;
 mod partners;
+mod static_archive;
 #[cfg(test)]
 mod tests;
 
@@ -195,12 +197,20 @@ pub struct SplitPolicy<'a> {
     /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
     /// finding; they are refused otherwise.
     pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
+    /// Whether the file at a path is packed as data although it is for another machine than x86-64;
+    /// such a file is refused otherwise.
+    pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
 }
 
 impl<'a> SplitPolicy<'a> {
-    /// Refuses what cannot be transformed.
+    /// Refuses what cannot be transformed, and what is for another machine.
     pub fn strict(rules: &'a DatabaseRules) -> Self {
-        Self { rules, keeps_fat: &|_| false }
+        Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false }
+    }
+
+    /// Refuses neither: whoever looks into artifacts is told of both by findings.
+    pub fn lenient(rules: &'a DatabaseRules) -> Self {
+        Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true }
     }
 }
 
@@ -261,17 +271,15 @@ fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitAr
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => {
-                classify(&path, data, options.rules, keeps_fat, &mut notes)
-                    .map_err(|error| advised(error).context(format!("reading {path}")))
-                    .and_then(|sorted| match sorted {
-                        Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
-                        Sorted::Database(candidate) => {
-                            candidates.push(*candidate);
-                            Ok(())
-                        }
-                    })
-            }
+            Node::File { data, mode } => classify(&path, data, options, keeps_fat, &mut notes)
+                .map_err(|error| advised(error).context(format!("reading {path}")))
+                .and_then(|sorted| match sorted {
+                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                    Sorted::Database(candidate) => {
+                        candidates.push(*candidate);
+                        Ok(())
+                    }
+                }),
         };
         faults.extend(sorted.err());
     }
@@ -317,12 +325,13 @@ enum Sorted {
 fn classify(
     path: &TreePath,
     file: Located,
-    rules: &DatabaseRules,
+    options: &SplitPolicy<'_>,
     keeps_fat: bool,
     notes: &mut Notes,
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
-    if let Some(candidate) = databases::claim(path, &file, sniffed, rules, notes)? {
+    machines::judge(path, &file.content, sniffed, options, notes)?;
+    if let Some(candidate) = databases::claim(path, &file, sniffed, options.rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
@@ -343,7 +352,7 @@ fn classify(
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
-        Sniffed::Development(None) | Sniffed::Other => {}
+        Sniffed::Development(None) | Sniffed::OtherMachine(_) | Sniffed::Other => {}
     }
     let kind = HostKind::Plain(content);
     Ok(Sorted::Host(HostFile { module, kind }))

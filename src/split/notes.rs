@@ -1,13 +1,17 @@
 //! Findings about the files of one artifact.
 
+use std::collections::BTreeMap;
+
 use crate::input::artifact::Artifact;
-use crate::report::{Finding, Findings, InputArtifact, InputFile};
+use crate::report::{ElfMachine, Finding, Findings, InputArtifact, InputFile};
 use crate::tree::TreePath;
 
 /// Collects the findings of one artifact.
 pub(super) struct Notes {
     artifact: InputArtifact,
     findings: Findings,
+    /// Files for other machines that are allowed, by machine.
+    other_machines: BTreeMap<ElfMachine, Vec<TreePath>>,
 }
 
 impl Notes {
@@ -16,6 +20,7 @@ impl Notes {
         Self {
             artifact: InputArtifact::new(&artifact.shard, &artifact.name),
             findings: artifact.findings.clone(),
+            other_machines: BTreeMap::new(),
         }
     }
 
@@ -34,8 +39,17 @@ impl Notes {
         self.findings.add(finding);
     }
 
+    /// Notes that the file at `path` is for `machine`, and is allowed.
+    pub fn other_machine(&mut self, machine: ElfMachine, path: &TreePath) {
+        self.other_machines.entry(machine).or_default().push(path.clone());
+    }
+
     /// All of them, in order.
     pub fn finish(mut self) -> Findings {
+        for (machine, files) in std::mem::take(&mut self.other_machines) {
+            let artifact = self.artifact.clone();
+            self.findings.add(Finding::OtherMachineAllowed { artifact, machine, files });
+        }
         self.findings.sort();
         self.findings
     }

@@ -49,7 +49,12 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
-    let split_options = SplitPolicy { rules: &rules, keeps_fat: &keeps_fat };
+    let allows_other_machine = |path: &_| options.config.allows_other_machine(path);
+    let split_options = SplitPolicy {
+        rules: &rules,
+        keeps_fat: &keeps_fat,
+        allows_other_machine: &allows_other_machine,
+    };
     let split = split::split_all(&scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
     let staging = ArtifactStaging::begin(&options.out)?;

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use super::{Means, check_ahead};
+use crate::config::matches_any;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::report::{Finding, Findings, Progress, Stage};
 use crate::run::Budget;
-use crate::split::{self, SplitArtifact};
+use crate::split::{self, SplitArtifact, SplitPolicy};
 use crate::tree::{DanglingLink, LinkSet};
 use sorting::ShardComponent;
 
@@ -68,6 +69,8 @@ pub struct SplitOptions {
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
+    /// Globs of files that stay as they are although they are for another machine than x86-64.
+    pub other_machines: Vec<String>,
     /// What it may take; its threads are the caller's.
     pub budget: Budget,
 }
@@ -278,8 +281,12 @@ impl SplitJob {
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
         progress.expect(Stage::Split, bytes);
         progress.begin(Stage::Split);
-        let strict = split::SplitPolicy::strict(rules);
-        let split = split::split_artifacts(&artifacts, &strict, progress);
+        let allows_other_machine = |path: &_| matches_any(&options.other_machines, path);
+        let policy = SplitPolicy {
+            allows_other_machine: &allows_other_machine,
+            ..SplitPolicy::strict(rules)
+        };
+        let split = split::split_artifacts(&artifacts, &policy, progress);
         let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
         progress.end(Stage::Split);
         let archs = sorting::archs(&split);

@@ -9,6 +9,7 @@ use super::library_folder::LibraryFolder;
 use super::subjects::*;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
+use crate::report::ElfMachine;
 use crate::report::words::{are, counted, few};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
 
@@ -209,6 +210,15 @@ findings! {
             "keeps its device code, but {provided_by} provides the file, so {} of it {} in no \
              package",
             counted(code_objects.len(), "code object"), are(code_objects.len())
+        ];
+    /// Files for another machine than x86-64, which the configuration allows as data.
+    OtherMachineAllowed = "R039" "other-machine-allowed" Note
+        { artifact: InputArtifact, machine: ElfMachine, files: Vec<TreePath> }
+        ["{artifact}"]
+        [
+            "{} for {machine}, not x86-64, which {} packed only as data that `other_machines` \
+             names ({})",
+            counted(files.len(), "file"), are(files.len()), few(files, 5)
         ];
     /// Code objects of a kernel archive that belong to no binary.
     KernelsUnclaimed = "R040" "kernels-unclaimed" Warning

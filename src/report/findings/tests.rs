@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::*;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
+use crate::report::ElfMachine;
 use crate::report::fixture::{compare, own_fields};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
 
@@ -222,7 +223,14 @@ fn of_files_with_code() -> Vec<Finding> {
         kernel_names: names,
         code_objects: digests(count),
     };
+    let allowed = |files| Finding::OtherMachineAllowed {
+        artifact: one(),
+        machine: ElfMachine::new(2, 1, [183, 0]).unwrap(),
+        files,
+    };
     vec![
+        allowed(paths(["share/a.elf"])),
+        allowed(paths(["share/a.elf", "share/b.elf"])),
         Finding::BundleUnreferenced {
             file: input("lib/x.so"),
             offset: 4096,

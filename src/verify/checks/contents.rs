@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::excuses::Excuses;
 use crate::error::Error;
 use crate::gfx::{BaseArch, Target};
+use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
@@ -29,6 +30,9 @@ pub(in crate::verify) fn check(
         let mut file = CheckedFile { package, set, path, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
+        }
+        if let Class::OtherMachine(machines) = &facts.class {
+            file.other_machine(machines, excuses);
         }
         match side {
             Side::Kernels => file.of_kernels(facts, excuses),
@@ -85,6 +89,15 @@ impl CheckedFile<'_> {
         }
         for target in listed.difference(&rows) {
             self.bad_archive(ArchiveFault::WithoutRow { target: (*target).clone() });
+        }
+    }
+
+    /// A package is for x86-64, whatever artifacts and folders are.
+    fn other_machine(&mut self, machines: &BTreeSet<ElfMachine>, excuses: &Excuses) {
+        let is_told = |machine: &&ElfMachine| !excuses.allows_machine(**machine, self.path);
+        let machines: Vec<ElfMachine> = machines.iter().filter(is_told).copied().collect();
+        if self.package.format.is_some() && !machines.is_empty() {
+            self.problems.add(Problem::OtherMachine { file: self.place(), machines });
         }
     }
 

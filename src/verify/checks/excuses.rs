@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::content::hex;
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::{Code, Finding};
+use crate::report::{Code, ElfMachine, Finding};
 use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 
@@ -49,6 +49,8 @@ pub(in crate::verify) struct Excuses {
     whole: BTreeSet<TreePath>,
     /// Install-relative paths of files whose library search paths were written anew.
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
+    /// Install-relative paths of files for other machines, by machine.
+    other_machines: BTreeMap<ElfMachine, BTreeSet<TreePath>>,
     /// Absolute paths that are in no package.
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
@@ -104,13 +106,13 @@ impl Excuses {
             | Finding::DatabaseArchMismatch { file, .. }
             | Finding::DatabaseUnpaired { file, .. }
             | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
-            _ => return self.add_library(finding),
+            _ => return self.add_others(finding),
         };
         paths.insert(path.clone());
     }
 
-    /// Needed libraries that need not be dependencies, or that do not work.
-    fn add_library(&mut self, finding: &Finding) {
+    /// Needed libraries that need not be dependencies or that do not work, and files for other machines.
+    fn add_others(&mut self, finding: &Finding) {
         match finding {
             Finding::LibraryUnresolved { library, .. } => {
                 self.nowhere.insert(library.clone());
@@ -127,6 +129,10 @@ impl Excuses {
             }
             Finding::LibrariesMisplaced { libraries, .. } => {
                 self.misplaced.extend(libraries.iter().cloned());
+            }
+            Finding::OtherMachineAllowed { machine, files, .. } => {
+                let known = self.other_machines.entry(*machine).or_default();
+                known.extend(files.iter().cloned());
             }
             _ => {}
         }
@@ -180,6 +186,11 @@ impl Excuses {
     /// Whether nothing is said of the libraries that the file at this absolute path needs.
     pub(in crate::verify) fn asks_nothing_of(&self, path: &str) -> bool {
         is_one_of(&self.unasked, path)
+    }
+
+    /// Whether the file at this absolute path may have code for that machine.
+    pub(in crate::verify) fn allows_machine(&self, machine: ElfMachine, path: &str) -> bool {
+        self.other_machines.get(&machine).is_some_and(|paths| is_one_of(paths, path))
     }
 
     /// Whether findings account for absent device code at all.

@@ -1,5 +1,6 @@
 //! What one installed file is, by its content.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use super::archive::{self, ArchiveFacts, Nature};
@@ -7,12 +8,14 @@ use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
 use super::host_elf::{self, HostElf};
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
+use super::machine::{self, other_machine};
 use super::originals::{self, DeviceEntry};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::hold::{fault, hold};
 use crate::formats::marker::{self, AnyMarker, Marker};
 use crate::formats::{code_object, kpm};
+use crate::report::ElfMachine;
 use crate::run::Budget;
 use crate::verify::problem::HostedCode;
 
@@ -43,6 +46,8 @@ pub(in crate::verify) enum Class {
     Other,
     /// A linked x86-64 ELF file.
     Host(Box<HostFacts>),
+    /// An ELF file for other machines than packages are for, or a static archive with such members.
+    OtherMachine(BTreeSet<ElfMachine>),
     /// An AMDGPU ELF file.
     CodeObject(Nature),
     /// Offload bundles, compressed or not, with the code objects inside.
@@ -107,13 +112,26 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
         Some(claimed) => {
             classify(path, content, &head).unwrap_or_else(|e| Class::Broken(claimed, e))
         }
+        None if machine::is_library(&head) => {
+            return library(&mut content.reader(), content.len());
+        }
         None => unclaimed(head),
     };
     Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
 }
 
+/// The facts of the static archive of `size` bytes that `reader` has.
+fn library(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
+    let (sha256, machines) = machine::library(reader)?;
+    let class = if machines.is_empty() { Class::Other } else { Class::OtherMachine(machines) };
+    Ok(FileFacts { size, sha256, class })
+}
+
 /// The class of what has to be read once only, by its first bytes.
 fn unclaimed(head: Vec<u8>) -> Class {
+    if let Some(machine) = other_machine(&head) {
+        return Class::OtherMachine([machine].into());
+    }
     if !is_elf(&head, object::elf::EM_AMDGPU) {
         return Class::Other;
     }
@@ -137,6 +155,9 @@ pub(in crate::verify) fn examine(
         return Ok(FileFacts { size, sha256: content.sha256()?, class });
     }
     let Some(claimed) = claimed(path, &head)? else {
+        if machine::is_library(&head) {
+            return library(&mut whole, size);
+        }
         let sha256 = hash(&mut whole)?;
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });
     };
@@ -157,11 +178,11 @@ fn is_bundle(head: &[u8]) -> bool {
 fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
     Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         Some(Claimed::Archive)
-    } else if is_elf(head, object::elf::EM_X86_64) {
+    } else if is_elf(head, object::elf::EM_X86_64) && other_machine(head).is_none() {
         Some(Claimed::Host)
     } else if index::kind(path)?.is_some() {
         Some(Claimed::Database)
-    } else if is_elf(head, object::elf::EM_AMDGPU) {
+    } else if is_elf(head, object::elf::EM_AMDGPU) || other_machine(head).is_some() {
         None
     } else if is_bundle(head) || is_index(path) {
         Some(Claimed::Device)

@@ -9,7 +9,8 @@ use super::relations::*;
 use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
-use crate::report::words::few;
+use crate::report::ElfMachine;
+use crate::report::words::{few, list};
 
 problems! {
     /// A package, or a file of an artifact or prefix, cannot be read.
@@ -56,6 +57,10 @@ problems! {
     /// A file of a kernel database cannot be read as what its name claims.
     BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
+    /// A package contains code for another machine than x86-64, and no finding allows it.
+    OtherMachine = "V026" "other-machine" { file: PackagePath, machines: Vec<ElfMachine> }
+        ["{file}"]
+        ["is for {}, the package for x86-64, and no finding allows it", list(machines)];
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
         ["{file}"] ["its marker leads to {}, and nothing is there", few(patterns, 5)];

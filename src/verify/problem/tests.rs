@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::gfx::{BaseArch, Target};
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
+use crate::report::ElfMachine;
 use crate::report::fixture::{compare, own_fields};
 use crate::tree::TreePath;
 
@@ -223,6 +224,9 @@ fn of_archives() -> Vec<Problem> {
     let index = || kernels("/opt/rocm/lib/rocblas/library/T.dat");
     all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: index(), lack }));
     all.push(Problem::BadDatabase { file: index(), reason: reason() });
+    let machine = |class, data, number| ElfMachine::new(class, data, number).unwrap();
+    let machines = vec![machine(2, 1, [183, 0]), machine(1, 1, [3, 0])];
+    all.push(Problem::OtherMachine { file: host(LIBRARY), machines });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
     let patterns = texts(["a", "b", "c", "d", "e", "f"]);

@@ -6,6 +6,7 @@ mod common;
 mod duplicates;
 mod host_files;
 mod kept;
+mod machines;
 mod modules;
 
 use std::collections::BTreeSet;
@@ -55,10 +56,14 @@ impl Case {
         GROUPS[group].original(&self.shards(), installed)
     }
 
-    /// Runs a build by the groups and `more` of a configuration.
+    /// Runs a build by the groups and `more` of a configuration: tables, or keys of the whole.
     fn run(&self, more: &str, options: &[&str]) -> Output {
         let config = self.folder.path().join("packaging.toml");
-        fs::write(&config, format!("{TOML}{more}")).unwrap();
+        let text = match more.starts_with('[') {
+            true => format!("{TOML}{more}"),
+            false => format!("{more}{TOML}"),
+        };
+        fs::write(&config, text).unwrap();
         let mut command = example::rockpack();
         command.args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"]);
         command.arg(self.shards()).arg("--config").arg(config).arg("--out").arg(self.out());

@@ -1,0 +1,39 @@
+//! Globs of files by their paths below the prefix.
+
+use super::Config;
+use super::document::ConfigDocument;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::input::database::matches_path;
+use crate::tree::TreePath;
+
+/// Refuses a glob that is the path of no file below the prefix.
+pub fn check_glob(glob: &str) -> Result<()> {
+    let is_name = |part: &str| !["", ".", ".."].contains(&part);
+    if glob.split('/').all(is_name) {
+        return Ok(());
+    }
+    let message = format!("`{glob}` is the path of no file below the prefix");
+    Err(Error::new(Kind::Config, message)
+        .hint("it is written as in `share/emulator/**/*.elf`, with `**` for any folders"))
+}
+
+/// Whether the path matches one of the globs.
+pub fn matches_any(globs: &[String], path: &TreePath) -> bool {
+    globs.iter().any(|glob| matches_path(glob, path.as_str()))
+}
+
+impl Config {
+    /// Whether the file at `path` is packed although it is for another machine than x86-64.
+    pub fn allows_other_machine(&self, path: &TreePath) -> bool {
+        matches_any(&self.keys.other_machines, path)
+    }
+}
+
+/// Refuses globs of the list at `key` that no path can match.
+pub(super) fn check(key: &str, globs: &[String], document: &ConfigDocument, faults: &mut Faults) {
+    for (index, glob) in globs.iter().enumerate() {
+        if let Err(error) = check_glob(glob) {
+            faults.add(document.located(&[key, &index.to_string()], &error));
+        }
+    }
+}

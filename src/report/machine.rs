@@ -1,0 +1,126 @@
+//! The machine that an ELF file is for, and what people call it.
+//!
+//! Source: the ELF header and the list of `e_machine` values of the System V ABI, generic edition;
+//! BPF, C-SKY and LoongArch as in Linux' `elf-em.h`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// `EI_CLASS` of 32-bit and 64-bit files.
+const CLASSES: [(u8, u8); 2] = [(1, 32), (2, 64)];
+/// `EI_DATA` of little-endian and big-endian files.
+const LITTLE_ENDIAN: u8 = 1;
+const BIG_ENDIAN: u8 = 2;
+/// `e_machine` of x86-64, which packages are for.
+const X86_64: u16 = 62;
+/// `e_machine` of AMDGPU: device code, which has rules of its own.
+const AMDGPU: u16 = 224;
+
+/// Names of machines by `e_machine`, sorted. Those that differ in width alone share a name.
+const NAMES: [(u16, &str); 24] = [
+    (2, "SPARC"),
+    (3, "x86"),
+    (4, "Motorola 68000"),
+    (8, "MIPS"),
+    (15, "PA-RISC"),
+    (18, "SPARC v8plus"),
+    (20, "PowerPC"),
+    (21, "PowerPC"),
+    (22, "S/390"),
+    (40, "Arm"),
+    (42, "SuperH"),
+    (43, "SPARC"),
+    (50, "Itanium"),
+    (X86_64, "x86-64"),
+    (83, "AVR"),
+    (94, "Xtensa"),
+    (164, "Hexagon"),
+    (183, "AArch64"),
+    (190, "CUDA"),
+    (AMDGPU, "AMDGPU"),
+    (243, "RISC-V"),
+    (247, "BPF"),
+    (252, "C-SKY"),
+    (258, "LoongArch"),
+];
+
+/// The machine that an ELF file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ElfMachine {
+    /// `e_machine`.
+    pub number: u16,
+    /// Width of addresses in bits: 32 or 64.
+    pub bits: u8,
+    /// Whether numbers begin with their highest byte.
+    pub big_endian: bool,
+}
+
+impl ElfMachine {
+    /// The machine by `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; none where class or byte
+    /// order is no ELF file's.
+    pub fn new(class: u8, data: u8, machine: [u8; 2]) -> Option<Self> {
+        let (_, bits) = CLASSES.into_iter().find(|(known, _)| *known == class)?;
+        let (number, big_endian) = match data {
+            LITTLE_ENDIAN => (u16::from_le_bytes(machine), false),
+            BIG_ENDIAN => (u16::from_be_bytes(machine), true),
+            _ => return None,
+        };
+        Some(Self { number, bits, big_endian })
+    }
+
+    /// Whether packages hold files of this machine without a word: x86-64, and the GPUs' own.
+    pub fn is_packaged(self) -> bool {
+        [X86_64, AMDGPU].contains(&self.number) && self.bits == 64 && !self.big_endian
+    }
+}
+
+impl fmt::Display for ElfMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.big_endian {
+            f.write_str("big-endian ")?;
+        }
+        if self.bits == 32 {
+            f.write_str("32-bit ")?;
+        }
+        match NAMES.iter().find(|(number, _)| *number == self.number) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "machine {}", self.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_by_number() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn class_and_byte_order_are_part_of_the_name() {
+        for (class, data, machine, name, packaged) in [
+            (2, 1, [62, 0], "x86-64", true),
+            (2, 1, [224, 0], "AMDGPU", true),
+            (1, 1, [62, 0], "32-bit x86-64", false),
+            (1, 1, [224, 0], "32-bit AMDGPU", false),
+            (2, 2, [0, 62], "big-endian x86-64", false),
+            (1, 1, [3, 0], "32-bit x86", false),
+            (2, 1, [183, 0], "AArch64", false),
+            (2, 2, [0, 21], "big-endian PowerPC", false),
+            (2, 1, [21, 0], "PowerPC", false),
+            (1, 2, [0, 20], "big-endian 32-bit PowerPC", false),
+            (2, 1, [247, 0], "BPF", false),
+            (2, 1, [0, 0], "machine 0", false),
+            (2, 1, [0x34, 0x12], "machine 4660", false),
+        ] {
+            let found = ElfMachine::new(class, data, machine).unwrap();
+            assert_eq!((found.to_string().as_str(), found.is_packaged()), (name, packaged));
+        }
+        for (class, data) in [(0, 1), (3, 1), (2, 0), (2, 3)] {
+            assert_eq!(ElfMachine::new(class, data, [62, 0]), None);
+        }
+    }
+}

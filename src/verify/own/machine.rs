@@ -1,0 +1,72 @@
+//! Which machines a file has code for: an ELF file by its header, a static archive by those of its
+//! members, which are read in passing.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+
+use sha2::Sha256;
+
+use super::digest::Sha;
+use crate::content::DigestingReader;
+use crate::error::Result;
+use crate::formats::hold::fault;
+use crate::report::ElfMachine;
+
+/// The first bytes of a static archive.
+const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
+/// Bytes of a member's header: its size stands in ten digits from 48 on.
+const MEMBER_HEADER: u64 = 60;
+/// Bytes of an ELF header up to and including `e_machine`.
+const IDENTIFICATION: u64 = 20;
+
+/// The machine of the ELF file that begins with `head`, if it is for none that packages are for.
+pub(in crate::verify) fn other_machine(head: &[u8]) -> Option<ElfMachine> {
+    let [class, data, low, high] = [4, 5, 18, 19].map(|at| head.get(at).copied());
+    let machine = ElfMachine::new(class?, data?, [low?, high?])?;
+    (head.starts_with(b"\x7fELF") && !machine.is_packaged()).then_some(machine)
+}
+
+/// Whether a file that begins with `head` is a static archive.
+pub(in crate::verify) fn is_library(head: &[u8]) -> bool {
+    head.starts_with(ARCHIVE_MAGIC)
+}
+
+/// The digest of the static archive that `reader` has, and the other machines of its members.
+pub(in crate::verify) fn library(reader: &mut dyn Read) -> Result<(Sha, BTreeSet<ElfMachine>)> {
+    let mut digesting = DigestingReader::<_, Sha256>::new(reader);
+    let machines = of_members(&mut digesting)?;
+    io::copy(&mut digesting, &mut io::sink()).map_err(fault)?;
+    Ok((sha2::Digest::finalize(digesting.digest).into(), machines))
+}
+
+/// The other machines of the members, up to the first that is none.
+fn of_members(reader: &mut dyn Read) -> Result<BTreeSet<ElfMachine>> {
+    let mut machines = BTreeSet::new();
+    front(reader, ARCHIVE_MAGIC.len() as u64)?;
+    loop {
+        let header = front(reader, MEMBER_HEADER)?;
+        let field = |range: std::ops::Range<usize>| {
+            std::str::from_utf8(header.get(range)?).ok()?.trim_end().parse::<u64>().ok()
+        };
+        let Some(size) = field(48..58) else { return Ok(machines) };
+        // Long names in BSD's form stand in front of the member.
+        let name = header.starts_with(b"#1/").then(|| field(3..16)).flatten();
+        let name = name.filter(|name| *name <= size).unwrap_or(0);
+        skip(reader, name)?;
+        let head = front(reader, IDENTIFICATION.min(size - name))?;
+        machines.extend(other_machine(&head));
+        // Members are padded to even lengths.
+        skip(reader, (size - name - head.len() as u64).saturating_add(size % 2))?;
+    }
+}
+
+/// The next `len` bytes, or as many as are left.
+fn front(reader: &mut dyn Read, len: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(len).read_to_end(&mut bytes).map_err(fault)?;
+    Ok(bytes)
+}
+
+fn skip(reader: &mut dyn Read, len: u64) -> Result<()> {
+    io::copy(&mut reader.take(len), &mut io::sink()).map_err(fault).map(drop)
+}

@@ -3,25 +3,34 @@
 //! A real directory of its own. Refused: what is shared with others (`/usr`, `/opt`), plain
 //! `/opt/rocm` (often a link or a tree of alternatives, through which a package manager would
 //! write over another vendor's files), and whatever a shell or a control file would read as more
-//! than a path. That no folder on the way is a link can only be seen where packages are installed:
-//! their scripts check it.
+//! than a path. Whether a folder on the way is a link can only be seen where packages are installed:
+//! their scripts refuse links from the first folder that is not the system's own.
 
 use crate::error::{Error, Kind, Result};
+use crate::package::Format;
 use crate::tree::TreePath;
 
-/// Directories that belong to the distribution, and `/opt/rocm`.
-const SHARED: [&str; 21] = [
+/// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` where
+/// the system is an image, or to another disk.
+///
+/// Source: Filesystem Hierarchy Standard 3.0; Debian's package base-files and Fedora's package
+/// filesystem for `lib32`, `libx32`, `afs` and the folders of one architecture.
+const SYSTEM: [&str; 53] = [
+    "afs",
     "bin",
     "boot",
     "dev",
     "etc",
+    "etc/opt",
     "home",
     "lib",
+    "lib/x86_64-linux-gnu",
+    "lib32",
     "lib64",
+    "libx32",
     "media",
     "mnt",
     "opt",
-    "opt/rocm",
     "proc",
     "root",
     "run",
@@ -30,8 +39,36 @@ const SHARED: [&str; 21] = [
     "sys",
     "tmp",
     "usr",
+    "usr/bin",
+    "usr/games",
+    "usr/include",
+    "usr/lib",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib32",
+    "usr/lib64",
+    "usr/libexec",
+    "usr/libx32",
     "usr/local",
+    "usr/local/bin",
+    "usr/local/etc",
+    "usr/local/games",
+    "usr/local/include",
+    "usr/local/lib",
+    "usr/local/lib64",
+    "usr/local/libexec",
+    "usr/local/sbin",
+    "usr/local/share",
+    "usr/local/src",
+    "usr/sbin",
+    "usr/share",
+    "usr/src",
     "var",
+    "var/cache",
+    "var/lib",
+    "var/local",
+    "var/opt",
+    "var/spool",
+    "var/tmp",
 ];
 
 /// Directories that do not outlive a boot, or are no places for files.
@@ -66,7 +103,7 @@ impl Prefix {
                 "it is often a symbolic link, through which packages would write over others' files",
             ));
         }
-        if SHARED.contains(&relative) {
+        if SYSTEM.contains(&relative) {
             return Err(refuse("it belongs to the distribution"));
         }
         let first = path.components().next().unwrap_or_default();
@@ -89,6 +126,17 @@ impl Prefix {
     /// Whether it lies below `/opt`, where administrators may want to move it.
     pub fn is_add_on(&self) -> bool {
         self.0.components().next() == Some("opt")
+    }
+
+    /// The system's own folders at which a search for links from the prefix upwards ends: the
+    /// innermost that it lies in, or all where rpm may move it.
+    pub fn system_folders(&self, format: Format) -> Vec<String> {
+        let is_moved = format == Format::Rpm && self.is_add_on();
+        let mut above = std::iter::successors(self.0.parent(), TreePath::parent);
+        let own = above.find(|folder| SYSTEM.contains(&folder.as_str()));
+        let is_end =
+            |folder: &&&str| is_moved || own.as_ref().is_some_and(|own| own.as_str() == **folder);
+        SYSTEM.iter().filter(is_end).map(|folder| format!("/{folder}")).collect()
     }
 
     /// The folders between `/opt` and the prefix, the innermost first: no distribution has them.
@@ -119,6 +167,25 @@ mod tests {
     }
 
     #[test]
+    fn the_search_for_links_ends_at_the_systems_own_folders() {
+        let ends = |text: &str, format| Prefix::new(text).unwrap().system_folders(format);
+        for (text, end) in [
+            ("/opt/rocm-7.1", "/opt"),
+            ("/opt/amd/rocm", "/opt"),
+            ("/usr/lib/rocm", "/usr/lib"),
+            ("/usr/lib64/rocm/7.1", "/usr/lib64"),
+            ("/usr/local/rocm", "/usr/local"),
+            ("/var/opt/rocm", "/var/opt"),
+            ("/home/x/rocm", "/home"),
+        ] {
+            assert_eq!(ends(text, Format::Deb), [end]);
+        }
+        assert_eq!(ends("/nfs/tools/rocm", Format::Deb), Vec::<String>::new());
+        assert_eq!(ends("/usr/lib/rocm", Format::Rpm), ["/usr/lib"], "rpm does not move it");
+        assert!(ends("/opt/rocm-7.1", Format::Rpm).contains(&"/srv".to_owned()));
+    }
+
+    #[test]
     fn shared_and_strange_prefixes_are_refused() {
         for text in [
             "",
@@ -126,6 +193,8 @@ mod tests {
             "opt/rocm-7.1",
             "/opt/rocm",
             "/usr",
+            "/usr/lib64",
+            "/var/opt",
             "/opt",
             "/opt/rocm-7.1/",
             "/opt//rocm-7",

@@ -2,7 +2,7 @@
 //!
 //! | what | `.deb` | `.rpm` |
 //! |---|---|---|
-//! | a link on the way to the prefix is refused | `preinst` | `%pre` |
+//! | a link in the prefix, below the system's own folders, is refused | `preinst` | `%pre` |
 //! | the loader's cache is made anew | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
 //! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
 //! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
@@ -114,7 +114,7 @@ impl<'a> Scripts<'a> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
             // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
-            // yet, and the dependency on `<lua>` that it brings is one that nothing satisfies.
+            // yet, and rpm does not tell Lua where the prefix was moved.
             scripts.push(shell("%pre", self.guard(Format::Rpm)?));
         }
         let mut post = String::new();

@@ -168,15 +168,16 @@ impl Texts {
             .map_err(|e| Error::bug("cannot compress in memory").cause(e))
     }
 
-    /// The script that refuses a prefix with a symbolic link in it, for a shell in `format`'s
-    /// surroundings: dpkg may install below `DPKG_ROOT`, rpm may move the prefix.
+    /// The script that refuses a prefix with a symbolic link in it, from the first folder that is not
+    /// the system's own, for a shell in `format`'s surroundings: dpkg may install below `DPKG_ROOT`, rpm may move the prefix.
     pub fn guard(&self, package: &str, prefix: &Prefix, format: Format) -> Result<String> {
+        let system = prefix.system_folders(format).join(" | ");
         let prefix = prefix.absolute();
         let (shebang, root, path) = match format {
             Format::Deb => (true, "\"${DPKG_ROOT:-}\"", format!("\"$root{prefix}\"")),
             Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
         };
-        let values = context! { package, shebang, root, path };
+        let values = context! { package, shebang, root, path, system };
         self.0.render_str(GUARD, values).map_err(fault)
     }
 }
@@ -205,8 +206,8 @@ mod tests {
     }
 
     /// Runs the guard of a `.deb` on a prefix below `root`.
-    fn guarded(root: &std::path::Path) -> bool {
-        let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
+    fn guarded(root: &std::path::Path, prefix: &str) -> bool {
+        let prefix = Prefix::new(prefix).unwrap();
         let script = Texts::new().unwrap().guard("rocm-x", &prefix, Format::Deb).unwrap();
         let mut shell = std::process::Command::new("sh");
         let status = shell.arg("-c").arg(script).env("DPKG_ROOT", root).status();
@@ -214,19 +215,33 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_refuses_a_link_on_the_way_to_the_prefix() {
+    fn the_guard_refuses_a_link_in_the_vendors_own_folders() {
+        for (system, own) in [("opt", "amd"), ("usr/lib", "amd"), ("var/opt", "amd")] {
+            let prefix = format!("/{system}/{own}/rocm");
+            let root = tempfile::tempdir().unwrap();
+            let path = |name: &str| root.path().join(name);
+            assert!(guarded(root.path(), &prefix), "nothing is there yet");
+            std::fs::create_dir_all(path(&prefix[1..])).unwrap();
+            assert!(guarded(root.path(), &prefix));
+            for (link, passes) in [(system.to_owned(), true), (format!("{system}/{own}"), false)] {
+                std::fs::rename(path(&link), path("real")).unwrap();
+                std::os::unix::fs::symlink(path("real"), path(&link)).unwrap();
+                assert_eq!(guarded(root.path(), &prefix), passes, "{link}");
+                std::fs::remove_file(path(&link)).unwrap();
+                std::fs::rename(path("real"), path(&link)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_guard_knows_no_folder_of_the_system_above_a_prefix_of_its_own() {
         let root = tempfile::tempdir().unwrap();
-        let path = |name: &str| root.path().join(name);
-        assert!(guarded(root.path()), "nothing is there yet");
-        std::fs::create_dir_all(path("opt/rocm-7.1")).unwrap();
-        assert!(guarded(root.path()));
-        std::fs::rename(path("opt"), path("real")).unwrap();
-        std::os::unix::fs::symlink("real", path("opt")).unwrap();
-        assert!(!guarded(root.path()));
+        std::fs::create_dir_all(root.path().join("real/rocm")).unwrap();
+        std::os::unix::fs::symlink("real", root.path().join("nfs")).unwrap();
+        assert!(!guarded(root.path(), "/nfs/rocm"));
         // A link above the root is nobody's business.
-        std::fs::remove_file(path("opt")).unwrap();
-        std::os::unix::fs::symlink("real", path("link")).unwrap();
-        assert!(guarded(&path("link")));
+        std::os::unix::fs::symlink(root.path(), root.path().join("link")).unwrap();
+        assert!(guarded(&root.path().join("link"), "/opt/rocm-7.1"));
     }
 
     #[test]

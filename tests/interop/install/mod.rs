@@ -49,6 +49,7 @@ on_every_system! {
     a_legacy_package_is_replaced
     trees_of_other_installers_stay_as_they_are
     a_prefix_behind_a_link_is_refused
+    folders_of_the_system_may_be_links
     the_longest_names_are_unpacked
     minor_versions_stand_side_by_side
     a_program_finds_the_libraries

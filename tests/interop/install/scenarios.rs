@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -228,6 +229,49 @@ pub fn a_prefix_behind_a_link_is_refused(system: &dyn System) {
     assert!(told.contains(guard), "{told}");
     assert_eq!(tree(&system.root().join("opt")), before);
     assert!(!has(system, ""));
+}
+
+/// `/opt -> var/opt` and `/usr/local -> ../var/usrlocal`, as on systems that are images. The prefix
+/// itself is no link there either.
+pub fn folders_of_the_system_may_be_links(system: &dyn System) {
+    for (folder, target, place) in
+        [("opt", "var/opt", "var/opt"), ("usr/local", "../var/usrlocal", "var/usrlocal")]
+    {
+        let path = |name: &str| system.root().join(name);
+        let prefix = format!("/{folder}/rocm-7.1");
+        let recipe = |version| Recipe::new(version).option("--prefix", Path::new(&prefix));
+        let old = recipe("7.1.0").build();
+        let new = recipe("7.1.1").option("--since", &old.receipt()).build();
+        fs::create_dir_all(path(folder)).unwrap();
+        fs::create_dir_all(path(place)).unwrap();
+        fs::rename(path(folder), path(place)).unwrap();
+        symlink(target, path(folder)).unwrap();
+        system.offer(&[&old.out()]);
+        let before = system.snapshot();
+        tools::run(&mut system.install(&["rocm"]));
+        system.offer(&[&old.out(), &new.out()]);
+        tools::run(&mut system.update());
+        assert!(path(place).join("rocm-7.1/lib/libexblas.so.1.2").exists());
+        system.assert_whole();
+        system.purge_all();
+        // dpkg takes the link with the last package that lists it, as it does with an empty folder.
+        if system.format() == "deb" {
+            symlink(target, path(folder)).unwrap();
+        }
+        assert_same(&before, &system.snapshot());
+        assert!(!path(place).join("rocm-7.1").exists());
+
+        fs::create_dir(path("foreign")).unwrap();
+        symlink("/foreign", path(place).join("rocm-7.1")).unwrap();
+        let told = fails(&mut system.install(&["rocm-blas"]));
+        let guard = "/rocm-7.1 is a symbolic link, but the prefix has to be a real directory";
+        assert!(told.contains(guard), "{told}");
+        assert_eq!(fs::read_dir(path("foreign")).unwrap().count(), 0);
+        fs::remove_file(path(place).join("rocm-7.1")).unwrap();
+        fs::remove_dir(path("foreign")).unwrap();
+        // What came along has no files in the prefix.
+        system.purge_all();
+    }
 }
 
 /// A package manager adds nine bytes to a name while it writes the file. `verify` says so of packages

@@ -126,17 +126,23 @@ fn an_update_may_move_a_set_and_move_it_back() {
     }
 }
 
+/// A link at a folder of the system is fine, as where the prefix is not moved.
 #[test]
 fn a_moved_prefix_with_a_link_in_it_is_refused() {
     tools::need(&RPM_TOOLS);
     need_root();
     let set = Set::build();
-    let manager = Rpm::new(set.scratch("root"));
-    fs::create_dir_all(manager.root().join("foreign")).unwrap();
-    std::os::unix::fs::symlink("/foreign", manager.root().join("srv")).unwrap();
-    let mut install: Command = manager.command();
-    install.args(["-i", "--prefix"]).arg(format!("/{MOVED}"));
-    let told = tools::told(install.arg(set.rpm(COMMON)).arg(set.rpm("rocm-blas")));
-    assert!(told.contains("/srv is a symbolic link"), "{told}");
-    assert!(!manager.root().join("foreign/gpu").exists());
+    for (link, is_refused) in [("srv/gpu", true), ("srv", false)] {
+        let manager = Rpm::new(set.scratch(&format!("root-{is_refused}")));
+        let path = |name: &str| manager.root().join(name);
+        fs::create_dir_all(path("foreign")).unwrap();
+        fs::create_dir_all(path(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/foreign", path(link)).unwrap();
+        let mut install: Command = manager.command();
+        install.args(["-i", "--prefix"]).arg(format!("/{MOVED}"));
+        let told = tools::told(install.arg(set.rpm(COMMON)).arg(set.rpm("rocm-blas")));
+        assert_eq!(told.contains(&format!("/{link} is a symbolic link")), is_refused, "{told}");
+        assert_eq!(path("foreign/gpu/rocm/lib").exists(), !is_refused, "{told}");
+        assert_eq!(names(&path("foreign")).is_empty(), is_refused);
+    }
 }

@@ -144,7 +144,7 @@ pub fn plan(
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finished(setting, kept, &edits)?;
-    since::add(setting, &names, &mut packages, earlier, &mut findings);
+    since::add(setting, &names, &mut packages, earlier, &mut findings)?;
     findings.sort();
     Ok(Plan {
         archives: used(made.archives, &packages),

@@ -8,6 +8,7 @@
 //! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
 //! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
 //! | folders above the prefix go when they are empty | by dpkg | `%postun` |
+//! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
 //!
 //! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own
 //! folders, so packages below `/opt` have to ask for it.
@@ -38,7 +39,7 @@ const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 
 /// How the loader's file begins where the prefix was moved, before the folder that the second line
 /// names: packages know by the whole of it what is theirs to write anew.
-const MOVED: &str =
+pub(in crate::plan) const MOVED: &str =
     "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
 
 /// The folder of programs, relative to the prefix.
@@ -48,7 +49,7 @@ const PROGRAM_FOLDER: &str = "bin";
 const TRIGGER: &str = "activate-noawait ldconfig";
 
 /// How the maintainer scripts of a `.deb` begin.
-const DEB_START: &str = "#!/bin/sh\nset -e\n";
+pub(in crate::plan) const DEB_START: &str = "#!/bin/sh\nset -e\n";
 
 /// An rpm scriptlet: phase, interpreter and text.
 type PlannedScriptlet = (String, (String, String));

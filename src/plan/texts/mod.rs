@@ -42,7 +42,7 @@ const DESCRIPTIONS: [(&str, &str); 15] = [
 ];
 
 /// The scripts by name.
-const SCRIPTS: [(&str, &str); 10] = [
+const SCRIPTS: [(&str, &str); 14] = [
     ("alternatives-post", include_str!("../../../templates/alternatives-post.sh")),
     ("alternatives-postinst", include_str!("../../../templates/alternatives-postinst.sh")),
     ("alternatives-postrm", include_str!("../../../templates/alternatives-postrm.sh")),
@@ -51,6 +51,10 @@ const SCRIPTS: [(&str, &str); 10] = [
     ("debug-postinst", include_str!("../../../templates/debug-postinst.sh")),
     ("debug-prerm", include_str!("../../../templates/debug-prerm.sh")),
     ("folders-postun", include_str!("../../../templates/folders-postun.sh")),
+    ("kinds-postinst", include_str!("../../../templates/kinds-postinst.sh")),
+    ("kinds-postrm", include_str!("../../../templates/kinds-postrm.sh")),
+    ("kinds-preinst", include_str!("../../../templates/kinds-preinst.sh")),
+    ("kinds-pretrans", include_str!("../../../templates/kinds-pretrans.lua")),
     ("loader-post", include_str!("../../../templates/loader-post.sh")),
     ("loader-postun", include_str!("../../../templates/loader-postun.sh")),
 ];

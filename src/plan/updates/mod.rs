@@ -1,4 +1,5 @@
 //! Sets that take the place of others: of earlier versions, and of packages under former names.
 
+mod kinds;
 pub(super) mod since;
 pub(super) mod upgrades;

@@ -1,5 +1,6 @@
 //! What an update of earlier sets takes (`--since`): relations to the packages that had the paths
-//! of others, and findings of what package managers cannot do.
+//! of others, scripts where a folder becomes something else or the reverse (see [`super::kinds`]),
+//! and findings of what package managers cannot do.
 //!
 //! A part of a set (`--only`) is held against the names of the whole: a package that is only not
 //! made this time is not gone. Packages of another series, in a scheme that has it in their names,
@@ -7,7 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
+use crate::error::Result;
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
@@ -26,7 +29,8 @@ pub(in crate::plan) fn add(
     packages: &mut [Package<FileSource>],
     earlier: &[Listing],
     findings: &mut Findings,
-) {
+) -> Result<()> {
+    let mut changes = KindChanges::default();
     for earlier in earlier {
         let (beside, earlier): (Vec<_>, Vec<_>) =
             earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
@@ -34,9 +38,9 @@ pub(in crate::plan) fn add(
         let owners = Owners::of(earlier.iter().copied());
         for format in &setting.formats {
             let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
-            for package in packages.iter_mut() {
+            for (index, package) in packages.iter_mut().enumerate() {
                 update.take_paths(package, findings);
-                update.note_kinds(package, findings);
+                update.note_kinds(index, package, &mut changes, findings);
             }
             update.note_versions(packages, findings);
             if set.is_whole {
@@ -44,6 +48,7 @@ pub(in crate::plan) fn add(
             }
         }
     }
+    changes.add_scripts(setting, packages)
 }
 
 /// What the whole set is called, whether or not all of it is made.
@@ -125,8 +130,10 @@ impl Update<'_> {
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
-            let owners = self.owners.owners(self.format, &path);
-            for owner in owners.filter(|owner| owner.name != own && !is_folder) {
+            let owned = self.owners.at(self.format, &path);
+            // Folders are shared, but with nobody who has something else there.
+            let owned = owned.filter(|owned| !(is_folder && owned.member.is_directory()));
+            for owner in owned.map(|owned| owned.package).filter(|owner| owner.name != own) {
                 taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
             }
         }
@@ -164,23 +171,37 @@ impl Update<'_> {
         package.entries.iter().filter(own).filter(has)
     }
 
-    /// Directories that became something else, or were something else.
-    fn note_kinds(&self, package: &Package<FileSource>, findings: &mut Findings) {
-        if package.name(self.format).is_none() {
-            return;
-        }
+    /// Folders that became something else, or were something else.
+    fn note_kinds(
+        &self,
+        index: usize,
+        package: &Package<FileSource>,
+        changes: &mut KindChanges,
+        findings: &mut Findings,
+    ) {
+        let Some(own) = package.name(self.format) else { return };
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
-            let kind = MemberKind::of(&entry.node);
-            let before = self.owners.at(self.format, &path);
-            let mut before = before.map(|owned| owned.member.kind);
-            let is_folder = |was: MemberKind| [was, kind].contains(&MemberKind::Directory);
-            let was = before.find(|was| *was != kind && is_folder(*was));
-            if let Some(was) = was {
-                let path = path.clone();
-                findings.add(Finding::PathKindChanged { path, was, is: kind });
-            }
+            let is = MemberKind::of(&entry.node);
+            let is_changed =
+                |was: MemberKind| was != is && [was, is].contains(&MemberKind::Directory);
+            let mut before = self.owners.at(self.format, &path);
+            let Some(owned) = before.find(|owned| is_changed(owned.member.kind)) else { continue };
+            let mut owners = self.owners.at(self.format, &path);
+            let is_shared = owners.any(|owned| owned.package.name != own);
+            let before = Before { owned, is_shared, members: self.members(&path) };
+            changes.add((index, self.format), entry, before);
+            let was = owned.member.kind;
+            findings.add(Finding::PathKindChanged { path: path.clone(), was, is });
         }
+    }
+
+    /// What earlier packages have below `path`, relative to it.
+    fn members(&self, path: &str) -> BTreeSet<String> {
+        let packages = self.earlier.iter().filter(|package| package.format == self.format);
+        let members = packages.flat_map(|package| &package.members);
+        let below = members.filter_map(|member| member.path.strip_prefix(path)?.strip_prefix('/'));
+        below.map(str::to_owned).collect()
     }
 
     /// Packages that are older than before, all in one finding: mostly it is the whole set.

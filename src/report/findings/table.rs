@@ -434,11 +434,12 @@ findings! {
             counted(paths.len(), "path"), few(paths, 1)
         ];
     /// A directory of the earlier set is something else, or the other way round.
-    PathKindChanged = "R086" "path-kind-changed" Warning
+    PathKindChanged = "R086" "path-kind-changed" Note
         { path: String, was: MemberKind, is: MemberKind }
         ["{path}"]
         [
-            "was a {was} in the earlier set and is a {is}: dpkg leaves what is there, and rpm fails"
+            "was a {was} in the earlier set and is a {is}: an update changes it; name each set that \
+             users update from with `--since`"
         ];
     /// A package of the earlier set is in this one no more, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning { package: String, format: Format }

@@ -9,6 +9,7 @@ mod alternatives;
 mod debian;
 mod debug;
 mod foreign;
+mod kinds;
 mod rpm;
 mod scenarios;
 mod sets;
@@ -58,6 +59,13 @@ on_every_system! {
 
     alternatives:
     an_alternative_goes_with_its_program;
+
+    kinds:
+    folders_and_links_change_places
+    a_link_takes_the_place_of_a_folder_that_packages_share
+    a_folder_takes_the_place_of_a_link_of_another_package
+    files_of_nobody_in_a_folder_that_becomes_a_link_are_kept
+    folders_stay_where_the_earlier_set_is_not_named;
 
     debug:
     versions_and_families_share_debug_files;

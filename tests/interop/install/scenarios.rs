@@ -15,14 +15,14 @@ use crate::install::sets::{Recipe, SPARSE_LIBRARY, joined};
 use crate::install::system::{System, assert_same};
 
 /// The package of the sparse suite, and a file of it.
-const SPARSE: &str = "rocm-host-suite-sparse";
+pub const SPARSE: &str = "rocm-host-suite-sparse";
 
 fn is_of(name: &str, group: &Group) -> bool {
     name.ends_with(group.suffix)
 }
 
 /// Fails where the command succeeds, and returns what it says.
-fn fails(command: &mut Command) -> String {
+pub fn fails(command: &mut Command) -> String {
     let told = tools::told(command);
     assert!(!told.ends_with("exit status: 0\n"), "{told}");
     told

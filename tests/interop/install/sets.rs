@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,6 +16,43 @@ use tempfile::TempDir;
 pub const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
 
+/// The stage of the sparse suite in a shard.
+const SPARSE_STAGE: &str = "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage";
+
+/// Something that is put into the stage of every shard's library, or of the sparse suite.
+#[derive(Debug, Clone, Copy)]
+pub enum Planted {
+    /// A file with this text.
+    File(&'static str, &'static str),
+    /// A link with this target.
+    Link(&'static str, &'static str),
+    /// A file of the sparse suite.
+    SparseFile(&'static str, &'static str),
+    /// A link of the sparse suite.
+    SparseLink(&'static str, &'static str),
+}
+
+impl Planted {
+    fn plant(self, group: &Group, artifacts: &Path) {
+        let stage = match self {
+            Self::File(..) | Self::Link(..) => group.stage(artifacts, "lib"),
+            Self::SparseFile(..) | Self::SparseLink(..) => {
+                group.folder(artifacts).join(SPARSE_STAGE)
+            }
+        };
+        let (Self::File(path, text)
+        | Self::Link(path, text)
+        | Self::SparseFile(path, text)
+        | Self::SparseLink(path, text)) = self;
+        let place = stage.join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        match self {
+            Self::File(..) | Self::SparseFile(..) => fs::write(place, text).unwrap(),
+            Self::Link(..) | Self::SparseLink(..) => symlink(text, place).unwrap(),
+        }
+    }
+}
+
 /// How a set is made. Everything but the version may be left out.
 #[derive(Debug, Clone, Default)]
 pub struct Recipe {
@@ -24,6 +62,8 @@ pub struct Recipe {
     pub options: Vec<String>,
     /// Files to write into the stage of every shard's library.
     pub changes: &'static [(&'static str, &'static str)],
+    /// What is put into every shard besides.
+    pub planted: &'static [Planted],
     /// Whether the libraries of the sparse suite are other ones.
     pub other_sparse: bool,
     /// Files to take out of the stage of every shard's programs.
@@ -53,6 +93,10 @@ impl Recipe {
 
     pub fn changes(self, changes: &'static [(&'static str, &'static str)]) -> Self {
         Self { changes, ..self }
+    }
+
+    pub fn planted(self, planted: &'static [Planted]) -> Self {
+        Self { planted, ..self }
     }
 
     pub fn without(self, without: &'static [&'static str]) -> Self {
@@ -92,7 +136,8 @@ impl Recipe {
     }
 
     fn artifacts(&self, folder: &Path) -> PathBuf {
-        let is_changed = !self.changes.is_empty() || !self.without.is_empty();
+        let is_changed =
+            !self.changes.is_empty() || !self.planted.is_empty() || !self.without.is_empty();
         if !is_changed && !self.other_sparse && self.sample.is_none() {
             return shards();
         }
@@ -110,6 +155,7 @@ impl Recipe {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
+        self.planted.iter().for_each(|planted| planted.plant(group, artifacts));
         for path in self.without {
             fs::remove_file(group.stage(artifacts, "run").join(path)).unwrap();
         }

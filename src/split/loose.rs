@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::formats::code_object;
 use crate::formats::fatbin::{self, Bundles};
 use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
-use crate::gfx::{BaseArch, Target};
+use crate::gfx::{BaseArch, Target, entry_target_text};
 
 /// The target of code whose header and file say nothing that is known.
 const UNKNOWN: &str = "unknown";
@@ -70,8 +70,7 @@ fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
     } else {
         entry.id.target.as_ref().map(Target::to_string)
     };
-    let stated = text.rsplit_once("--").map_or(text.as_str(), |(_, target)| target);
-    let target = target.unwrap_or_else(|| stated.to_owned());
+    let target = target.unwrap_or_else(|| entry_target_text(&text));
     let (size, sha256) = (entry.content.len(), entry.content.sha256_hex()?);
     Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }

@@ -4,8 +4,9 @@
 //! taken apart a second way, by other structures of the file than the split and the transform go by, and
 //! the archs that an index of kernels names are searched as text. Shared with the writers are the readers
 //! of finished formats (packages, kernel archives, manifests, markers, headers of code objects), which
-//! other programs judge in the tests, and of kernel databases the rules and the reader that tells to
-//! which files an index refers. A test holds this list.
+//! other programs judge in the tests, of kernel databases the rules and the reader that tells to
+//! which files an index refers, and the spellings of targets, also where they stand in the id of a bundle
+//! entry. A test holds the list of formats.
 
 pub(super) mod archive;
 pub(super) mod digest;

@@ -12,7 +12,8 @@
 //! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
 //! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. What a
 //!   header says is held against foreign tools by the tests of that module;
-//! - `gfx`: what a target ID means, and in which order its features are written.
+//! - `gfx`: what a target ID means, in which order its features are written, and where it stands in
+//!   the id of a bundle entry.
 //!
 //! Refused: what is neither padding nor a bundle, bundles of more entries than there are targets or
 //! whose entries have more bytes together than the bundle, wrappers that point elsewhere than to a
@@ -30,7 +31,7 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
 use crate::formats::hold::{self, hold};
-use crate::gfx::Target;
+use crate::gfx::{Target, entry_target_text};
 
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
 /// linked by `-fgpu-rdc` do. Every one of them is looked for in the packages.
@@ -206,7 +207,7 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
             return Err(Error::malformed(message).at(&bundle.place(at)).hint(hint));
         }
         at = id_end;
-        if !id.starts_with("host") {
+        if id.split('-').next() != Some("host") {
             entries.push(entry(&id, &body)?);
         }
     }
@@ -214,15 +215,11 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
 }
 
 pub(in crate::verify) fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
-    let claimed = id.rsplit_once("--").map_or(id, |(_, target)| target);
-    let (mut target, mut kernels) = (claimed.to_owned(), BTreeSet::new());
-    if let Ok(claimed) = claimed.parse::<Target>() {
-        // In the order of features that archives have, whatever the compiler wrote.
-        target = claimed.to_string();
-    }
+    // In the spelling that archives have, whatever the compiler wrote.
+    let (mut target, mut kernels) = (entry_target_text(id), BTreeSet::new());
     if code_object::is_code_object(body)? {
         let header = code_object::read_header(body)?;
-        target = stated(claimed.parse().ok(), &header).map_or(target, |target| target.to_string());
+        target = stated(target.parse().ok(), &header).map_or(target, |target| target.to_string());
         kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();
     }
     let (size, sha256) = (body.len(), body.sha256()?);

@@ -9,7 +9,7 @@
 //!
 //! An entry id is `<kind>-<triple>[-<target id>]`: `host-x86_64-unknown-linux--`,
 //! `hipv4-amdgcn-amd-amdhsa--gfx942:xnack+`, `hip-spirv64-amd-amdhsa--amdgcnspirv`. Triples have
-//! three or four parts depending on the compiler, so the target is found by its own beginning.
+//! three or four parts depending on the compiler ([`split_entry_id`] tells where they end).
 //!
 //! Source: LLVM's documentation of clang-offload-bundler; bundles of LLVM 17 and 19. Real bundles
 //! name the host entry in odd ways (LLVM 19 may write it twice into one id), so nothing but its
@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
-use crate::gfx::{BaseArch, SPIRV, Target, no_target};
+use crate::gfx::{Target, no_target, split_entry_id};
 
 /// What every bundle starts with.
 pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -78,7 +78,7 @@ impl EntryId {
         };
         let (triple, target) = match kind {
             BundleEntryKind::Host => (rest, None),
-            _ => split_target(rest)?,
+            _ => split_entry_id(rest).map_err(no_target)?,
         };
         Ok(Self {
             text: text.to_owned(),
@@ -92,23 +92,6 @@ impl EntryId {
 impl fmt::Display for EntryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
-    }
-}
-
-/// Splits the target off; it goes to the end and starts behind a `-` with `gfx` and a digit.
-fn split_target(rest: &str) -> Result<(&str, Option<Target>)> {
-    if let Some(triple) = rest.strip_suffix(SPIRV).filter(|t| t.ends_with('-')) {
-        let arch: BaseArch = SPIRV.parse().map_err(no_target)?;
-        return Ok((triple, Some(arch.into())));
-    }
-    let is_target = |at: &usize| {
-        rest[at + 1..]
-            .strip_prefix("gfx")
-            .is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    match rest.match_indices('-').map(|(at, _)| at).find(is_target) {
-        Some(at) => Ok((&rest[..at], Some(rest[at + 1..].parse().map_err(no_target)?))),
-        None => Ok((rest, None)),
     }
 }
 

@@ -1,7 +1,8 @@
 //! GPU targets: which there are, what they are called, and what belongs together.
 //!
 //! Target IDs themselves stand in [`rockpack_kpack::target`]. This module owns the tables of
-//! processors and products, and the spellings in names of files; it knows nothing of files.
+//! processors and products, and the spellings in names of files and ids of bundle entries; it knows nothing
+//! of files.
 
 mod family;
 mod groups;
@@ -13,7 +14,9 @@ pub use family::Family;
 pub use groups::{ProductGroup, product_groups};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use schema::BaseArchSchema;
-pub use spelling::{arch_at_start, arch_of_sanitized, family_members};
+pub use spelling::{
+    arch_at_start, arch_of_sanitized, entry_target_text, family_members, split_entry_id,
+};
 pub use table::{Processor, archs_in, describe, mach_of, processor, processors};
 
 use crate::error::Error;

@@ -1,8 +1,42 @@
-//! Spellings of archs in the names of files and directories, beyond words of their own.
+//! Spellings of archs in the names of files and directories and in the ids of bundle entries, beyond
+//! words of their own.
 
 use super::table::{describe, processors};
-use super::{BaseArch, FEATURES};
+use super::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 use rockpack_kpack::target::last_feature;
+
+/// Splits an id of a bundle entry, `<kind>-<triple>[-<target id>]`, into what stands before its target
+/// ID and the target ID, if it names a GPU target.
+///
+/// Triples have three parts or four, and compilers leave the fourth empty or call it `unknown`:
+/// `hip-amdgcn-amd-amdhsa-gfx906`, `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`,
+/// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. So the target is found by its own beginning, and goes
+/// to the end.
+pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
+    if let Some(triple) = id.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
+        return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));
+    }
+    let target_of = |at: usize| id.get(at + 1..).filter(|text| is_processor(text));
+    match id.match_indices('-').find_map(|(at, _)| Some((at, target_of(at)?))) {
+        Some((at, target)) => Ok((id.get(..at).unwrap_or_default(), Some(target.parse()?))),
+        None => Ok((id, None)),
+    }
+}
+
+/// Whether `text` starts with `gfx` and a digit.
+fn is_processor(text: &str) -> bool {
+    let number = text.strip_prefix("gfx");
+    number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The target ID that an id of a bundle entry names, in the spelling of archives; of an entry for
+/// something else than a GPU of AMD, what it has in that place.
+pub fn entry_target_text(id: &str) -> String {
+    match split_entry_id(id) {
+        Ok((_, Some(target))) => target.to_string(),
+        _ => id.rsplit_once("--").map_or(id, |(_, target)| target).to_owned(),
+    }
+}
 
 /// The longest known arch that `text` starts with, whatever follows: names of tuning databases
 /// put the number of compute units (decimal, or hexadecimal) directly behind it.
@@ -86,6 +120,42 @@ mod tests {
             let arch = arch_of_sanitized(text);
             assert_eq!(arch.as_ref().map(BaseArch::as_str), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn targets_of_entry_ids_in_all_spellings() {
+        for (id, before, target) in [
+            ("hipv4-amdgcn-amd-amdhsa--gfx942:xnack+", "hipv4-amdgcn-amd-amdhsa-", "gfx942:xnack+"),
+            ("hip-amdgcn-amd-amdhsa-unknown-gfx906", "hip-amdgcn-amd-amdhsa-unknown", "gfx906"),
+            ("hip-amdgcn-amd-amdhsa-gfx906", "hip-amdgcn-amd-amdhsa", "gfx906"),
+            (
+                "hipv4-amdgcn-amd-amdhsa--gfx1250-strict",
+                "hipv4-amdgcn-amd-amdhsa-",
+                "gfx1250-strict",
+            ),
+            (
+                "hip-amdgcn-amd-amdhsa-unknown-gfx9-4-generic:xnack-:sramecc+",
+                "hip-amdgcn-amd-amdhsa-unknown",
+                "gfx9-4-generic:sramecc+:xnack-",
+            ),
+            ("hip-spirv64-amd-amdhsa--amdgcnspirv", "hip-spirv64-amd-amdhsa-", "amdgcnspirv"),
+            (
+                "hip-spirv64-amd-amdhsa-unknown-amdgcnspirv",
+                "hip-spirv64-amd-amdhsa-unknown",
+                "amdgcnspirv",
+            ),
+            ("hipv4-spirv64-amd-amdhsa-amdgcnspirv", "hipv4-spirv64-amd-amdhsa", "amdgcnspirv"),
+        ] {
+            let (start, found) = split_entry_id(id).unwrap();
+            assert_eq!((start, found.unwrap().to_string().as_str()), (before, target), "{id}");
+            assert_eq!(entry_target_text(id), target, "{id}");
+        }
+        let none = "openmp-nvptx64-nvidia-cuda--sm_70";
+        assert_eq!(split_entry_id(none), Ok((none, None)));
+        assert_eq!(entry_target_text(none), "sm_70");
+        let bad = "hipv4-amdgcn-amd-amdhsa--gfx90a:bad";
+        assert!(split_entry_id(bad).is_err());
+        assert_eq!(entry_target_text(bad), "gfx90a:bad");
     }
 
     #[test]

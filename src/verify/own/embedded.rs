@@ -14,7 +14,7 @@ pub(in crate::verify) const ID_LIMIT: u64 = 4096;
 /// Most entries of a bundle; there are some hundred targets.
 pub(in crate::verify) const ENTRY_LIMIT: u64 = 1 << 16;
 /// First bytes of a zstd frame.
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The offset of the first bundle in `content`.
 pub(in crate::verify) fn first_bundle(content: &Content) -> Result<Option<u64>> {
@@ -88,14 +88,19 @@ fn is_compressed(bundle: &Content) -> Result<bool> {
     let stream = array::<4>(bundle, header)?;
     let begins = match method {
         0 => stream.is_some_and(|bytes| bytes[0] == 0x78),
-        1 => stream == Some(ZSTD_MAGIC),
+        1 => stream.is_some_and(|magic| magic == ZSTD_MAGIC || is_skippable(magic)),
         _ => false,
     };
     Ok(begins && total.is_some_and(|total| total > header && total <= bundle.len()))
 }
 
+/// Whether these are the first bytes of a skippable zstd frame.
+pub(super) fn is_skippable(magic: [u8; 4]) -> bool {
+    u32::from_le_bytes(magic) >> 4 == 0x184_d2a5
+}
+
 /// The bytes at `at`, if there are as many.
-fn array<const N: usize>(content: &Content, at: u64) -> Result<Option<[u8; N]>> {
+pub(super) fn array<const N: usize>(content: &Content, at: u64) -> Result<Option<[u8; N]>> {
     if at.checked_add(N as u64).is_some_and(|end| end <= content.len()) {
         content.read_array(at).map(Some)
     } else {

@@ -9,6 +9,7 @@
 //! entry. A test holds the list of formats.
 
 pub(super) mod archive;
+pub(super) mod compressed;
 pub(super) mod digest;
 pub(super) mod elf_file;
 pub(super) mod embedded;

@@ -21,16 +21,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Read;
 use std::sync::Arc;
 
+use super::compressed;
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
 use super::host_elf::{HIPF, HostElf};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
-use crate::formats::hold::{self, hold};
 use crate::gfx::{Target, entry_target_text};
 
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
@@ -166,7 +165,8 @@ fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let len = rest.len().min(BUNDLE_MAGIC.len() as u64);
     let magic = rest.read_vec(0..len, len, "magic")?;
     if magic.starts_with(COMPRESSED_MAGIC) {
-        compressed(rest)
+        let decoded = compressed::read(rest)?;
+        Ok((plain(&decoded.bundle)?.0, decoded.extent))
     } else if magic == BUNDLE_MAGIC {
         plain(rest)
     } else {
@@ -253,77 +253,6 @@ fn stated(claimed: Option<Target>, header: &CodeObjectHeader) -> Option<Target> 
     };
     let left = claimed.features().iter().filter(|(name, _)| open(name));
     Some(Target::new(base.clone(), own.features().iter().chain(left).cloned()))
-}
-
-/// The fields of a compressed bundle's header.
-struct CompressedHeader {
-    method: u16,
-    /// Bytes of the header.
-    header: u64,
-    /// Bytes of header and stream, where they are stated.
-    total: Option<u64>,
-    /// Bytes of the bundle inside.
-    size: u64,
-}
-
-impl CompressedHeader {
-    fn read(bundle: &Content) -> Result<Self> {
-        let [v0, v1, m0, m1] = bundle.read_array(4)?;
-        let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
-        let half = |at| bundle.read_array(at).map(|b| u64::from(u32::from_le_bytes(b)));
-        let (header, total, size) = match version {
-            1 => (20, None, half(8)?),
-            2 => (24, Some(half(8)?), half(12)?),
-            3 => (32, Some(word(bundle, 8)?), word(bundle, 16)?),
-            _ => {
-                let message = format!("CCOB version {version} is not known");
-                return Err(Error::unsupported(message).at(&bundle.place(4)));
-            }
-        };
-        Ok(Self { method, header, total, size })
-    }
-}
-
-/// Entries of the compressed bundle at the start of `bundle`, and how far it reaches.
-fn compressed(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    let fields = CompressedHeader::read(bundle)?;
-    let end = fields.total.unwrap_or(bundle.len());
-    if end < fields.header {
-        return Err(Error::malformed("is shorter than its header").at(&bundle.place(0)));
-    }
-    let mut stream = CountingReader { inner: bundle.slice(fields.header..end)?.reader(), count: 0 };
-    let decoded = decode(&fields, &mut stream).map_err(|error| error.at(&bundle.place(0)))?;
-    let extent = fields.total.unwrap_or(fields.header + stream.count);
-    Ok((plain(&decoded)?.0, extent))
-}
-
-fn decode(fields: &CompressedHeader, stream: &mut CountingReader) -> Result<Content> {
-    // Version 1 ends where its stream ends: there the decoder must not read a byte ahead.
-    let ahead = if fields.total.is_some() { 64 << 10 } else { 1 };
-    let mut buffered = std::io::BufReader::with_capacity(ahead, stream);
-    match fields.method {
-        0 => hold(&mut flate2::bufread::ZlibDecoder::new(&mut buffered), fields.size),
-        1 => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(&mut buffered);
-            let decoder = decoder.map_err(hold::fault)?;
-            hold(&mut decoder.single_frame(), fields.size)
-        }
-        method => Err(Error::unsupported(format!("CCOB method {method} is not known"))),
-    }
-}
-
-/// Counts what is read through it.
-struct CountingReader {
-    inner: crate::content::ContentReader,
-    count: u64,
-}
-
-impl Read for CountingReader {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let len = self.inner.read(buffer)?;
-        self.count += len as u64;
-        Ok(len)
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,16 @@
 //! v1: u32 uncompressed size | u64 hash                    20 bytes; ends where its stream ends
 //! v2: u32 total size | u32 uncompressed size | u64 hash   24 bytes
 //! v3: u64 total size | u64 uncompressed size | u64 hash   32 bytes
-//! then the compressed stream of one offload bundle
+//! then the compressed stream of one offload bundle: a zlib stream, or zstd frames
 //! ```
 //!
 //! The total size includes the header. The hash is the first 8 bytes of the MD5 of the
 //! uncompressed bundle, in their order (LLVM reads them as one little-endian number); that holds
 //! for clang-offload-bundler 19 and for the sources of LLVM that write any of the versions.
+//!
+//! LLVM, and with it the HIP runtime, hands all that follows the header to `ZSTD_decompress`: several frames
+//! are one stream, and skippable frames are allowed wherever a frame is. The stream of version 1 ends
+//! where no frame begins.
 //!
 //! Source: LLVM's `CompressedOffloadBundle`; files of clang-offload-bundler 19.
 //!
@@ -25,6 +29,7 @@ use md5::{Digest, Md5};
 
 use crate::content::{Content, ContentReader, Held, Pinned, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
+use crate::formats::zstd_stream::ZstdStream;
 
 /// What every compressed bundle starts with.
 pub const MAGIC: &[u8; 4] = b"CCOB";
@@ -38,7 +43,7 @@ pub const DECODED_LIMIT: u64 = 16 << 30;
 pub enum CcobMethod {
     /// 0: a zlib stream.
     Zlib,
-    /// 1: a zstd frame.
+    /// 1: zstd frames.
     Zstd,
 }
 
@@ -172,7 +177,7 @@ impl StreamSource for CcobStream {
         let input = BufReader::with_capacity(INPUT_BUFFER, self.compressed.reader());
         Ok(match self.method {
             CcobMethod::Zlib => Box::new(ZlibDecoder::new(input)),
-            CcobMethod::Zstd => Box::new(zstd_decoder(input)?),
+            CcobMethod::Zstd => Box::new(zstd_stream(input)?),
         })
     }
 
@@ -184,12 +189,10 @@ impl StreamSource for CcobStream {
 /// Size of the buffer in front of a decoder; larger ones are no faster.
 const INPUT_BUFFER: usize = 128 << 10;
 
-/// A decoder of one zstd frame with the window limit of the library, 128 MiB, which is also the
+/// A decoder of zstd frames with the window limit of the library, 128 MiB, which is also the
 /// window that LLVM's long-distance matching uses.
-fn zstd_decoder<R: BufRead>(input: R) -> Result<zstd::Decoder<'static, R>> {
-    let decoder = zstd::Decoder::with_buffer(input)
-        .map_err(|e| Error::of_library("cannot set up a zstd decoder", e))?;
-    Ok(decoder.single_frame())
+fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
+    ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
 }
 
 struct DecodedBundle {
@@ -202,24 +205,28 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
     let mut input = Counting::new(&payload);
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
+    let mut unused = 0;
     let output = match header.method {
-        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held),
-        CcobMethod::Zstd => drain(&mut zstd_decoder(&mut input)?, expected, held),
-    }?;
+        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held)?,
+        CcobMethod::Zstd => {
+            let mut stream = zstd_stream(&mut input)?;
+            let output = drain(&mut stream, expected, held)?;
+            unused = stream.unused();
+            output
+        }
+    };
+    let used = input.consumed - unused;
     if output.hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
             .hint("the file is damaged, or written by an unknown compiler; build it again"));
     }
-    let left = payload.len() - input.consumed;
+    let left = payload.len() - used;
     if header.total_size.is_some() && left > 0 {
         let message = format!("{left} bytes follow the compressed stream within the total size");
-        return Err(Error::malformed(message).at(&payload.place(input.consumed)));
+        return Err(Error::malformed(message).at(&payload.place(used)));
     }
-    let stream = CcobStream {
-        compressed: payload.slice(0..input.consumed)?,
-        method: header.method,
-        len: expected,
-    };
+    let stream =
+        CcobStream { compressed: payload.slice(0..used)?, method: header.method, len: expected };
     Ok(DecodedBundle { stream, held: output.held })
 }
 

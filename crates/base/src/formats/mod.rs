@@ -26,3 +26,4 @@ pub mod rpm_md;
 pub mod spdx;
 pub mod tar;
 mod zstd_frame;
+pub mod zstd_stream;

@@ -205,7 +205,8 @@ fn ldm_hash_rate_log(level: i32) -> u32 {
     if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 }
 }
 
-fn told(result: Result<usize, usize>) -> io::Result<usize> {
+/// What a call of zstd returned, or the error that it names.
+pub(super) fn told(result: Result<usize, usize>) -> io::Result<usize> {
     result.map_err(|code| io::Error::other(get_error_name(code)))
 }
 

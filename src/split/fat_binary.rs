@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::code;
 use super::notes::Notes;
-use super::{CodeObject, FatBinary, HostKind, WrapperCode};
+use super::{CodeObject, FatBinary, HostKind, SplitArtifact, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
-use crate::report::Finding;
+use crate::report::{Finding, InputArtifact};
 use crate::split::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::tree::TreePath;
 
@@ -166,6 +166,29 @@ fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
         wrapper.index, wrapper.bundle_offset
     );
     Error::malformed(message).structure(".hip_fatbin").at(&section.place(wrapper.bundle_offset))
+}
+
+/// Notes the device code of the ELF file at `path` that the transform leaves in it.
+pub(super) fn note_embedded(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<()> {
+    let places = host_binary::embedded_code(content)?;
+    if !places.is_empty() {
+        notes.add(Finding::DeviceCodeEmbedded { file: notes.file(path), places });
+    }
+    Ok(())
+}
+
+/// Notes the wrappers of an artifact's binaries that nothing has device code for.
+pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
+    let label = InputArtifact::new(&artifact.shard, &artifact.name);
+    let noted = artifact.binaries().filter_map(|(path, fat)| {
+        let all = fat.wrappers.iter().enumerate();
+        let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
+        let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
+        let (file, of) = (label.file(path), fat.wrappers.len());
+        (!wrappers.is_empty()).then_some(Finding::WrapperWithoutCode { file, wrappers, of })
+    });
+    let noted: Vec<Finding> = noted.collect();
+    noted.into_iter().for_each(|finding| artifact.findings.add(finding));
 }
 
 fn note_unreferenced(

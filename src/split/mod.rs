@@ -247,7 +247,11 @@ pub fn split_artifacts(
     let mut faults = Faults::default();
     let taken = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
     faults.finish()?;
-    attach(taken, &mut |component| partners::look_again(artifacts, component, options))
+    let mut look_again =
+        |component: &mut [SplitArtifact]| partners::look_again(artifacts, component, options);
+    let mut attached = attach(taken, &mut look_again)?;
+    attached.iter_mut().for_each(fat_binary::note_without_code);
+    Ok(attached)
 }
 
 /// Takes `artifact` apart. All faults of its files are gathered into one error.
@@ -335,6 +339,9 @@ fn classify(
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
+    if matches!(sniffed, Sniffed::HostElf | Sniffed::Stripped) {
+        fat_binary::note_embedded(path, &content, notes)?;
+    }
     let mut fat_development = |kind| {
         let file = notes.file(path);
         notes.add(Finding::FatDevelopmentFile { file, kind });

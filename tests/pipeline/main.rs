@@ -18,6 +18,7 @@ mod failures;
 mod inspect;
 mod inspect_package;
 mod main_job;
+mod odd_code;
 mod package_list;
 mod pins;
 mod plan;

@@ -57,6 +57,36 @@ pub enum DevelopmentFile {
     Bundle,
 }
 
+/// A form in which device code lies in a file among other bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmbeddedForm {
+    /// An offload bundle.
+    #[display("an offload bundle")]
+    Bundle,
+    /// A compressed offload bundle.
+    #[display("a compressed offload bundle")]
+    CompressedBundle,
+    /// An AMDGPU ELF file by itself.
+    #[display("a code object")]
+    CodeObject,
+}
+
+/// Device code that lies in a binary among other bytes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display(
+    "{form} at offset {offset:#x} ({})",
+    section.as_ref().map_or("in no section".to_owned(), |name| format!("section {name}"))
+)]
+pub struct EmbeddedCode {
+    /// What it is.
+    pub form: EmbeddedForm,
+    /// Its first byte in the file.
+    pub offset: u64,
+    /// The section that has it, if one does.
+    pub section: Option<String>,
+}
+
 /// Who says which target a code object is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]

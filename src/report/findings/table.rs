@@ -194,6 +194,32 @@ findings! {
     EmptyCodeObject = "R033" "empty-code-object" Warning
         { file: InputFile, entry: String, code_objects: Vec<String> }
         ["{file}"] ["entry {entry} is empty and is left out"];
+    /// Wrappers of a binary to which no device code belongs: their bundles have no device entry that holds
+    /// any, or no kernel archive of the shard has a row for them.
+    WrapperWithoutCode = "R034" "wrapper-without-code" Warning
+        { file: InputFile, wrappers: Vec<usize>, of: usize }
+        ["{file}"]
+        [
+            "{} of {of} {} no device code, so kernels of {} run on no GPU; compile {} for the GPUs \
+             that the packages are for (`--offload-arch`), or as host code alone",
+            if wrappers.len() == 1 {
+                format!("wrapper {}", few(wrappers, 1))
+            } else {
+                format!("wrappers {}", few(wrappers, 5))
+            },
+            if wrappers.len() == 1 { "has" } else { "have" },
+            if wrappers.len() == 1 { "its source" } else { "their sources" },
+            if wrappers.len() == 1 { "it" } else { "them" },
+        ];
+    /// A host binary has device code in another place than `.hip_fatbin`, where it stays.
+    DeviceCodeEmbedded = "R035" "device-code-embedded" Warning
+        { file: InputFile, places: Vec<EmbeddedCode> }
+        ["{file}"]
+        [
+            "holds {} outside of .hip_fatbin; {} in the host package, whatever the GPU: compile the \
+             code as HIP, so that it goes into kernel packages, or ship it as a file of its own",
+            few(places, 3), if places.len() == 1 { "it stays" } else { "they stay" }
+        ];
     /// A fat binary that cannot be transformed stays in its host package with its device code.
     KeptFat = "R037" "kept-fat" Note
         { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<String> }

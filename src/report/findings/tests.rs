@@ -217,6 +217,14 @@ fn of_files_with_code() -> Vec<Finding> {
         provided_by: two(),
         code_objects: digests(count),
     };
+    let without_code =
+        |wrappers| Finding::WrapperWithoutCode { file: input("lib/x.so"), wrappers, of: 3 };
+    let embedded = |places| Finding::DeviceCodeEmbedded { file: input("lib/x.so"), places };
+    let place = |form, section: Option<&str>| EmbeddedCode {
+        form,
+        offset: 0x2000,
+        section: section.map(str::to_owned),
+    };
     let fat = |path, kind| Finding::FatDevelopmentFile { file: input(path), kind };
     let unclaimed = |names, count| Finding::KernelsUnclaimed {
         archive: input("lib/.kpack/a.kpack"),
@@ -236,6 +244,13 @@ fn of_files_with_code() -> Vec<Finding> {
             offset: 4096,
             code_objects: digests(1),
         },
+        without_code(vec![1]),
+        without_code(vec![0, 2]),
+        embedded(vec![place(EmbeddedForm::Bundle, Some(".rodata"))]),
+        embedded(vec![
+            place(EmbeddedForm::CompressedBundle, Some(".data")),
+            place(EmbeddedForm::CodeObject, None),
+        ]),
         Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
         Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
         Finding::EmptyCodeObject {

@@ -28,17 +28,20 @@ mod analyze;
 mod apply;
 mod bytes;
 mod check;
+mod embedded;
 mod layout;
 mod make_room;
 mod probe;
 mod program_headers;
 mod references;
+mod search;
 mod sections;
 mod splices;
 mod symbols;
 mod transformed;
 mod wrappers;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf;
@@ -51,6 +54,7 @@ use sections::Tail;
 use symbols::SymbolEdit;
 use wrappers::BoundWrapper;
 
+pub use embedded::embedded_code;
 pub use transformed::Transformed;
 
 /// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
@@ -102,9 +106,14 @@ pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
     let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
         return Ok(Vec::new());
     };
+    device_ranges(&file)?.into_iter().map(|range| content.slice(range)).collect()
+}
+
+/// Where in the file the sections with offload bundles are.
+fn device_ranges(file: &ElfFile) -> Result<Vec<Range<u64>>> {
     let sections = file.sections_named(FATBIN_SECTION).into_iter();
     let in_file = sections.filter(|(_, section)| section.is_in_file());
-    in_file.map(|(index, section)| content.slice(file.file_range(index, &section)?)).collect()
+    in_file.map(|(index, section)| file.file_range(index, &section)).collect()
 }
 
 /// Whether device code was taken out of the file, and a marker says where it is.

@@ -2,17 +2,11 @@
 
 use std::ops::Range;
 
+use super::search;
 use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::elf::ElfFile;
-use crate::formats::{ccob, fatbin, offload_bundle};
-
-/// Where bundles can start.
-const STEP: usize = fatbin::ALIGNMENT;
-
-/// Bytes read at once, and how far past its start a bundle is looked at.
-const WINDOW: usize = 1 << 20;
-const HEAD: usize = 128;
+use crate::formats::{ccob, offload_bundle};
 
 /// Fails if a load segment of `file` holds an offload bundle that sections do not show, as `why` says:
 /// it cannot be taken out, and passing it on would put device code into a host package unnoticed.
@@ -47,24 +41,8 @@ fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
 }
 
 /// Offset of the first bundle in a range of the file.
-fn find(file: &ElfFile, Range { start, end }: Range<u64>) -> Result<Option<u64>> {
-    let content = file.content();
-    let Some(mut at) = start.checked_next_multiple_of(STEP as u64) else {
-        return Ok(None);
-    };
-    let limit = (WINDOW + HEAD) as u64;
-    while at < end {
-        let window_end = at.saturating_add(limit).min(end);
-        let window = content.read_vec(at..window_end, limit, "window")?;
-        let starts = (0..window.len()).step_by(STEP).take_while(|skip| *skip < WINDOW);
-        for skip in starts {
-            if is_bundle(&window[skip..]) {
-                return Ok(Some(at + skip as u64));
-            }
-        }
-        at += WINDOW as u64;
-    }
-    Ok(None)
+fn find(file: &ElfFile, range: Range<u64>) -> Result<Option<u64>> {
+    search::first(file.content(), range, &|at, head| Ok(is_bundle(head).then_some(at)))
 }
 
 /// Whether the bytes are the head of a bundle rather than of a program that knows its magic.
@@ -90,8 +68,7 @@ fn is_entry_table(bytes: &[u8]) -> Option<bool> {
 }
 
 fn is_compressed(bytes: &[u8]) -> bool {
-    let head = bytes.get(..HEAD).unwrap_or(bytes);
-    ccob::read_header(&Content::of_bytes(head)).is_ok()
+    ccob::read_header(&Content::of_bytes(bytes)).is_ok()
 }
 
 #[cfg(test)]

@@ -195,6 +195,11 @@ impl CheckedFile<'_> {
         {
             self.hosted(found.clone());
         }
+        if let Some(found) = &host.embedded
+            && !excuses.keeps_embedded(self.path)
+        {
+            self.hosted(found.clone());
+        }
         if let Some(reason) = &host.marker_fault {
             self.bad_host(HostFault::Marker { reason: reason.clone() });
         }

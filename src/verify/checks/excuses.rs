@@ -39,6 +39,10 @@ pub(in crate::verify) struct Excuses {
     /// Install-relative paths of files with device code, or an index of it, that stay in the host
     /// package.
     kept_files: BTreeSet<TreePath>,
+    /// Install-relative paths of binaries with device code outside of `.hip_fatbin`.
+    embedded: BTreeSet<TreePath>,
+    /// The wrappers of a binary, by its install-relative path, that no device code belongs to.
+    without_code: BTreeMap<TreePath, BTreeSet<usize>>,
     /// Install-relative paths of indexes that refer to what no input holds.
     unresolved: BTreeSet<TreePath>,
     /// Install-relative paths of files that are the union of those of the shards.
@@ -101,6 +105,11 @@ impl Excuses {
             Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
             Finding::RunpathRewritten { file, .. } => (&mut self.rewritten, &file.path),
             Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
+            Finding::DeviceCodeEmbedded { file, .. } => (&mut self.embedded, &file.path),
+            Finding::WrapperWithoutCode { file, wrappers, .. } => {
+                let known = self.without_code.entry(file.path.clone()).or_default();
+                return known.extend(wrappers);
+            }
             // These leave a file with device code, or an index of it, in the host package.
             Finding::DatabaseShared { file, .. }
             | Finding::DatabaseArchMismatch { file, .. }
@@ -207,10 +216,25 @@ impl Excuses {
     pub(in crate::verify) fn keeps_file(&self, path: &str) -> bool {
         is_one_of(&self.kept_files, path)
     }
+
+    /// Whether the binary installed at `path` may have device code outside of `.hip_fatbin`.
+    pub(in crate::verify) fn keeps_embedded(&self, path: &str) -> bool {
+        is_one_of(&self.embedded, path) || self.keeps_file(path)
+    }
+
+    /// Whether no device code belongs to a wrapper of the binary installed at `path`.
+    pub(in crate::verify) fn has_no_code(&self, path: &str, wrapper: usize) -> bool {
+        let mut named = self.without_code.iter().filter(|(_, all)| all.contains(&wrapper));
+        named.any(|(own, _)| is_at(own, path))
+    }
 }
 
 /// Whether the absolute `path` ends with one of these install-relative paths.
 fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
-    let below = |own: &TreePath| path.strip_suffix(own.as_str());
-    paths.iter().any(|own| below(own).is_some_and(|rest| rest.ends_with('/')))
+    paths.iter().any(|own| is_at(own, path))
+}
+
+/// Whether the absolute `path` ends with the install-relative path `own`.
+fn is_at(own: &TreePath, path: &str) -> bool {
+    path.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('/'))
 }

@@ -71,6 +71,12 @@ impl TransformedBinary<'_> {
         })
     }
 
+    /// Whether a finding says of each of its wrappers that no device code belongs to it.
+    fn has_no_code(&self, excuses: &Excuses) -> bool {
+        let mut wrappers = 0..self.host.elf.wrappers.len();
+        wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
+    }
+
     fn key(&self, wrapper: usize) -> String {
         format!("{}#{wrapper}", self.marker.kernel_name)
     }
@@ -92,7 +98,9 @@ pub(in crate::verify) fn check(
     for binary in transformed(packages) {
         let found = binary.finds(&archives, &listings);
         if found.is_empty() {
-            if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some()) {
+            if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some())
+                || binary.has_no_code(excuses)
+            {
                 continue;
             }
             let file = binary.package.at(binary.path);
@@ -108,7 +116,7 @@ pub(in crate::verify) fn check(
         }
         if complete {
             let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
-            check_served(&binary, &found.collect::<Vec<_>>(), problems);
+            check_served(&binary, &found.collect::<Vec<_>>(), excuses, problems);
         }
     }
 }
@@ -143,8 +151,14 @@ fn check_archive(
 }
 
 /// Every wrapper has code in some archive.
-fn check_served(binary: &TransformedBinary<'_>, found: &[&ArchiveFacts], problems: &mut Problems) {
-    for wrapper in 0..binary.host.elf.wrappers.len() {
+fn check_served(
+    binary: &TransformedBinary<'_>,
+    found: &[&ArchiveFacts],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) {
+    let needs_code = |wrapper: &usize| !excuses.has_no_code(binary.path, *wrapper);
+    for wrapper in (0..binary.host.elf.wrappers.len()).filter(needs_code) {
         let key = binary.key(wrapper);
         if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
             let (file, lack) = (binary.package.at(binary.path), RowLack::Everywhere);

@@ -2,33 +2,52 @@
 //! stripped section table nor another section name hides it.
 //!
 //! Compilers and runtimes contain the magic of a bundle as a constant; what counts is a magic
-//! with a table (or, compressed, a header and the start of a stream) behind it that makes sense.
+//! with a table (or, compressed, a header and the start of a stream) behind it that makes sense, and
+//! the header of an AMDGPU ELF file. The split looks for the same outside of `.hip_fatbin`, by code of
+//! its own.
+
+use std::ops::Range;
+
+use object::elf;
 
 use crate::content::{Content, WINDOW};
 use crate::error::Result;
+use crate::report::EmbeddedForm;
 
 pub(in crate::verify) const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 pub(in crate::verify) const COMPRESSED_MAGIC: &[u8; 4] = b"CCOB";
 /// Longest entry id; real ones have some sixty bytes.
-pub(in crate::verify) const ID_LIMIT: u64 = 4096;
+pub(in crate::verify) const ID_LIMIT: u64 = 1024;
 /// Most entries of a bundle; there are some hundred targets.
-pub(in crate::verify) const ENTRY_LIMIT: u64 = 1 << 16;
+pub(in crate::verify) const ENTRY_LIMIT: u64 = 4096;
 /// First bytes of a zstd frame.
 pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// First bytes of an ELF file.
+const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// The offset of the first bundle in `content`.
-pub(in crate::verify) fn first_bundle(content: &Content) -> Result<Option<u64>> {
-    let mut reader = content.reader();
+/// Device code among other bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) struct Embedded {
+    pub(in crate::verify) form: EmbeddedForm,
+    pub(in crate::verify) offset: u64,
+}
+
+/// The first device code that begins in `range` of `content`.
+pub(in crate::verify) fn first_code(
+    content: &Content,
+    range: Range<u64>,
+) -> Result<Option<Embedded>> {
+    let mut reader = content.slice(range.clone())?.reader();
     let mut window = vec![0; WINDOW + BUNDLE_MAGIC.len()];
     // Bytes at the front of the window that the last pass has left over, and where they are.
-    let (mut kept, mut base) = (0, 0_u64);
+    let (mut kept, mut base) = (0, range.start);
     loop {
         let len = reader.read_window(&mut window[kept..])?;
         let filled = kept + len;
         for at in candidates(&window[..filled]) {
             let offset = base + at as u64;
-            if is_bundle(content, offset)? {
-                return Ok(Some(offset));
+            if let Some(form) = form(&content.slice(offset..content.len())?)? {
+                return Ok(Some(Embedded { form, offset }));
             }
         }
         if len == 0 {
@@ -43,34 +62,49 @@ pub(in crate::verify) fn first_bundle(content: &Content) -> Result<Option<u64>> 
 
 /// Where a magic stands in `bytes`.
 fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let magic = |rest: &[u8]| rest.starts_with(BUNDLE_MAGIC) || rest.starts_with(COMPRESSED_MAGIC);
-    let firsts = bytes.iter().enumerate().filter(|(_, byte)| matches!(byte, b'_' | b'C'));
+    let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, ELF_MAGIC];
+    let magic = move |rest: &[u8]| magics.iter().any(|magic| rest.starts_with(magic));
+    let firsts = bytes.iter().enumerate().filter(|(_, byte)| matches!(byte, b'_' | b'C' | 0x7f));
     firsts.map(|(at, _)| at).filter(move |at| magic(&bytes[*at..]))
 }
 
-fn is_bundle(content: &Content, at: u64) -> Result<bool> {
-    let rest = content.slice(at..content.len())?;
-    match array::<4>(&rest, 0)? {
-        Some(magic) if magic == *COMPRESSED_MAGIC => is_compressed(&rest),
-        Some(_) => is_plain(&rest),
-        None => Ok(false),
-    }
+/// What of device code begins with `rest`.
+fn form(rest: &Content) -> Result<Option<EmbeddedForm>> {
+    let (is_it, form) = match array::<4>(rest, 0)? {
+        Some(magic) if magic == *COMPRESSED_MAGIC => {
+            (is_compressed(rest)?, EmbeddedForm::CompressedBundle)
+        }
+        Some(magic) if magic == *ELF_MAGIC => (is_code_object(rest)?, EmbeddedForm::CodeObject),
+        Some(_) => (is_plain(rest)?, EmbeddedForm::Bundle),
+        None => return Ok(None),
+    };
+    Ok(is_it.then_some(form))
 }
 
-/// Whether a table of entries follows, the first with an id and inside of the file.
+/// Whether a table of entries follows, each with an id and inside of the file, and one of them is
+/// device code.
 fn is_plain(bundle: &Content) -> Result<bool> {
-    let Some(table) = array::<32>(bundle, 24)? else {
-        return Ok(false);
-    };
-    let (words, _) = table.as_chunks::<8>();
-    let [count, offset, size, id_len] = [0, 1, 2, 3].map(|at| u64::from_le_bytes(words[at]));
-    let counted = (1..=ENTRY_LIMIT).contains(&count) && (1..=ID_LIMIT).contains(&id_len);
-    let inside = offset.checked_add(size).is_some_and(|end| end <= bundle.len());
-    if !counted || !inside || 56 + id_len > bundle.len() {
+    let count = array(bundle, 24)?.map_or(0, u64::from_le_bytes);
+    if !(1..=ENTRY_LIMIT).contains(&count) {
         return Ok(false);
     }
-    let id = bundle.read_vec(56..56 + id_len, ID_LIMIT, "entry id")?;
-    Ok(id.contains(&b'-') && id.iter().all(u8::is_ascii_graphic))
+    let (mut at, mut device) = (32, false);
+    for _ in 0..count {
+        let Some(row) = array::<24>(bundle, at)? else { return Ok(false) };
+        let (words, _) = row.as_chunks::<8>();
+        let [offset, size, id_len] = [0, 1, 2].map(|at| u64::from_le_bytes(words[at]));
+        let inside = size == 0 || offset.checked_add(size).is_some_and(|end| end <= bundle.len());
+        if !inside || !(1..=ID_LIMIT).contains(&id_len) || at + 24 + id_len > bundle.len() {
+            return Ok(false);
+        }
+        let id = bundle.read_vec(at + 24..at + 24 + id_len, ID_LIMIT, "entry id")?;
+        if !id.contains(&b'-') || !id.iter().all(u8::is_ascii_graphic) {
+            return Ok(false);
+        }
+        device |= size > 0 && !id.starts_with(b"host-");
+        at += 24 + id_len;
+    }
+    Ok(device)
 }
 
 /// Whether a known version, method and sizes follow, and a stream of that method.
@@ -85,10 +119,10 @@ fn is_compressed(bundle: &Content) -> Result<bool> {
         3 => (32, array::<8>(bundle, 8)?.map(u64::from_le_bytes)),
         _ => return Ok(false),
     };
-    let stream = array::<4>(bundle, header)?;
-    let begins = match method {
-        0 => stream.is_some_and(|bytes| bytes[0] == 0x78),
-        1 => stream.is_some_and(|magic| magic == ZSTD_MAGIC || is_skippable(magic)),
+    let begins = match (method, array::<4>(bundle, header)?) {
+        // The second byte makes a number that 31 divides of both.
+        (0, Some([0x78, second, ..])) => (0x7800 + u16::from(second)).is_multiple_of(31),
+        (1, Some(magic)) => magic == ZSTD_MAGIC || is_skippable(magic),
         _ => false,
     };
     Ok(begins && total.is_some_and(|total| total > header && total <= bundle.len()))
@@ -97,6 +131,22 @@ fn is_compressed(bundle: &Content) -> Result<bool> {
 /// Whether these are the first bytes of a skippable zstd frame.
 pub(super) fn is_skippable(magic: [u8; 4]) -> bool {
     u32::from_le_bytes(magic) >> 4 == 0x184_d2a5
+}
+
+/// Whether this is the header of an AMDGPU ELF file whose tables are inside of the file around it.
+fn is_code_object(rest: &Content) -> Result<bool> {
+    let Some(header) = array::<64>(rest, 0)? else { return Ok(false) };
+    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    let (words, _) = header.as_chunks::<8>();
+    let table = |word: usize, size: usize| {
+        let len = u64::from(half(size)) * u64::from(half(size + 2));
+        let end = u64::from_le_bytes(words[word]).checked_add(len);
+        end.is_some_and(|end| end <= rest.len())
+    };
+    let kinds = [elf::ET_REL.0, elf::ET_EXEC.0, elf::ET_DYN.0];
+    let amdgpu = kinds.contains(&half(16)) && half(18) == elf::EM_AMDGPU.0;
+    let versions = header[4..7] == [2, 1, 1] && header[20..24] == [1, 0, 0, 0];
+    Ok(amdgpu && versions && half(52) == 64 && table(4, 54) && table(5, 58))
 }
 
 /// The bytes at `at`, if there are as many.
@@ -131,7 +181,8 @@ mod tests {
     }
 
     fn found(bytes: Vec<u8>) -> Option<u64> {
-        first_bundle(&Content::of_bytes(bytes)).unwrap()
+        let content = Content::of_bytes(bytes);
+        first_code(&content, 0..content.len()).unwrap().map(|found| found.offset)
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::ops::Range;
 
 use super::archive::{self, ArchiveFacts, Nature};
 use super::digest::{Sha, hash};
-use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, first_bundle};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
 use super::host_elf::{self, HostElf};
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::machine::{self, other_machine};
@@ -91,8 +92,10 @@ pub(in crate::verify) struct HostFacts {
     pub(in crate::verify) marker: Option<Marker>,
     /// Why there is no marker although there should be.
     pub(in crate::verify) marker_fault: Option<String>,
-    /// Where device code was found.
+    /// Where device code was found in `.hip_fatbin`.
     pub(in crate::verify) device_code: Option<HostedCode>,
+    /// Where device code was found elsewhere.
+    pub(in crate::verify) embedded: Option<HostedCode>,
 }
 
 impl HostFacts {
@@ -250,21 +253,32 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
         Ok(marker) => (marker, None),
         Err(error) => (None, Some(error.to_string())),
     };
-    let device_code = match first_bundle(content)? {
-        Some(offset) => Some(HostedCode::BundleInBinary { offset }),
-        None => left_in_section(content, &elf)?,
-    };
-    Ok(HostFacts { elf, marker, marker_fault, device_code })
+    let section = elf.fatbin.and_then(|section| {
+        let start = section.offset?;
+        Some(start..start.saturating_add(section.size))
+    });
+    let device_code =
+        section.clone().map(|section| left_in_section(content, section)).transpose()?;
+    let outside = outside(content, &section.unwrap_or_default())?;
+    let embedded = outside.map(|Embedded { form, offset }| HostedCode::Embedded { form, offset });
+    Ok(HostFacts { elf, marker, marker_fault, device_code: device_code.flatten(), embedded })
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.
-fn left_in_section(content: &Content, elf: &HostElf) -> Result<Option<HostedCode>> {
-    let Some((offset, size)) = elf.fatbin.and_then(|section| Some((section.offset?, section.size)))
-    else {
-        return Ok(None);
-    };
-    let zero = content.slice(offset..offset.saturating_add(size))?.is_zero()?;
+fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<HostedCode>> {
+    if let Some(Embedded { offset, .. }) = first_code(content, section.clone())? {
+        return Ok(Some(HostedCode::BundleInBinary { offset }));
+    }
+    let zero = content.slice(section)?.is_zero()?;
     Ok((!zero).then_some(HostedCode::Section))
+}
+
+/// The first device code outside of `section`.
+fn outside(content: &Content, section: &Range<u64>) -> Result<Option<Embedded>> {
+    match first_code(content, 0..section.start)? {
+        None => first_code(content, section.end..content.len()),
+        before => Ok(before),
+    }
 }
 
 /// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section

@@ -4,6 +4,7 @@ use derive_more::Display;
 use serde::Serialize;
 
 use crate::gfx::{BaseArch, Target};
+use crate::report::EmbeddedForm;
 use crate::report::words::few;
 
 /// Device code in a host package.
@@ -29,6 +30,9 @@ pub enum HostedCode {
     /// An offload bundle in a binary.
     #[display("still has an offload bundle at offset {offset:#x}")]
     BundleInBinary { offset: u64 },
+    /// Device code in a binary outside of `.hip_fatbin`.
+    #[display("has {form} at offset {offset:#x}, and no finding keeps it there")]
+    Embedded { form: EmbeddedForm, offset: u64 },
     /// A `.hip_fatbin` of a binary that is not zero.
     #[display("still has a .hip_fatbin with content")]
     Section,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::gfx::{BaseArch, Target};
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
-use crate::report::ElfMachine;
+use crate::report::{ElfMachine, EmbeddedForm};
 use crate::report::fixture::{compare, own_fields};
 use crate::tree::TreePath;
 
@@ -176,6 +176,7 @@ fn of_places() -> Vec<Problem> {
         HostedCode::Index { arch: arch("gfx1100") },
         HostedCode::Unreadable { reason: reason() },
         HostedCode::BundleInBinary { offset: 0x1000 },
+        HostedCode::Embedded { form: EmbeddedForm::CodeObject, offset: 0x1000 },
         HostedCode::Section,
     ];
     let mut all: Vec<Problem> =

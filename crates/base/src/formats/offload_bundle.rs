@@ -35,7 +35,7 @@ pub const ID_LIMIT: u64 = 1024;
 pub const ENTRY_LIMIT: u64 = 4096;
 
 /// Length of the magic and the number of entries.
-const HEADER_LEN: u64 = 32;
+pub const HEADER_LEN: u64 = 32;
 
 /// Who an entry is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,187 @@
+//! Device code in host binaries outside of `.hip_fatbin`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rockpack::report::{EmbeddedForm, Finding};
+use support::example::section;
+use support::tools;
+
+use super::frames::{self, ccob};
+use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
+
+/// Assembly that has `bytes` in a section, behind `skip` bytes.
+fn placed(case: &Case, section: &str, skip: usize, bytes: &[u8]) -> String {
+    let file = case.folder.path().join("placed");
+    fs::write(&file, bytes).unwrap();
+    format!("{section}\n.skip {skip}, 0x5f\n.incbin \"{}\"\n.skip 16, 0x43\n", file.display())
+}
+
+/// Device code in each form.
+fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
+    let plain = usual("embedded");
+    let zlib =
+        [b"CCOB\x02\0\0\0".to_vec(), frames::sizes(&plain, 12), b"\x78\x9c??????????".to_vec()];
+    [
+        (EmbeddedForm::CodeObject, code_object(FLAGS, "embedded")),
+        (EmbeddedForm::CompressedBundle, ccob(2, &plain, &frames::frames(&plain))),
+        (EmbeddedForm::CompressedBundle, ccob(3, &plain, &frames::skippable_first(&plain))),
+        (EmbeddedForm::CompressedBundle, zlib.concat()),
+        (EmbeddedForm::Bundle, plain),
+    ]
+}
+
+#[test]
+fn r035_device_code_in_a_section_of_its_own() {
+    for (section_name, line, skip) in [
+        (".rodata", ".section .rodata,\"a\",@progbits", 3),
+        (".data", ".data", 4096),
+        (".device", ".section .device,\"\",@progbits", 1),
+    ] {
+        for (form, bytes) in forms() {
+            for bundles in [&[][..], &[usual("wrapped")]] {
+                let case = Case::new();
+                let library = case.library(bundles, &placed(&case, line, skip, &bytes));
+                let findings = case.built();
+                assert_eq!(of_device_code(&findings), ["R035"].into(), "{form} {section_name}");
+                let offset = section(&fs::read(&library).unwrap(), section_name).0 + skip;
+                assert_eq!(
+                    messages(&findings, "R035"),
+                    [format!(
+                        "holds {form} at offset {offset:#x} (section {section_name}) outside of \
+                         .hip_fatbin; it stays in the host package, whatever the GPU: compile the \
+                         code as HIP, so that it goes into kernel packages, or ship it as a file of \
+                         its own"
+                    )]
+                );
+                case.forget("R035");
+                case.verify().fired(&["V020"]);
+                fs::remove_file(case.receipt()).unwrap();
+                case.verify_packages().fired(&["V020"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn r035_several_in_one_file() {
+    let case = Case::new();
+    let all: Vec<u8> =
+        forms().into_iter().flat_map(|(_, bytes)| [bytes, vec![0; 7]].concat()).collect();
+    case.library(&[], &placed(&case, ".data", 0, &all));
+    let findings = case.built();
+    let [Finding::DeviceCodeEmbedded { places, .. }] =
+        findings.iter().filter(|finding| finding.code().id() == "R035").collect::<Vec<_>>()[..]
+    else {
+        panic!("{findings:?}")
+    };
+    let found: Vec<_> = places.iter().map(|place| place.form).collect();
+    assert_eq!(found, forms().map(|(form, _)| form));
+}
+
+/// What lies behind the end of the file, or in a file without section table, is in no section.
+#[test]
+fn r035_device_code_in_no_section() {
+    let case = Case::new();
+    let library = case.library(&[usual("wrapped")], "");
+    let mut bytes = fs::read(&library).unwrap();
+    let offset = bytes.len();
+    bytes.extend(code_object(FLAGS, "behind"));
+    fs::write(&library, bytes).unwrap();
+    let expected = format!("holds a code object at offset {offset:#x} (in no section)");
+    let message = messages(&case.built(), "R035").remove(0);
+    assert!(message.starts_with(&expected), "{message}");
+
+    let case = Case::new();
+    let library = case.library(&[usual("stripped")], "");
+    let mut bytes = fs::read(&library).unwrap();
+    let (offset, _) = section(&bytes, ".hip_fatbin");
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+    fs::write(&library, bytes).unwrap();
+    let findings = case.built();
+    assert_eq!(of_device_code(&findings), ["R032", "R035"].into());
+    let expected = format!("holds an offload bundle at offset {offset:#x} (in no section)");
+    assert!(messages(&findings, "R035")[0].starts_with(&expected));
+    fs::remove_file(case.receipt()).unwrap();
+    case.verify_packages().fired(&["V020"]);
+}
+
+/// The finding excuses nothing in `.hip_fatbin`.
+#[test]
+fn r035_does_not_excuse_a_fat_binary() {
+    let case = Case::new();
+    let code = placed(&case, ".data", 0, &code_object(FLAGS, "embedded"));
+    let library = case.library(&[usual("wrapped")], &code);
+    case.built();
+    let fat = fs::read(library).unwrap();
+    repack(&case, |root| fs::write(root.join("opt/rocm-7.1/lib/libodd.so"), &fat).unwrap());
+    let codes = case.verify().codes();
+    assert!(codes.contains(&"V020".to_owned()), "{codes:?}");
+}
+
+/// Changes the files of the host package.
+fn repack(case: &Case, change: impl Fn(&Path)) {
+    tools::need(&["dpkg-deb"]);
+    let package = case.out().join("rocm-odd_7.1.0-1_amd64.deb");
+    let root = case.folder.path().join("root");
+    tools::run(Command::new("dpkg-deb").arg("-R").arg(&package).arg(&root));
+    change(&root);
+    tools::run(Command::new("dpkg-deb").args(["--root-owner-group", "-b"]).arg(root).arg(package));
+}
+
+/// Compilers, bundlers and runtimes have the magics as constants, and tools headers of ELF files.
+#[test]
+fn words_that_compilers_have_are_no_device_code() {
+    let mut beyond = usual("beyond");
+    let size = 32 + 24 + HOST.len() + 8;
+    beyond[size..size + 8].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+    beyond.truncate(4096);
+    let x86 = fs::read("/proc/self/exe").unwrap()[..4096].to_vec();
+    let other_class = {
+        let mut file = code_object(FLAGS, "");
+        file[4] = 1;
+        file
+    };
+    let far = {
+        let mut file = code_object(FLAGS, "");
+        file[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+        file
+    };
+    for words in [
+        b"__CLANG_OFFLOAD_BUNDLE__\0CCOB\0host-\0hipv4-amdgcn-amd-amdhsa--gfx1100\0".to_vec(),
+        b"CCOB\x02\0\x01\0 and no stream behind the header, whatever follows".to_vec(),
+        b"CCOBCCOB__CLANG_OFFLOAD_BUNDLE____CLANG_OFFLOAD_BUNDLE__\x7fELF\x7fELF".to_vec(),
+        bundle(&[]),
+        bundle(&[(HOST, Vec::new())]),
+        bundle(&[(HOST, b"host code".to_vec())]),
+        bundle(&[(HOST, Vec::new()), (GFX1100, Vec::new())]),
+        beyond,
+        x86,
+        other_class,
+        far,
+        code_object(FLAGS, "")[..40].to_vec(),
+    ] {
+        for bundles in [&[][..], &[usual("wrapped")]] {
+            let case = Case::new();
+            case.library(bundles, &placed(&case, ".data", 1, &words));
+            let findings = case.built();
+            let text = String::from_utf8_lossy(&words);
+            assert!(of_device_code(&findings).is_empty(), "{findings:?} {text}");
+        }
+    }
+}
+
+/// The tools that write bundles, and the libraries that they are made of.
+#[test]
+fn compilers_have_no_device_code() {
+    tools::need(&["clang-offload-bundler-19", "clang-19"]);
+    let case = Case::new();
+    for tool in ["clang-offload-bundler-19", "clang-19", "ld.lld-19"] {
+        let Some(path) = tools::find(tool) else { continue };
+        fs::create_dir_all(case.file("bin")).unwrap();
+        fs::copy(path, case.file("bin").join(tool)).unwrap();
+    }
+    assert!(of_device_code(&case.built()).is_empty());
+}

@@ -1,0 +1,142 @@
+//! Compressed bundles of several zstd frames, or with skippable ones.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use md5::{Digest, Md5};
+use serde_json::Value;
+use support::device::run;
+use support::example::rockpack;
+use support::tools;
+
+use super::{Case, FLAGS, GFX1100, bundle, code_object, of_device_code, usual};
+
+const BUNDLER: &str = "clang-offload-bundler-19";
+
+/// Total size and uncompressed size of version 2, and the hash, before `stream` bytes.
+pub(super) fn sizes(plain: &[u8], stream: usize) -> Vec<u8> {
+    let mut bytes = u32::try_from(24 + stream).unwrap().to_le_bytes().to_vec();
+    bytes.extend(u32::try_from(plain.len()).unwrap().to_le_bytes());
+    bytes.extend(&Md5::digest(plain)[..8]);
+    bytes
+}
+
+/// A compressed bundle of a version whose stream is `stream`.
+pub(super) fn ccob(version: u16, plain: &[u8], stream: &[u8]) -> Vec<u8> {
+    let mut bytes = b"CCOB".to_vec();
+    bytes.extend(version.to_le_bytes());
+    bytes.extend(1_u16.to_le_bytes());
+    let (total, size) = ([20, 24, 32][usize::from(version) - 1] + stream.len(), plain.len());
+    match version {
+        1 => bytes.extend(sizes(plain, 0).split_off(4)),
+        2 => bytes.extend(sizes(plain, stream.len())),
+        _ => {
+            bytes.extend([total as u64, size as u64].map(u64::to_le_bytes).concat());
+            bytes.extend(&Md5::digest(plain)[..8]);
+        }
+    }
+    bytes.extend(stream);
+    assert_eq!(bytes.len(), total);
+    bytes
+}
+
+fn skippable(kind: u8, content: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(content.len()).unwrap().to_le_bytes();
+    [&[0x50 | kind, 0x2a, 0x4d, 0x18], &size[..], content].concat()
+}
+
+/// Three frames.
+pub(super) fn frames(plain: &[u8]) -> Vec<u8> {
+    let parts = plain.chunks(plain.len() / 3 + 1);
+    parts.flat_map(|part| zstd::encode_all(part, 3).unwrap()).collect()
+}
+
+pub(super) fn skippable_first(plain: &[u8]) -> Vec<u8> {
+    [skippable(0, b"words"), frames(plain)].concat()
+}
+
+/// Streams whose content is `plain`.
+fn streams(plain: &[u8]) -> Vec<Vec<u8>> {
+    let (half, whole) = (plain.len() / 2, zstd::encode_all(plain, 3).unwrap());
+    let [start, end] =
+        [&plain[..half], &plain[half..]].map(|part| zstd::encode_all(part, 1).unwrap());
+    vec![
+        frames(plain),
+        skippable_first(plain),
+        [&whole[..], &skippable(15, &[0; 70_000])].concat(),
+        [start, skippable(3, b"\x28\xb5\x2f\xfd"), skippable(4, b""), end].concat(),
+        [zstd::encode_all(&b""[..], 3).unwrap(), whole].concat(),
+    ]
+}
+
+#[test]
+fn several_frames_are_one_stream() {
+    let plain =
+        bundle(&[(super::HOST, Vec::new()), (GFX1100, code_object(FLAGS, &"first ".repeat(9000)))]);
+    for version in [1, 2, 3] {
+        for stream in streams(&plain) {
+            let case = Case::new();
+            let library = case.library(&[ccob(version, &plain, &stream), usual("plain")], "");
+            assert!(of_device_code(&case.built()).is_empty());
+            let report = tools::succeed(rockpack().arg("inspect").arg(&library).arg("--json"));
+            let report: Value = serde_json::from_str(&report).unwrap();
+            assert!(report.to_string().contains(&support::sha256(&entry(&plain))), "{report}");
+            extracts(&case, &library, &entry(&plain));
+        }
+    }
+}
+
+/// The code object of a bundle with one.
+fn entry(plain: &[u8]) -> Vec<u8> {
+    plain[4096..].to_vec()
+}
+
+fn extracts(case: &Case, library: &Path, code: &[u8]) {
+    let out = case.folder.path().join("extracted");
+    tools::run(rockpack().arg("extract").arg(library).arg("--out").arg(&out));
+    let files = fs::read_dir(out).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
+    assert!(files.into_iter().any(|bytes| bytes == code));
+}
+
+/// What clang's own tool reads, version 2 being the one that it knows for sure.
+#[test]
+fn the_bundler_reads_them_alike() {
+    tools::need(&[BUNDLER]);
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let plain = usual("code");
+    for stream in streams(&plain) {
+        fs::write(folder.join("ccob"), ccob(2, &plain, &stream)).unwrap();
+        let targets = format!("-targets={GFX1100}");
+        let unbundle = ["-unbundle", "-type=o", "-input=ccob", "-output=code"];
+        run(folder, &[&[BUNDLER, &targets][..], &unbundle].concat());
+        assert_eq!(fs::read(folder.join("code")).unwrap(), entry(&plain));
+    }
+    let garbage = [frames(&plain), b"????".to_vec()].concat();
+    fs::write(folder.join("ccob"), ccob(2, &plain, &garbage)).unwrap();
+    let mut bundler = Command::new(BUNDLER);
+    bundler.args(["-unbundle", "-type=o", "-input=ccob", "-output=code"]).current_dir(folder);
+    assert!(!bundler.arg(format!("-targets={GFX1100}")).status().unwrap().success());
+}
+
+#[test]
+fn what_is_no_frame_is_refused() {
+    let plain = usual("code");
+    let whole = zstd::encode_all(&plain[..], 3).unwrap();
+    for (behind, expected) in [
+        (b"?".to_vec(), "1 bytes follow the compressed stream within the total size"),
+        (b"CCOB and more".to_vec(), "13 bytes follow the compressed stream"),
+        (vec![0; 8], "8 bytes follow the compressed stream"),
+        (skippable(1, b"cut")[..9].to_vec(), "the compressed stream ends early"),
+        (zstd::encode_all(&b"more"[..], 3).unwrap(), "the stream yields more than the"),
+    ] {
+        let case = Case::new();
+        case.library(&[ccob(2, &plain, &[&whole[..], &behind].concat())], "");
+        let said = case.refusal();
+        assert!(said.contains(expected) && said.contains("libodd.so"), "{said}");
+    }
+    let case = Case::new();
+    case.library(&[ccob(1, &plain, &[&whole[..], b"CCOx"].concat())], "");
+    assert!(case.refusal().contains("neither zero padding nor the start of an aligned"));
+}

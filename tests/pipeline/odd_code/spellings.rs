@@ -1,0 +1,52 @@
+//! Entry ids in all spellings of compilers.
+
+use std::fs;
+
+use super::{Case, FLAGS, GFX1100, HOST, UNKNOWN_FLAGS, bundle, code_object, of_device_code};
+
+/// The first bytes of a SPIR-V module.
+const SPIRV: [u8; 12] = [3, 2, 0x23, 7, 0, 0, 1, 0, 0, 0, 0, 0];
+
+/// The flags cannot tell gfx1250-strict from gfx1250.
+const GFX1250: u32 = 0x49;
+
+#[test]
+fn every_spelling_of_an_entry_is_packed_and_found_again() {
+    let usual = || (GFX1100, code_object(FLAGS, "usual"));
+    for (id, code, noted) in [
+        ("hip-spirv64-amd-amdhsa--amdgcnspirv", SPIRV.to_vec(), &["R011"][..]),
+        ("hip-spirv64-amd-amdhsa-unknown-amdgcnspirv", SPIRV.to_vec(), &["R011"]),
+        ("hipv4-spirv64-amd-amdhsa-amdgcnspirv", SPIRV.to_vec(), &["R011"]),
+        ("hipv4-amdgcn-amd-amdhsa-unknown-gfx1101", code_object(UNKNOWN_FLAGS, "new"), &["R019"]),
+        ("hip-amdgcn-amd-amdhsa-gfx1101", code_object(UNKNOWN_FLAGS, "new"), &["R019"]),
+        ("hip-amdgcn-amd-amdhsa-unknown-gfx1250-strict", code_object(GFX1250, "strict"), &[]),
+        ("hipv4-amdgcn-amd-amdhsa-unknown-gfx1250", code_object(GFX1250, "usual"), &[]),
+    ] {
+        let case = Case::new();
+        case.library(&[bundle(&[(HOST, Vec::new()), usual(), (id, code)])], "");
+        let findings = case.built();
+        assert_eq!(of_device_code(&findings), noted.iter().copied().collect(), "{id}");
+        let receipt = fs::read_to_string(case.receipt()).unwrap();
+        assert_eq!(receipt.matches("\"archive\"").count(), 2, "{id}: {receipt}");
+    }
+}
+
+/// Such a file is packed as it is, and the receipt names its entries by their targets.
+#[test]
+fn every_spelling_is_found_again_in_a_file_of_bundles() {
+    for id in [
+        "hip-spirv64-amd-amdhsa--amdgcnspirv",
+        "hip-spirv64-amd-amdhsa-unknown-amdgcnspirv",
+        "hipv4-spirv64-amd-amdhsa-amdgcnspirv",
+    ] {
+        let case = Case::new();
+        let code = [(HOST, Vec::new()), (GFX1100, code_object(FLAGS, "")), (id, SPIRV.to_vec())];
+        let folder = case.file("lib/rocblas/library");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("Kernels.so-000-gfx1100.hsaco"), bundle(&code)).unwrap();
+        case.library(&[super::usual("library")], "");
+        case.built();
+        let receipt = fs::read_to_string(case.receipt()).unwrap();
+        assert!(receipt.contains("\"amdgcnspirv\""), "{receipt}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Wrappers that no device code belongs to.
+
+use std::fs;
+
+use super::{Case, GFX1100, HOST, bundle, messages, of_device_code, usual};
+
+fn empty() -> Vec<u8> {
+    bundle(&[])
+}
+
+fn host_only() -> Vec<u8> {
+    bundle(&[(HOST, Vec::new())])
+}
+
+#[test]
+fn r034_a_wrapper_without_device_code_among_others() {
+    for nothing in [empty(), host_only()] {
+        let case = Case::new();
+        case.library(&[usual("first"), nothing, usual("last")], "");
+        let findings = case.built();
+        assert_eq!(of_device_code(&findings), ["R034"].into());
+        assert_eq!(
+            messages(&findings, "R034"),
+            ["wrapper 1 of 3 has no device code, so kernels of its source run on no GPU; compile \
+                 it for the GPUs that the packages are for (`--offload-arch`), or as host code alone"]
+        );
+        case.forget("R034");
+        case.verify().fired(&["V031"]);
+    }
+}
+
+#[test]
+fn r034_a_binary_without_any_device_code() {
+    for nothing in [empty(), host_only()] {
+        let case = Case::new();
+        case.library(&[nothing.clone(), nothing], "");
+        let findings = case.built();
+        assert_eq!(of_device_code(&findings), ["R034"].into());
+        let [message] = messages(&findings, "R034").try_into().unwrap();
+        assert!(message.starts_with("wrappers 0, 1 of 2 have no device code"), "{message}");
+        case.forget("R034");
+        case.verify().fired(&["V030"]);
+    }
+}
+
+/// The entry and the wrapper: what is left out, and what that means.
+#[test]
+fn r034_a_wrapper_whose_entries_are_empty() {
+    let nothing = || bundle(&[(HOST, Vec::new()), (GFX1100, Vec::new())]);
+    for bundles in [vec![usual("first"), nothing()], vec![nothing()]] {
+        let case = Case::new();
+        case.library(&bundles, "");
+        let findings = case.built();
+        assert_eq!(of_device_code(&findings), ["R033", "R034"].into());
+        assert_eq!(messages(&findings, "R034").len(), 1);
+    }
+}
+
+/// What was split before has the same wrappers.
+#[test]
+fn r034_a_split_binary() {
+    let case = Case::new();
+    case.library(&[usual("first"), empty()], "");
+    let split = case.folder.path().join("split");
+    let mut command = support::example::rockpack();
+    command.arg("split").arg("--artifacts").arg(case.shards());
+    command.arg("--output-dir").arg(&split);
+    let said = support::tools::succeed(&mut command);
+    assert!(
+        said.contains("R034 wrapper-without-code: one/odd_lib_gfx1100/lib/libodd.so"),
+        "{said}"
+    );
+    fs::remove_dir_all(case.shards()).unwrap();
+    fs::rename(split, case.shards()).unwrap();
+    let findings = case.built();
+    assert_eq!(of_device_code(&findings), ["R034"].into());
+}
+
+#[test]
+fn wrappers_with_device_code_are_not_named() {
+    let case = Case::new();
+    case.library(&[usual("first"), usual("last")], "");
+    assert!(of_device_code(&case.built()).is_empty());
+}

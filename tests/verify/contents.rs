@@ -105,6 +105,9 @@ fn v021_host_code_in_a_kernel_package() {
             copy(&library, &root.join(ARCHIVES).join("helper.so"));
         });
         set.fires(&[], &["V021"]);
+        // Without a receipt, its archives say what it is.
+        set.remove_receipt();
+        set.fires(&[], &["V021"]);
     }
 }
 

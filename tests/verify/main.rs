@@ -15,6 +15,7 @@ mod folders;
 mod packages;
 mod receipt;
 mod references;
+mod shared_code;
 mod twice;
 
 support::main!();

@@ -7,17 +7,20 @@ use crate::content::hex;
 use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt};
 use crate::verify::own::facts::Class;
-use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference, ReceiptLack};
 
-/// Takes over what only the receipt knows: for which archs a kernel package is.
+/// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
+/// package that states none is for host files, though all its code may be device code that stays there.
 pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
-    let kernels = receipt.packages.iter().filter(|record| record.role.is_kernels());
-    let records: BTreeMap<&str, &PackageRecord> =
-        kernels.map(|record| (record.file_name.as_str(), record)).collect();
+    let records = receipt.packages.iter().map(|record| (record.file_name.as_str(), record));
+    let records: BTreeMap<&str, &PackageRecord> = records.collect();
     for package in packages {
-        if let Some(record) = records.get(package.file.as_str()) {
+        let Some(record) = records.get(package.file.as_str()) else { continue };
+        if record.role.is_kernels() {
             package.stated_archs.get_or_insert_with(|| record.archs.clone());
+        } else if package.stated_archs.is_none() {
+            package.side = Some(Side::Host);
         }
     }
 }

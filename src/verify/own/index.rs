@@ -65,6 +65,11 @@ pub(in crate::verify) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, Da
     })
 }
 
+/// Whether a rule says of the file at `path` that it serves all archs of its shard.
+pub(in crate::verify) fn serves_all(path: &str) -> bool {
+    matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
+}
+
 /// Reads the index of a database; fails if it is none.
 pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;

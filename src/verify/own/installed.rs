@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
+use super::index;
 use crate::gfx::BaseArch;
 use crate::package::Format;
 use crate::verify::problem::PackagePath;
@@ -160,15 +161,27 @@ impl Installed {
         self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
     }
 
-    /// Whether it is a kernel package: it says for which archs it is, or it has device code and
-    /// nothing that belongs to a host package.
+    /// Whether it is a kernel package: it says for which archs it is, or nobody says what it is and
+    /// its files look so.
     pub(in crate::verify) fn has_kernels(&self) -> bool {
-        let has = |wanted: fn(&Class) -> bool| self.files().any(|(_, facts)| wanted(&facts.class));
-        let device = |class: &Class| {
-            class.claims_to_be_archive() || matches!(class, Class::CodeObject(_) | Class::Bundle(_))
-        };
-        let host = |class: &Class| matches!(class, Class::Host(_) | Class::Manifest(_));
-        self.stated_archs.is_some() || (has(device) && !has(host))
+        self.stated_archs.is_some() || (self.side != Some(Side::Host) && self.looks_like_kernels())
+    }
+
+    /// Whether it has kernel archives and nothing that leads to some, or other device code and no host
+    /// code. Files that serve all archs of a kernel database may be in either package, and host
+    /// libraries that are for one arch as a whole are beside archives.
+    fn looks_like_kernels(&self) -> bool {
+        let (mut archives, mut code, mut host) = (false, false, false);
+        for (path, facts) in self.files() {
+            match &facts.class {
+                Class::Manifest(_) => return false,
+                Class::Host(facts) if facts.claims_to_be_transformed() => return false,
+                Class::Host(_) => host = true,
+                Class::CodeObject(_) | Class::Bundle(_) => code |= !index::serves_all(path),
+                class => archives |= class.claims_to_be_archive(),
+            }
+        }
+        archives || (code && !host)
     }
 
     /// Whether it may have code for `arch`: it says so, or says nothing.

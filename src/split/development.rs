@@ -30,6 +30,8 @@ pub(super) enum Sniffed {
     Bundle,
     /// A bundle that holds host code too: an object for later links.
     UnlinkedBundle,
+    /// A static archive that only names its members.
+    ThinArchive,
     /// A file for later links; what about it carries device code, if anything.
     Development(Option<DevelopmentFile>),
     /// Anything else.
@@ -49,6 +51,9 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
         return Err(Error::unsupported(message)
             .at(&content.place(0))
             .hint("kernel archives are called {component}_{arch}.kpack"));
+    }
+    if static_archive::is_thin(content)? {
+        return Ok(Sniffed::ThinArchive);
     }
     if static_archive::is_archive(content)? {
         let fat = archive_has_device_code(content)?;

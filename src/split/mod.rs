@@ -335,6 +335,7 @@ fn classify(
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
     machines::judge(path, &file.content, sniffed, options, notes)?;
+    note_thin_archive(path, &file.content, sniffed, notes)?;
     if let Some(candidate) = databases::claim(path, &file, sniffed, options.rules, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
@@ -359,8 +360,32 @@ fn classify(
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
-        Sniffed::Development(None) | Sniffed::OtherMachine(_) | Sniffed::Other => {}
+        Sniffed::Development(None)
+        | Sniffed::OtherMachine(_)
+        | Sniffed::ThinArchive
+        | Sniffed::Other => {}
     }
     let kind = HostKind::Plain(content);
     Ok(Sorted::Host(HostFile { module, kind }))
+}
+
+/// Notes a thin static archive, alone or as a member of another: its objects stay in the build tree.
+fn note_thin_archive(
+    path: &TreePath,
+    content: &Content,
+    sniffed: Sniffed,
+    notes: &mut Notes,
+) -> Result<()> {
+    let is_member = match sniffed {
+        Sniffed::ThinArchive => false,
+        Sniffed::Development(_)
+            if static_archive::is_archive(content)?
+                && static_archive::has_thin_member(content)? =>
+        {
+            true
+        }
+        _ => return Ok(()),
+    };
+    notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
+    Ok(())
 }

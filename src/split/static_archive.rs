@@ -1,20 +1,23 @@
 //! The members of static archives (`.a`), as far as a reader of their contents needs them.
 //!
 //! ```text
-//! 8 bytes  magic "!<arch>\n"
+//! 8 bytes  magic "!<arch>\n"; "!<thin>\n" where the members stay in files of their own
 //! per member, at an even offset:
 //!   60  header: name 16, date 12, owner 6, group 6, mode 8, size 10 in decimal, end 2
 //!       then, for the BSD name "#1/n", n bytes of name, which its size includes
 //!       then the bytes of the member
 //! ```
 //!
-//! Source: ar(5) of FreeBSD.
+//! Source: ar(5) of FreeBSD; of thin archives, the manual of ar in GNU binutils.
 
 use crate::content::Content;
 use crate::error::{Error, Result};
 
 /// The first bytes of a static archive.
 const MAGIC: &[u8; 8] = b"!<arch>\n";
+
+/// The first bytes of a thin one, which names its members and does not hold them.
+const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 
 /// Length of a member header in bytes.
 const MEMBER_HEADER: u64 = 60;
@@ -24,7 +27,26 @@ const BSD_NAME: &[u8] = b"#1/";
 
 /// Whether `content` begins as a static archive does.
 pub(super) fn is_archive(content: &Content) -> Result<bool> {
-    Ok(content.len() >= MAGIC.len() as u64 && content.read_array(0)? == *MAGIC)
+    starts_with(content, MAGIC)
+}
+
+/// Whether `content` begins as a thin static archive does.
+pub(super) fn is_thin(content: &Content) -> Result<bool> {
+    starts_with(content, THIN_MAGIC)
+}
+
+/// Whether a member of the static archive is a thin one.
+pub(super) fn has_thin_member(archive: &Content) -> Result<bool> {
+    for member in Members::of(archive) {
+        if is_thin(&member?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn starts_with(content: &Content, magic: &[u8; 8]) -> Result<bool> {
+    Ok(content.len() >= magic.len() as u64 && content.read_array(0)? == *magic)
 }
 
 /// The members of a static archive.

@@ -36,6 +36,9 @@ pub struct Rule {
     /// Globs of the names of files that the library can do without.
     #[serde(default)]
     pub cache: Vec<String>,
+    /// Globs of the names of files that no library reads from a package.
+    #[serde(default)]
+    pub leftovers: Vec<String>,
     /// Globs of the names of files without a partner.
     #[serde(default)]
     pub standalone: Vec<String>,
@@ -91,6 +94,8 @@ pub enum DatabaseRole {
     Whole,
     /// A file that the library can do without.
     Cache,
+    /// A file that no library reads from a package.
+    Leftover,
     /// Another file of one arch, or of a family of archs.
     Data,
 }
@@ -238,6 +243,7 @@ impl Rule {
             (&self.index, DatabaseRole::Index),
             (&self.whole, DatabaseRole::Whole),
             (&self.cache, DatabaseRole::Cache),
+            (&self.leftovers, DatabaseRole::Leftover),
             (&self.data, DatabaseRole::Data),
         ];
         let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));

@@ -300,6 +300,23 @@ findings! {
             code_objects: Vec<String>,
         }
         ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
+    /// A static archive, or a member of one, is thin: it names object files of the build tree.
+    ThinArchive = "R047" "thin-archive" Warning { file: InputFile, is_member: bool }
+        ["{file}"]
+        [
+            "{} a thin static archive, which names object files of the build tree and holds none: \
+             nothing can be linked with it elsewhere; make it without `T` (`ar rcs`), or leave it \
+             out of the artifact",
+            if *is_member { "has a member that is" } else { "is" }
+        ];
+    /// A file of a kernel database that its library reads from no package stays with the host files.
+    DatabaseLeftover = "R048" "database-leftover" Warning { file: InputFile, rule: String }
+        ["{file}"]
+        [
+            "is a file that no library reads from a package ({rule}): a run or a build left it \
+             there, and the host package has it for all archs; leave it out of the artifact, or \
+             claim it as `data` of its arch by a rule under `databases`"
+        ];
     /// No relation to a kpack-capable HIP runtime is configured.
     RuntimeUnset = "R050" "runtime-relation-unset" Warning { format: Format }
         ["runtime_relation.{format}"]

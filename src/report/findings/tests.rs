@@ -237,6 +237,12 @@ fn of_files_with_code() -> Vec<Finding> {
         files,
     };
     vec![
+        Finding::ThinArchive { file: input("lib/libx.a"), is_member: false },
+        Finding::ThinArchive { file: input("lib/liby.a"), is_member: true },
+        Finding::DatabaseLeftover {
+            file: input("share/miopen/db/gfx90a68.ukdb"),
+            rule: text("miopen-user"),
+        },
         allowed(paths(["share/a.elf"])),
         allowed(paths(["share/a.elf", "share/b.elf"])),
         Finding::BundleUnreferenced {

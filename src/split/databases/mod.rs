@@ -11,6 +11,7 @@
 //! | code that is an offload bundle of several archs | a database file of all of these, whole, reported |
 //! | `shared` by rule, an index of several archs that names none, or an index that lacks the arch of its name or directory | a host file, reported |
 //! | `cache` by rule | a host file, reported |
+//! | `leftovers` by rule, and no device code | a host file, reported |
 //! | library or archive of one arch, all of whose device code is that arch's | a database file, reported |
 //! | the same with device code of several archs | what it would be without the rule, reported |
 
@@ -26,7 +27,7 @@ use super::{CodeObject, DatabaseFile, HostFile, HostKind, SharedFile};
 use crate::content::Content;
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
-use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription};
+use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;
 use crate::tree::{Node, Tree, TreePath};
@@ -87,7 +88,11 @@ pub(super) fn claim(
     rules: &DatabaseRules,
     notes: &mut Notes,
 ) -> Result<Option<DatabaseCandidate>> {
-    let declared = match (rules.claim(path), sniffed) {
+    let (claimed, leftover) = match rules.claim(path) {
+        Some(claim) if claim.role == DatabaseRole::Leftover => (None, Some(claim.rule)),
+        claim => (claim, None),
+    };
+    let declared = match (claimed, sniffed) {
         // A library that its rule does not know as one of an arch belongs to the host.
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
             return Ok(None);
@@ -97,6 +102,7 @@ pub(super) fn claim(
         (Some(claim), _) => declare(&claim, path, notes),
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
         _ => {
+            note_leftover(path, leftover, notes);
             note_unknown_arch(path, rules, notes);
             return Ok(None);
         }
@@ -123,6 +129,14 @@ pub(super) fn claim(
         description: evidence.description,
         declared,
     }))
+}
+
+/// A file that no library reads from a package goes to the host files.
+fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
+    if let Some(rule) = rule {
+        let (file, rule) = (notes.file(path), rule.name.clone());
+        notes.add(Finding::DatabaseLeftover { file, rule });
+    }
 }
 
 /// A file in a directory that would be an arch's, if the arch were known, goes to the host files.

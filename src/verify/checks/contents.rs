@@ -8,7 +8,7 @@ use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
-use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
+use crate::verify::own::facts::{Claimed, Class, FileFacts, ForeignFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::originals::DeviceEntry;
@@ -31,8 +31,8 @@ pub(in crate::verify) fn check(
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
-        if let Class::OtherMachine(machines) = &facts.class {
-            file.other_machine(machines, excuses);
+        if let Class::Foreign(foreign) = &facts.class {
+            file.foreign_file(foreign, excuses);
         }
         match side {
             Side::Kernels => file.of_kernels(facts, excuses),
@@ -92,12 +92,18 @@ impl CheckedFile<'_> {
         }
     }
 
-    /// A package is for x86-64, whatever artifacts and folders are.
-    fn other_machine(&mut self, machines: &BTreeSet<ElfMachine>, excuses: &Excuses) {
+    /// A package is for x86-64 and for any place, whatever artifacts and folders are.
+    fn foreign_file(&mut self, foreign: &ForeignFacts, excuses: &Excuses) {
+        if self.package.format.is_none() {
+            return;
+        }
         let is_told = |machine: &&ElfMachine| !excuses.allows_machine(**machine, self.path);
-        let machines: Vec<ElfMachine> = machines.iter().filter(is_told).copied().collect();
-        if self.package.format.is_some() && !machines.is_empty() {
+        let machines: Vec<ElfMachine> = foreign.machines.iter().filter(is_told).copied().collect();
+        if !machines.is_empty() {
             self.problems.add(Problem::OtherMachine { file: self.place(), machines });
+        }
+        if foreign.is_thin && !excuses.knows_thin(self.path) {
+            self.problems.add(Problem::ThinArchive { file: self.place() });
         }
     }
 

@@ -55,6 +55,8 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
     /// Install-relative paths of files for other machines, by machine.
     other_machines: BTreeMap<ElfMachine, BTreeSet<TreePath>>,
+    /// Install-relative paths of thin static archives.
+    thin: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
@@ -110,6 +112,7 @@ impl Excuses {
                 let known = self.without_code.entry(file.path.clone()).or_default();
                 return known.extend(wrappers);
             }
+            Finding::ThinArchive { file, .. } => (&mut self.thin, &file.path),
             // These leave a file with device code, or an index of it, in the host package.
             Finding::DatabaseShared { file, .. }
             | Finding::DatabaseArchMismatch { file, .. }
@@ -200,6 +203,11 @@ impl Excuses {
     /// Whether the file at this absolute path may have code for that machine.
     pub(in crate::verify) fn allows_machine(&self, machine: ElfMachine, path: &str) -> bool {
         self.other_machines.get(&machine).is_some_and(|paths| is_one_of(paths, path))
+    }
+
+    /// Whether the build noticed that the file at this absolute path is a thin static archive.
+    pub(in crate::verify) fn knows_thin(&self, path: &str) -> bool {
+        is_one_of(&self.thin, path)
     }
 
     /// Whether findings account for absent device code at all.

@@ -47,8 +47,8 @@ pub(in crate::verify) enum Class {
     Other,
     /// A linked x86-64 ELF file.
     Host(Box<HostFacts>),
-    /// An ELF file for other machines than packages are for, or a static archive with such members.
-    OtherMachine(BTreeSet<ElfMachine>),
+    /// A file that is of no use where packages are installed.
+    Foreign(ForeignFacts),
     /// An AMDGPU ELF file.
     CodeObject(Nature),
     /// Offload bundles, compressed or not, with the code objects inside.
@@ -82,6 +82,15 @@ pub(in crate::verify) enum Claimed {
     /// A kernel archive, by its first bytes or by its name.
     Archive,
     Manifest,
+}
+
+/// What binds an ELF file or a static archive to other machines.
+#[derive(Debug, Default)]
+pub(in crate::verify) struct ForeignFacts {
+    /// Those that it or its members are for, and packages are not.
+    pub(in crate::verify) machines: BTreeSet<ElfMachine>,
+    /// Whether it or a member is a thin static archive, whose objects lie where it was made.
+    pub(in crate::verify) is_thin: bool,
 }
 
 /// A linked host ELF file.
@@ -125,15 +134,16 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
 
 /// The facts of the static archive of `size` bytes that `reader` has.
 fn library(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
-    let (sha256, machines) = machine::library(reader)?;
-    let class = if machines.is_empty() { Class::Other } else { Class::OtherMachine(machines) };
+    let (sha256, foreign) = machine::library(reader)?;
+    let is_foreign = foreign.is_thin || !foreign.machines.is_empty();
+    let class = if is_foreign { Class::Foreign(foreign) } else { Class::Other };
     Ok(FileFacts { size, sha256, class })
 }
 
 /// The class of what has to be read once only, by its first bytes.
 fn unclaimed(head: Vec<u8>) -> Class {
     if let Some(machine) = other_machine(&head) {
-        return Class::OtherMachine([machine].into());
+        return Class::Foreign(ForeignFacts { machines: [machine].into(), is_thin: false });
     }
     if !is_elf(&head, object::elf::EM_AMDGPU) {
         return Class::Other;

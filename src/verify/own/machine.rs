@@ -1,12 +1,12 @@
 //! Which machines a file has code for: an ELF file by its header, a static archive by those of its
 //! members, which are read in passing.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use sha2::Sha256;
 
 use super::digest::Sha;
+use super::facts::ForeignFacts;
 use crate::content::DigestingReader;
 use crate::error::Result;
 use crate::formats::hold::fault;
@@ -14,6 +14,8 @@ use crate::report::ElfMachine;
 
 /// The first bytes of a static archive.
 const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
+/// Those of a thin one, which names its members and has headers alone.
+const THIN_MAGIC: &[u8] = b"!<thin>\n";
 /// Bytes of a member's header: its size stands in ten digits from 48 on.
 const MEMBER_HEADER: u64 = 60;
 /// Bytes of an ELF header up to and including `e_machine`.
@@ -28,33 +30,36 @@ pub(in crate::verify) fn other_machine(head: &[u8]) -> Option<ElfMachine> {
 
 /// Whether a file that begins with `head` is a static archive.
 pub(in crate::verify) fn is_library(head: &[u8]) -> bool {
-    head.starts_with(ARCHIVE_MAGIC)
+    [ARCHIVE_MAGIC, THIN_MAGIC].iter().any(|magic| head.starts_with(magic))
 }
 
-/// The digest of the static archive that `reader` has, and the other machines of its members.
-pub(in crate::verify) fn library(reader: &mut dyn Read) -> Result<(Sha, BTreeSet<ElfMachine>)> {
+/// The digest of the static archive that `reader` has, and what is foreign in it.
+pub(in crate::verify) fn library(reader: &mut dyn Read) -> Result<(Sha, ForeignFacts)> {
     let mut digesting = DigestingReader::<_, Sha256>::new(reader);
-    let machines = of_members(&mut digesting)?;
+    let foreign = match front(&mut digesting, THIN_MAGIC.len() as u64)? == THIN_MAGIC {
+        true => ForeignFacts { is_thin: true, ..ForeignFacts::default() },
+        false => of_members(&mut digesting)?,
+    };
     io::copy(&mut digesting, &mut io::sink()).map_err(fault)?;
-    Ok((sha2::Digest::finalize(digesting.digest).into(), machines))
+    Ok((sha2::Digest::finalize(digesting.digest).into(), foreign))
 }
 
-/// The other machines of the members, up to the first that is none.
-fn of_members(reader: &mut dyn Read) -> Result<BTreeSet<ElfMachine>> {
-    let mut machines = BTreeSet::new();
-    front(reader, ARCHIVE_MAGIC.len() as u64)?;
+/// What is foreign in the members, up to the first that is none.
+fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
+    let mut foreign = ForeignFacts::default();
     loop {
         let header = front(reader, MEMBER_HEADER)?;
         let field = |range: std::ops::Range<usize>| {
             std::str::from_utf8(header.get(range)?).ok()?.trim_end().parse::<u64>().ok()
         };
-        let Some(size) = field(48..58) else { return Ok(machines) };
+        let Some(size) = field(48..58) else { return Ok(foreign) };
         // Long names in BSD's form stand in front of the member.
         let name = header.starts_with(b"#1/").then(|| field(3..16)).flatten();
         let name = name.filter(|name| *name <= size).unwrap_or(0);
         skip(reader, name)?;
         let head = front(reader, IDENTIFICATION.min(size - name))?;
-        machines.extend(other_machine(&head));
+        foreign.machines.extend(other_machine(&head));
+        foreign.is_thin |= head.starts_with(THIN_MAGIC);
         // Members are padded to even lengths.
         skip(reader, (size - name - head.len() as u64).saturating_add(size % 2))?;
     }

@@ -61,6 +61,10 @@ problems! {
     OtherMachine = "V026" "other-machine" { file: PackagePath, machines: Vec<ElfMachine> }
         ["{file}"]
         ["is for {}, the package for x86-64, and no finding allows it", list(machines)];
+    /// A static archive names object files in place of holding them, and no finding says so.
+    ThinArchive = "V027" "thin-archive" { file: PackagePath }
+        ["{file}"]
+        ["is, or holds, a thin static archive: its objects are where it was made, and no finding names it"];
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
         ["{file}"] ["its marker leads to {}, and nothing is there", few(patterns, 5)];

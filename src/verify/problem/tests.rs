@@ -228,6 +228,7 @@ fn of_archives() -> Vec<Problem> {
     let machine = |class, data, number| ElfMachine::new(class, data, number).unwrap();
     let machines = vec![machine(2, 1, [183, 0]), machine(1, 1, [3, 0])];
     all.push(Problem::OtherMachine { file: host(LIBRARY), machines });
+    all.push(Problem::ThinArchive { file: host("/opt/rocm/lib/libx.a") });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
     let patterns = texts(["a", "b", "c", "d", "e", "f"]);

@@ -1,13 +1,12 @@
 //! ELF files for other machines than x86-64: an error, or data that `other_machines` names.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use support::example::{GROUPS, rockpack};
 use support::tools;
 
-use crate::rules::{Case, TOML, patch};
+use crate::rules::{Case, TOML, library, patch, write};
 
 /// What people call a machine, `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`.
 type Machine = (&'static str, u8, u8, [u8; 2]);
@@ -28,22 +27,6 @@ fn elf((_, class, data, machine): Machine, kind: u8) -> Vec<u8> {
     bytes[if data == 1 { 16 } else { 17 }] = kind;
     bytes[18..20].copy_from_slice(&machine);
     bytes
-}
-
-/// A static archive of members by name and content; names from `#1/` on stand in the member.
-fn library(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = b"!<arch>\n".to_vec();
-    for (name, member) in members {
-        bytes.extend(format!("{name:<48}{:<10}`\n", member.len()).as_bytes());
-        bytes.extend(member);
-        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
-    }
-    bytes
-}
-
-fn write(file: &Path, bytes: &[u8]) {
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, bytes).unwrap();
 }
 
 /// Samples of an emulator, a library with a member of another machine in either form of names, and

@@ -8,10 +8,11 @@ mod host_files;
 mod kept;
 mod machines;
 mod modules;
+mod unusable;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::Value;
@@ -137,7 +138,7 @@ fn accounted(finding: &Value) -> usize {
 }
 
 /// Changes the bytes of a file.
-fn patch(file: &std::path::Path, change: impl FnOnce(&mut Vec<u8>)) {
+fn patch(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).unwrap();
     change(&mut bytes);
     fs::write(file, bytes).unwrap();
@@ -146,4 +147,21 @@ fn patch(file: &std::path::Path, change: impl FnOnce(&mut Vec<u8>)) {
 /// Where `part` first stands in `bytes`.
 fn find(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
+}
+
+/// A static archive of members by name and content; names from `#1/` on stand in the member.
+fn library(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for (name, member) in members {
+        bytes.extend(format!("{name:<48}{:<10}`\n", member.len()).as_bytes());
+        bytes.extend(member);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    bytes
+}
+
+/// Writes a file, and the folders above it.
+fn write(file: &Path, bytes: &[u8]) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, bytes).unwrap();
 }

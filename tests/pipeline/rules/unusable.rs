@@ -1,0 +1,96 @@
+//! Files that are packed and of no use where the packages are installed: thin static archives, and
+//! what MIOpen keeps for one user.
+
+use std::fs;
+use std::process::Command;
+
+use support::example::rockpack;
+use support::tools;
+
+use crate::rules::{Case, library, write};
+
+/// A thin archive as ar makes it.
+fn thin(case: &Case) -> Vec<u8> {
+    let folder = case.folder.path().join("build");
+    write(&folder.join("x.o"), b"an object");
+    tools::run(Command::new("ar").args(["rcST", "libx.a", "x.o"]).current_dir(&folder));
+    let thin = fs::read(folder.join("libx.a")).unwrap();
+    assert!(thin.starts_with(b"!<thin>\n"));
+    thin
+}
+
+fn messages(case: &Case, code: &str) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let said = case.findings(code).into_iter();
+    said.map(|finding| (text(&finding["subject"]), text(&finding["message"]))).collect()
+}
+
+#[test]
+fn thin_archives_are_named_and_verify_asks_for_that() {
+    tools::need(&["ar"]);
+    let case = Case::new();
+    let thin = thin(&case);
+    write(&case.file(0, "lib/libthin.a"), &thin);
+    write(&case.file(0, "lib/libwrapped.a"), &library(&[("libthin.a/", thin)]));
+    write(&case.file(0, "lib/libwhole.a"), &library(&[("x.o/", b"an object".to_vec())]));
+    let case = case.built("");
+    let artifact = "gfx110X-build/blas_lib_gfx110X-dgpu";
+    let words = "a thin static archive, which names object files of the build tree and holds none: \
+                 nothing can be linked with it elsewhere; make it without `T` (`ar rcs`), or leave \
+                 it out of the artifact";
+    let expected = [
+        (format!("{artifact}/lib/libthin.a"), format!("is {words}")),
+        (format!("{artifact}/lib/libwrapped.a"), format!("has a member that is {words}")),
+    ];
+    assert_eq!(messages(&case, "R047"), expected);
+    let receipt = case.out().join("packages.json");
+    fs::write(&receipt, fs::read_to_string(&receipt).unwrap().replace("R047", "R999")).unwrap();
+    let output = rockpack().arg("verify").arg(case.out()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said.matches("V027 thin-archive").count(), 2, "{said}");
+    assert!(!said.contains("libwhole.a"), "{said}");
+}
+
+#[test]
+fn files_of_miopen_for_one_user_are_named_unless_a_rule_claims_them() {
+    let case = Case::new();
+    let names = [
+        "gfx110048.ukdb",
+        "gfx1100_48.ukdb",
+        "gfx1100_48.ukdb.bz2",
+        "gfx1100_48.HIP.3_6_0_baa93758.ufdb.txt",
+        "gfx1100_48.udb.txt",
+        "gfx1100_48.kdb.bz2",
+    ];
+    let database = "share/miopen/db";
+    for name in names {
+        write(&case.file(0, &format!("{database}/{name}")), b"SQLite format 3\0");
+    }
+    let cache = "lib/test/.cache/miopen/3.6.0/gfx1100_48.ukdb";
+    write(&case.file(0, cache), b"SQLite format 3\0");
+    // What MIOpen reads is in the kernel package, without a word.
+    write(&case.file(0, "share/miopen/db/gfx1100_48.kdb"), b"SQLite format 3\0");
+    write(&case.file(0, "share/other/gfx1100_48.ukdb"), b"no file of MIOpen");
+    let case = case.built("");
+    let found = messages(&case, "R048");
+    let subjects: Vec<&str> =
+        found.iter().map(|(subject, _)| subject.split_once("-dgpu/").unwrap().1).collect();
+    let mut expected: Vec<String> = names.map(|name| format!("{database}/{name}")).to_vec();
+    expected.push(cache.to_owned());
+    expected.sort();
+    assert_eq!(subjects, expected);
+    let message = "is a file that no library reads from a package (miopen-user): a run or a build \
+                   left it there, and the host package has it for all archs; leave it out of the \
+                   artifact, or claim it as `data` of its arch by a rule under `databases`";
+    assert!(found.iter().all(|(_, said)| said == message), "{found:?}");
+    let host = case.members("rocm-blas");
+    assert!(expected.iter().all(|path| host.contains(path.as_str())));
+    assert!(case.members("rocm-blas-gfx110x").contains("share/miopen/db/gfx1100_48.kdb"));
+
+    let rule = "[[databases]]\nname = 'kept'\ndirectories = ['share/miopen/db']\nnames = 'start'\n\
+                data = ['gfx*']\n";
+    let case = case.built(rule);
+    assert_eq!(messages(&case, "R048").len(), 1);
+    let kernels = case.members("rocm-blas-gfx110x");
+    assert!(expected[1..].iter().all(|path| kernels.contains(path.as_str())));
+}

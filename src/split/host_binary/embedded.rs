@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn gaps_are_what_ranges_leave() {
-        assert_eq!(gaps(vec![3..3], 9), [0..3, 3..9]);
+        assert_eq!(gaps(vec![3..3, 0..0], 9), [0..0, 0..3, 3..9]);
         assert_eq!(gaps(vec![4..6, 1..3], 9), [0..1, 3..4, 6..9]);
         assert_eq!(gaps(vec![2..8, 3..5], 6), [0..2, 8..8, 8..8]);
     }

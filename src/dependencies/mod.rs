@@ -5,6 +5,7 @@
 //!                              ─ debian: packages, by the tables of a distribution
 //!                              ─ rpm: capabilities, as rpm's own generators name them
 //!                              ─ runpath: search paths in terms of the file itself
+//! file ─ script: the interpreter in its first line ─ names: the programs of a distribution
 //! ```
 //!
 //! Pure functions on what was read. Which library of the set a name leads to is for the plan to
@@ -12,8 +13,11 @@
 
 pub mod debian;
 pub mod distribution;
+pub mod names;
 pub mod rpm;
 pub mod runpath;
+pub mod script;
 pub mod search;
 
 pub use distribution::Distribution;
+pub use names::KnownNames;

@@ -78,7 +78,7 @@ fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
 }
 
 /// The names in an absolute path without `.` and `..`.
-pub(super) fn normal(path: &str) -> Vec<&str> {
+pub fn normal(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {

@@ -7,6 +7,7 @@
 mod define;
 mod details;
 mod library_folder;
+mod interpreter;
 mod subjects;
 mod table;
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 pub use details::*;
 pub use library_folder::LibraryFolder;
+pub use interpreter::*;
 pub use subjects::*;
 pub use table::{Code, Finding};
 

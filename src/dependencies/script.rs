@@ -1,0 +1,282 @@
+//! How Linux starts a script: by the interpreter in its first line.
+//!
+//! ```text
+//! #! /usr/bin/perl -w            the interpreter, and everything behind it as one argument
+//! #!/usr/bin/env python3         the program that env finds in PATH
+//! #!/usr/bin/env -S python3 -u   the same with arguments, which env takes apart
+//! ```
+//!
+//! Sources: `load_script` of Linux (`fs/binfmt_script.c`), which reads `BINPRM_BUF_SIZE`, 256 bytes;
+//! env(1) of coreutils.
+
+use std::ops::Range;
+
+use crate::content::Content;
+use crate::error::Result;
+use crate::report::StartFault;
+
+/// The longest first line that Linux reads, in bytes without the line feed.
+pub const LONGEST_LINE: usize = 255;
+
+/// Bytes in which the end of a line is looked for, so that a line that is too long can be replaced.
+const WINDOW: u64 = 4096;
+
+/// The bytes that start a script.
+const MAGIC: &str = "#!";
+
+/// The characters that separate the interpreter from its argument.
+const BLANKS: [char; 2] = [' ', '\t'];
+
+/// Characters that give a word of `env -S` another meaning.
+const SPECIAL: [char; 5] = ['\'', '"', '\\', '$', '#'];
+
+/// Options of `env` with a value in the next word.
+const ENV_OPTIONS_WITH_VALUE: [&str; 4] = ["-u", "--unset", "-C", "--chdir"];
+
+/// The first line of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstLine {
+    /// E.g. `/usr/bin/perl`, or `/usr/bin/env python3`.
+    pub interpreter: String,
+    /// The program that running the script starts.
+    pub start: Start,
+    /// The whole line without its line feed.
+    line: String,
+    /// The place in the line where another interpreter would stand.
+    place: Range<usize>,
+    /// Whether the line is all of it that the file has, and text.
+    is_whole: bool,
+}
+
+/// The program that running a script starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// The program at this absolute path.
+    Program(String),
+    /// The `env` at this path, and through it `program`: a name, or an absolute path.
+    #[allow(missing_docs, reason = "said above")]
+    ThroughEnv { env: String, program: String, has_options: bool },
+    /// Nothing, or not what was meant.
+    Fails(StartFault),
+}
+
+/// An interpreter as a line writes it.
+struct Written {
+    interpreter: String,
+    start: Start,
+    place: Range<usize>,
+}
+
+impl FirstLine {
+    /// Reads the first line of `content`; none if the file does not begin like a script.
+    pub fn read(content: &Content) -> Result<Option<Self>> {
+        let magic = MAGIC.len() as u64;
+        let start = content.read_vec(0..content.len().min(magic), magic, "start of a file")?;
+        if start != MAGIC.as_bytes() {
+            return Ok(None);
+        }
+        let end = content.len().min(WINDOW);
+        let start = content.read_vec(0..end, WINDOW, "first line of a script")?;
+        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let is_whole = line.len() < start.len() || end == content.len();
+        let found = Self::parse(String::from_utf8_lossy(line).into_owned());
+        let is_text = std::str::from_utf8(line).is_ok();
+        Ok(Some(Self { is_whole: is_whole && is_text, ..found }))
+    }
+
+    fn parse(line: String) -> Self {
+        let Written { interpreter, start, place } = written(&line);
+        let start =
+            if line.len() > LONGEST_LINE { Start::Fails(StartFault::TooLong) } else { start };
+        Self { interpreter, start, line, place, is_whole: true }
+    }
+
+    /// Puts another interpreter into the line; none where the end of the line is not known.
+    pub fn with_interpreter(&self, interpreter: &str) -> Option<Self> {
+        let before = self.line.get(..self.place.start)?;
+        let behind = self.line.get(self.place.end..)?;
+        self.is_whole.then(|| Self::parse(format!("{before}{interpreter}{behind}")))
+    }
+
+    /// `content` with this first line in place of its own.
+    pub fn put_into(&self, content: &Content) -> Result<Content> {
+        let own = Self::read(content)?.map_or(0, |own| own.line.len() as u64);
+        let rest = content.slice(own..content.len())?;
+        Ok(Content::concat([&Content::of_bytes(self.line.as_bytes()), &rest]))
+    }
+}
+
+/// Reads the interpreter of a line that begins with `#!`.
+fn written(line: &str) -> Written {
+    // Linux ends the line at a byte that is zero, and leaves blanks at its end out.
+    let seen = line.split('\0').next().unwrap_or_default().trim_end_matches(BLANKS);
+    let text = seen.trim_end_matches('\r');
+    let behind_magic = text.strip_prefix(MAGIC).unwrap_or_default().trim_start_matches(BLANKS);
+    let at = text.len() - behind_magic.len();
+    let path = behind_magic.split(BLANKS).next().unwrap_or_default();
+    let fails = |fault| Written {
+        interpreter: path.to_owned(),
+        start: Start::Fails(fault),
+        place: at..at + path.len(),
+    };
+    let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER;
+    if path.is_empty() || path == "/" {
+        fails(StartFault::Nothing)
+    } else if path.contains(is_odd) {
+        fails(StartFault::NotText)
+    } else if !path.starts_with('/') {
+        fails(StartFault::Relative)
+    } else {
+        let program = Written {
+            interpreter: path.to_owned(),
+            start: Start::Program(path.to_owned()),
+            place: at..at + path.len(),
+        };
+        let found = if path.ends_with("/bin/env") { through_env(text, path, at) } else { program };
+        match found.start {
+            Start::Program(_) | Start::ThroughEnv { .. } if seen.ends_with('\r') => {
+                Written { start: Start::Fails(StartFault::CarriageReturn), ..found }
+            }
+            _ => found,
+        }
+    }
+}
+
+/// Reads what the `env` at `path`, which stands at `at` in `text`, is to start.
+fn through_env(text: &str, path: &str, at: usize) -> Written {
+    let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches(BLANKS);
+    let rest_at = text.len() - rest.len();
+    let has_options = rest.starts_with('-');
+    let found = if has_options { behind_options(rest) } else { words(rest).next() };
+    let is_plain = |word: &str| !word.contains('=') && !word.contains(SPECIAL);
+    let Some((offset, program)) = found.filter(|(_, word)| is_plain(word)) else {
+        let fault = Start::Fails(StartFault::Nothing);
+        let start = if rest.is_empty() { fault } else { Start::Program(path.to_owned()) };
+        return Written { interpreter: path.to_owned(), start, place: at..at + path.len() };
+    };
+    let start = if program.contains('/') && !program.starts_with('/') {
+        Start::Fails(StartFault::Relative)
+    } else if !has_options && program.len() < rest.len() {
+        Start::Fails(StartFault::EnvArguments)
+    } else {
+        let (env, program) = (path.to_owned(), program.to_owned());
+        Start::ThroughEnv { env, program, has_options }
+    };
+    let end = rest_at + offset + program.len();
+    // Options stay before the program that they are for.
+    let begin = if has_options { rest_at + offset } else { at };
+    Written { interpreter: format!("{path} {program}"), start, place: begin..end }
+}
+
+/// The words of a text, each with where it begins.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let words = text.split(BLANKS).scan(0, |at, word| {
+        let begin = *at;
+        *at += word.len() + 1;
+        Some((begin, word))
+    });
+    words.filter(|(_, word)| !word.is_empty())
+}
+
+/// The program in the text behind `env`, which begins with an option; none if the text has none, or if
+/// the options do not have `env` take it apart.
+fn behind_options(text: &str) -> Option<(usize, &str)> {
+    let mut words = words(text);
+    let (at, first) = words.next()?;
+    if let Some(program) = first.strip_prefix("-S").filter(|rest| !rest.is_empty()) {
+        return Some((at + 2, program));
+    }
+    let splits = !first.starts_with("--") && first.ends_with('S');
+    if !splits && first != "--split-string" {
+        return None;
+    }
+    while let Some((at, word)) = words.next() {
+        if ENV_OPTIONS_WITH_VALUE.contains(&word) {
+            words.next();
+        } else if !word.starts_with('-') && !word.contains('=') {
+            return Some((at, word));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(line: &str) -> String {
+        let found = FirstLine::parse(line.to_owned());
+        let start = match found.start {
+            Start::Program(path) => path,
+            Start::ThroughEnv { env, program, .. } => format!("{env} -> {program}"),
+            Start::Fails(fault) => format!("{fault:?}"),
+        };
+        format!("{} | {start}", found.interpreter)
+    }
+
+    #[test]
+    fn the_interpreter_is_that_of_the_first_line() {
+        let long = format!("#!/{}", "x".repeat(LONGEST_LINE - 3));
+        for (line, expected) in [
+            ("#!/bin/sh -e", "/bin/sh | /bin/sh"),
+            ("#! \t/bin/sh", "/bin/sh | /bin/sh"),
+            ("#!/bin/sh\0junk", "/bin/sh | /bin/sh"),
+            ("#!/usr/bin/env python3", "/usr/bin/env python3 | /usr/bin/env -> python3"),
+            ("#!/usr/bin/env  /opt/x ", "/usr/bin/env /opt/x | /usr/bin/env -> /opt/x"),
+            ("#!/usr/bin/env -S A=1 python3 -u", "/usr/bin/env python3 | /usr/bin/env -> python3"),
+            ("#!/usr/bin/env -Spython3 -u", "/usr/bin/env python3 | /usr/bin/env -> python3"),
+            ("#!/usr/bin/env -vS -u X python3", "/usr/bin/env python3 | /usr/bin/env -> python3"),
+            ("#!/usr/bin/env -i", "/usr/bin/env | /usr/bin/env"),
+            ("#!/usr/bin/env -S 'a b'", "/usr/bin/env | /usr/bin/env"),
+            ("#!/usr/bin/env python3 -u", "/usr/bin/env python3 | EnvArguments"),
+            ("#!/usr/bin/env bin/x", "/usr/bin/env bin/x | Relative"),
+            ("#!/usr/bin/env", "/usr/bin/env | Nothing"),
+            ("#!/bin/sh\r", "/bin/sh | CarriageReturn"),
+            ("#!/bin/sh -e\r", "/bin/sh | CarriageReturn"),
+            ("#!/usr/bin/env python3\r", "/usr/bin/env python3 | CarriageReturn"),
+            ("#!python", "python | Relative"),
+            ("#!\r", " | Nothing"),
+            ("#! ", " | Nothing"),
+            ("#!/", "/ | Nothing"),
+            ("#!/bin/\u{1b}[31m", "/bin/\u{1b}[31m | NotText"),
+            (&long, &format!("{0} | {0}", &long[2..])),
+            (&format!("{long}x"), &format!("{}x | TooLong", &long[2..])),
+        ] {
+            assert_eq!(shown(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn another_interpreter_takes_the_place_of_the_first() {
+        for (line, expected) in [
+            ("#! /opt/p/bin/python3 -u", "#! /new -u"),
+            ("#!/usr/bin/env python3.12", "#!/new"),
+            ("#!/usr/bin/env python3 -u", "#!/new -u"),
+            ("#!/usr/bin/env -S X=python3 python3 -u", "#!/usr/bin/env -S X=python3 /new -u"),
+            ("#!/usr/bin/env -Spython3 -u", "#!/usr/bin/env -S/new -u"),
+            ("#!python\r", "#!/new\r"),
+        ] {
+            let content = Content::of_bytes(format!("{line}\nrest\n").into_bytes());
+            let own = FirstLine::read(&content).unwrap().unwrap();
+            let new = own.with_interpreter("/new").unwrap().put_into(&content).unwrap();
+            let bytes = new.read_vec(0..new.len(), new.len(), "script").unwrap();
+            assert_eq!(String::from_utf8(bytes).unwrap(), format!("{expected}\nrest\n"));
+        }
+    }
+
+    #[test]
+    fn only_scripts_have_a_first_line_and_only_whole_lines_are_replaced() {
+        let read = |bytes: Vec<u8>| FirstLine::read(&Content::of_bytes(bytes)).unwrap();
+        for bytes in [b"".to_vec(), b"#".to_vec(), b"\x7fELF".to_vec(), b" #!/bin/sh".to_vec()] {
+            assert_eq!(read(bytes), None);
+        }
+        let replaced = |bytes: Vec<u8>| read(bytes).unwrap().with_interpreter("/new").is_some();
+        let long = [b"#!/".to_vec(), vec![b'x'; 5000]].concat();
+        assert!(!replaced(long.clone()));
+        assert!(replaced(long[..4000].to_vec()));
+        assert!(replaced([&long[..4000], b"\n".as_slice(), &long].concat()));
+        assert!(!replaced(b"#!/bin/sh \xff\n".to_vec()));
+        let not_text = read(b"#!/bin/\xff\n".to_vec()).unwrap();
+        assert_eq!(not_text.start, Start::Fails(StartFault::NotText));
+    }
+}

@@ -1,0 +1,80 @@
+//! What findings say of the interpreters of scripts and programs.
+
+use derive_more::Display;
+use serde::{Deserialize, Serialize};
+
+use crate::error::abridged;
+
+/// The reason why a script does not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFault {
+    /// Linux does not read the whole line.
+    #[display("in a first line of more than the 255 bytes that Linux reads")]
+    TooLong,
+    /// The line ends in a carriage return, which Linux takes for a part of the last word.
+    #[display("in a first line that ends in a carriage return, which Linux takes for a part of it")]
+    CarriageReturn,
+    /// The interpreter is looked for in the working directory.
+    #[display("by a relative path, which Linux looks for in the working directory")]
+    Relative,
+    /// `env` takes a program and its arguments for the name of one program.
+    #[display("with arguments, which env takes for a part of the name unless it has the option -S")]
+    EnvArguments,
+    /// The line names no interpreter.
+    #[display("no program")]
+    Nothing,
+    /// The interpreter is not plain text.
+    #[display("by a path that is not plain text")]
+    NotText,
+}
+
+/// The reason why an interpreter runs nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum InterpreterFault {
+    /// Neither the set nor the distribution is known to have the interpreter of a script.
+    Unknown { distribution: String },
+    /// Neither the set nor the distribution has the dynamic loader of a program.
+    UnknownLoader { distribution: String },
+    /// The interpreter is a file of the set that nobody may execute.
+    NotExecutable,
+    /// The first line names it in a way that starts nothing.
+    Start(StartFault),
+}
+
+impl InterpreterFault {
+    /// Puts the reason into words for an interpreter.
+    pub fn told(&self, interpreter: &str) -> String {
+        let interpreter = abridged(interpreter);
+        match self {
+            Self::Unknown { distribution } => {
+                format!("needs {interpreter}, which neither the set nor {distribution} has")
+            }
+            Self::UnknownLoader { distribution } => {
+                format!("is loaded by {interpreter}, which neither the set nor {distribution} has")
+            }
+            Self::NotExecutable => {
+                format!("needs {interpreter}, a file of the set that nobody may execute")
+            }
+            Self::Start(StartFault::Nothing) => "names no program in a first line".to_owned(),
+            Self::Start(fault) => format!("names {interpreter} {fault}"),
+        }
+    }
+
+    /// Names the remedy.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "`interpreters` names another one, or none",
+            Self::UnknownLoader { .. } => {
+                "link it for the loader of the distribution, or set it to false in `interpreters`"
+            }
+            Self::NotExecutable => "make it executable in the build",
+            Self::Start(StartFault::CarriageReturn) => "give the file the line ends of Unix",
+            Self::Start(_) => {
+                "`interpreters` names another one, or write another line in the build"
+            }
+        }
+    }
+}

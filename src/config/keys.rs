@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::former::FormerSchema;
+use super::interpreter::InterpreterSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
 use super::scheme;
@@ -122,6 +123,11 @@ pub struct Keys {
     /// comes from elsewhere
     #[arg(skip)]
     pub libraries: Ordered<OutsideLibrary>,
+    /// Interpreter in the first line of scripts, with `*` within a name and `**` for any folders → the
+    /// absolute path of the one that takes its place, or `false`: the scripts keep theirs, and nothing
+    /// is needed for them
+    #[arg(skip)]
+    pub interpreters: Ordered<InterpreterSchema>,
     /// What becomes of library search paths in files: `keep` leaves them; of them, `origin` leaves
     /// only folders relative to the file [default: keep]
     #[arg(skip)]

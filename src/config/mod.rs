@@ -14,6 +14,7 @@ mod databases;
 mod document;
 mod former;
 mod globs;
+mod interpreter;
 mod keys;
 mod lines;
 mod package_list;
@@ -27,6 +28,7 @@ use std::path::Path;
 
 pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
+pub use interpreter::InterpreterSchema;
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, PackageSchema, PartRole,
     PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema, Validation,

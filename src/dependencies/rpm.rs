@@ -3,7 +3,7 @@
 //! | generator of rpm 4.18 | here |
 //! |---|---|
 //! | `elf` | all: sonames, their versions, `rtld(GNU_HASH)` |
-//! | `script` | all: the interpreter of executable files that begin with `#!` |
+//! | `script` | the interpreter of executable files that begin with `#!`, but not of lines that start nothing |
 //! | `debuginfo` | all: build-ids of files below `/usr/lib/debug/.build-id` |
 //! | `pkgconfig`, `desktop`, `metainfo`, `font`, `rpm_macro`, `python` | nothing: they look into `/usr`, where no prefix lies |
 //! | `perl`, `perllib`, `pythondist`, `ocaml` | not covered: modules of a language are not looked for |
@@ -11,6 +11,7 @@
 //! Sources: rpm's `fileattrs`, `elfdeps` and `script.req`. `elfdeps` reads sections where this
 //! reads program headers: a library without section headers has capabilities here, and none there.
 
+use super::script::Start;
 use crate::formats::elf::Linking;
 
 /// What marks 64-bit capabilities.
@@ -71,19 +72,17 @@ pub fn requires(
     found
 }
 
-/// The programs that run a script beginning with the line `first`: that of the line, and the one
-/// that `env` is given by its path.
-pub fn interpreters(first: &str) -> Vec<String> {
-    let Some(line) = first.strip_prefix("#!") else {
-        return Vec::new();
-    };
-    let mut words = line.split([' ', '\t', '\r', '\x0b', '\x0c']).filter(|word| !word.is_empty());
-    let is_path = |word: &&str| word.len() > 1 && word.starts_with('/');
-    let Some(program) = words.next().filter(is_path) else {
-        return Vec::new();
-    };
-    let run_by_env = words.next().filter(|word| is_path(word) && program.ends_with("/bin/env"));
-    [Some(program), run_by_env].into_iter().flatten().map(str::to_owned).collect()
+/// The paths that a script needs. `script.req` looks at the line alone: a program that `env` finds by
+/// name, or gives options to, is not in it.
+pub fn interpreters(start: &Start) -> Vec<String> {
+    match start {
+        Start::Program(path) => vec![path.clone()],
+        Start::ThroughEnv { env, program, has_options: false } if program.starts_with('/') => {
+            vec![env.clone(), program.clone()]
+        }
+        Start::ThroughEnv { env, .. } => vec![env.clone()],
+        Start::Fails(_) => Vec::new(),
+    }
 }
 
 /// The build-id of the debug file at the install path `path` (without its leading slash).
@@ -99,17 +98,6 @@ pub fn build_id(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn interpreters_are_those_of_the_first_line() {
-        let shown = |line| interpreters(line).join(" ");
-        assert_eq!(shown("#!/bin/sh -e"), "/bin/sh");
-        assert_eq!(shown("#! /usr/bin/env python3"), "/usr/bin/env");
-        assert_eq!(shown("#!/usr/bin/env /opt/x"), "/usr/bin/env /opt/x");
-        for line in ["#!python", "#!", "#! ", "/bin/sh", "#!/"] {
-            assert_eq!(shown(line), "", "{line}");
-        }
-    }
 
     #[test]
     fn build_ids_are_those_of_the_debug_folder() {

@@ -23,8 +23,8 @@ impl<'a> Sources<'a> {
         Self { recombined, plan }
     }
 
-    /// The bytes of a file, transformed where it was fat and with other library search paths where
-    /// the plan says so; none for archives and manifests, which are made by packing.
+    /// The bytes of a file, transformed where it was fat, with other library search paths or another
+    /// first line where the plan says so; none for archives and manifests, which are made by packing.
     pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
         let content = self.as_built(source)?;
         match source {
@@ -49,18 +49,28 @@ impl<'a> Sources<'a> {
     }
 
     /// The length of what [`known`](Self::known) gives, without transforming anything where that can
-    /// be told: other search paths take the place of those that were there.
+    /// be told: other search paths take the place of those that were there, and only a new first line
+    /// has another length.
     pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
         if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?
         {
             return Ok(Some(fat.binary.output_len()));
         }
+        if let FileSource::Host { path, .. } = source
+            && self.plan.first_lines.contains_key(path)
+        {
+            return Ok(self.known(source)?.map(|content| content.len()));
+        }
         Ok(self.as_built(source)?.map(|content| content.len()))
     }
 
-    /// The file at `path` below the prefix with the library search paths that it is to have.
+    /// The file at `path` below the prefix with the library search paths, or the first line, that it is
+    /// to have.
     fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
+        if let Some(line) = self.plan.first_lines.get(path) {
+            return line.put_into(&content);
+        }
         if !self.plan.rewritten.contains(path) {
             return Ok(content);
         }

@@ -44,7 +44,7 @@ mod updates;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use contents::listed::Import;
 pub use contents::stage_prefixes::StagePrefixes;
@@ -53,6 +53,7 @@ pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, FileSource};
 
+use crate::dependencies::script::FirstLine;
 use crate::error::Result;
 use crate::package::lengths::refuse_overlong;
 use crate::package::{Package, Version};
@@ -86,6 +87,8 @@ pub struct Plan {
     pub content_date: u32,
     /// Install-relative paths of files whose library search paths are written anew; in order.
     pub rewritten: BTreeSet<TreePath>,
+    /// Install-relative paths of scripts that get another first line, and that line.
+    pub first_lines: BTreeMap<TreePath, FirstLine>,
     /// Install-relative paths of the input that are in no package, because [`Choices::only`]
     /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
@@ -153,6 +156,7 @@ pub fn plan(
         version: setting.version.clone(),
         content_date: setting.content_date,
         rewritten: linkage.rewritten,
+        first_lines: linkage.first_lines,
         left_out,
         findings,
     })

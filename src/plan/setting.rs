@@ -12,8 +12,8 @@ use super::prefix::Prefix;
 use super::relations::{self, PackageRelations};
 use super::texts::Texts;
 use crate::config::{CONTENT_DATE, Config, LICENSE, MAINTAINER};
-use crate::dependencies::Distribution;
 use crate::dependencies::distribution::PayloadCompression;
+use crate::dependencies::{Distribution, KnownNames, names};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, Version};
 use crate::report::{Finding, Findings};
@@ -82,6 +82,8 @@ pub struct Setting {
     /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
     /// libraries by their names, which no table of Debian's could confirm or deny.
     pub(super) distribution: Option<Distribution>,
+    /// Programs and packages of the distribution, or else of those with rpm.
+    pub(super) known: KnownNames,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
     /// The relations that the configuration adds and removes, by package.
@@ -111,6 +113,8 @@ impl Setting {
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
         let distribution = Some(choices.distribution).filter(|_| formats.contains(&Format::Deb));
+        let whose = distribution.as_ref().map_or(names::RPM, |known| known.name.as_str());
+        let known = faults.keep(KnownNames::named(whose));
         let made = || {
             let (time, date) = dates?;
             Some(Self {
@@ -118,6 +122,7 @@ impl Setting {
                 libraries: libraries?,
                 folders: folders?,
                 texts: texts?,
+                known: known?,
                 runtime: runtime?,
                 relations: relations?,
                 prefix,

@@ -120,9 +120,9 @@ pub fn digest(
     // The debug forms have every field, also those that are added one day.
     writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(bug)?;
     let Plan { packages, archives, prefix, version, content_date, .. } = plan;
-    let Plan { rewritten, left_out, .. } = plan;
+    let Plan { rewritten, first_lines, left_out, .. } = plan;
     writeln!(digest, "{prefix:?} {version:?} {content_date} {rewritten:?}").map_err(bug)?;
-    writeln!(digest, "{left_out:?} {findings:?}").map_err(bug)?;
+    writeln!(digest, "{first_lines:?} {left_out:?} {findings:?}").map_err(bug)?;
     for package in packages {
         writeln!(digest, "{package:?} {:?}", sizes(package, &sources)?).map_err(bug)?;
     }

@@ -67,7 +67,6 @@ impl<'a> Gatherer<'a> {
         found: &BTreeMap<&str, LibraryPlace>,
     ) -> Result<()> {
         let gathering = self.portions.entry(linked.portion).or_default();
-        gathering.requires.extend(linked.needs.interpreters.iter().cloned());
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
         gathering.add_deb(self.setting, linked, linking, found)?;
         let is_private = |name: &str| matches!(found.get(name), Some(LibraryPlace::InSet(library)) if library.is_private);

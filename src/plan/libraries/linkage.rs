@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Needs;
 use super::discovered::{Discovered, Gatherer};
+use super::interpreters::InterpreterNeeds;
 use super::library_set::LibrarySet;
 use super::linked_file::{LinkedFile, LocatedFile};
 use super::{inherited, reach, runpath, versions};
 use crate::content::Content;
+use crate::dependencies::script::FirstLine;
 use crate::dependencies::search;
 use crate::error::Result;
 use crate::input::artifact::ComponentKind;
@@ -33,6 +35,8 @@ pub(in crate::plan) struct Linkage {
     pub native: BTreeSet<usize>,
     /// Paths of files whose search paths are written anew.
     pub rewritten: BTreeSet<TreePath>,
+    /// Paths of scripts that get another first line, and that line.
+    pub first_lines: BTreeMap<TreePath, FirstLine>,
     /// Portion → what it needs from outside, and offers.
     pub discovered: BTreeMap<usize, Discovered>,
 }
@@ -78,6 +82,7 @@ pub(in crate::plan) fn discover(
     }
     inherited::mark(setting, &library_set, &mut located);
     let mut gatherer = Gatherer::new(setting);
+    let mut interpreters = InterpreterNeeds::new(setting, portions);
     for file in &located {
         for (_, library) in file.in_set() {
             let portion = file.linked.portion;
@@ -85,6 +90,7 @@ pub(in crate::plan) fn discover(
             linkage.needs.entry(portion).or_default().extend(others);
         }
         gatherer.add(file.linked, &file.places)?;
+        interpreters.add(file.linked);
     }
     let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;
@@ -92,6 +98,7 @@ pub(in crate::plan) fn discover(
     versions::note(&library_set, &located, name, findings);
     reach::note(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
+    interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)
 }
 
@@ -158,7 +165,7 @@ fn read(
     path: &TreePath,
     findings: &mut Findings,
 ) -> Result<Option<Needs>> {
-    let has_some = |needs: &Needs| needs.linking.is_some() || !needs.interpreters.is_empty();
+    let has_some = |needs: &Needs| needs.linking.is_some() || needs.script.is_some();
     match libraries::needs(content, mode) {
         Ok(needs) => Ok(Some(needs).filter(has_some)),
         Err(error) if error.is_of_reading() => Err(error),

@@ -1,34 +1,30 @@
 //! What a host file says of its needs: its dynamic section if it is a program or library, its
-//! first line if it is a script.
+//! first line if it is a script that somebody may run.
 //!
 //! Only x86-64 programs and libraries are read; what has no dynamic section (objects, static
 //! programs) needs nothing.
 
 pub(super) mod discovered;
 mod inherited;
+pub(super) mod interpreters;
 mod library_set;
 pub(super) mod linkage;
 pub(super) mod linked_file;
 mod reach;
 pub(super) mod runpath;
+mod set_paths;
 mod versions;
 
 use object::elf;
 
 use super::contents::placed::file_mode;
 use crate::content::Content;
-use crate::dependencies::rpm;
+use crate::dependencies::script::FirstLine;
 use crate::error::Result;
 use crate::formats::elf::{ElfFile, Linking};
 
 /// What starts an ELF file and a static archive: content of one processor.
 const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
-
-/// What starts a script.
-const SCRIPT_MAGIC: &[u8] = b"#!";
-
-/// Bytes of a script in which its interpreter is looked for: more than Linux reads.
-const FIRST_LINE: u64 = 4096;
 
 /// What a file says of its needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +32,7 @@ pub(super) struct Needs {
     /// Of a program or library.
     pub linking: Option<Linking>,
     /// Of a script that somebody may run.
-    pub interpreters: Vec<String>,
+    pub script: Option<FirstLine>,
     /// Whether somebody may run it.
     pub is_executable: bool,
 }
@@ -50,8 +46,8 @@ pub(super) fn is_native(content: &Content) -> Result<bool> {
 /// Reads the needs of a file with `mode`, as the input has it.
 pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
     let is_executable = file_mode(mode) & 0o111 != 0;
-    let interpreters = if is_executable { interpreters(content)? } else { Vec::new() };
-    Ok(Needs { linking: linking(content)?, interpreters, is_executable })
+    let script = if is_executable { FirstLine::read(content)? } else { None };
+    Ok(Needs { linking: linking(content)?, script, is_executable })
 }
 
 fn linking(content: &Content) -> Result<Option<Linking>> {
@@ -59,18 +55,6 @@ fn linking(content: &Content) -> Result<Option<Linking>> {
         Some(file) => Linking::read(&file),
         None => Ok(None),
     }
-}
-
-fn interpreters(content: &Content) -> Result<Vec<String>> {
-    let start = content.read_vec(0..content.len().min(2), 2, "start of a file")?;
-    if start != SCRIPT_MAGIC {
-        return Ok(Vec::new());
-    }
-    let end = content.len().min(FIRST_LINE);
-    let start = content.read_vec(0..end, FIRST_LINE, "first line of a script")?;
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // A path that is no text is none that a capability could name.
-    Ok(std::str::from_utf8(line).map(rpm::interpreters).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -85,7 +69,7 @@ mod tests {
             assert_eq!(needs(&Content::of_bytes(bytes), 0o644).unwrap(), Needs::default());
         }
         let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
-        assert_eq!(script.interpreters, ["/bin/sh"]);
+        assert_eq!(script.script.unwrap().interpreter, "/bin/sh");
         let own = std::env::current_exe().unwrap();
         let found = linking(&Content::open(Path::new(&own)).unwrap()).unwrap();
         assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));

@@ -6,8 +6,8 @@
 #[macro_use]
 mod define;
 mod details;
-mod library_folder;
 mod interpreter;
+mod library_folder;
 mod subjects;
 mod table;
 
@@ -17,8 +17,8 @@ use derive_more::Display;
 use serde::Serialize;
 
 pub use details::*;
-pub use library_folder::LibraryFolder;
 pub use interpreter::*;
+pub use library_folder::LibraryFolder;
 pub use subjects::*;
 pub use table::{Code, Finding};
 

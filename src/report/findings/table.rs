@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Severity;
 use super::details::*;
+use super::interpreter::*;
 use super::library_folder::LibraryFolder;
 use super::subjects::*;
+use crate::error::abridged;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
@@ -360,6 +362,31 @@ findings! {
         [
             "is named like the directory of an arch, but no arch or family of this name is known; \
              its files stay with the host files"
+        ];
+    /// A script or program does not start: its interpreter is nowhere, or its first line names it in a
+    /// way that Linux does not follow.
+    InterpreterUnresolved = "R066" "interpreter-unresolved" Warning {
+            package: String,
+            interpreter: String,
+            fault: InterpreterFault,
+            files: Vec<TreePath>,
+        }
+        ["{package}"]
+        ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
+    /// The configuration settles an interpreter: another one is in the first lines of scripts, or the
+    /// scripts keep theirs and nothing is needed for them.
+    InterpreterSettled = "R068" "interpreter-settled" Note
+        { package: String, before: String, after: Option<String>, files: Vec<TreePath> }
+        ["{package}"]
+        [
+            "the interpreter {} {} ({})",
+            abridged(before),
+            match after {
+                Some(after) if after == before => "is taken for one that is there".to_owned(),
+                Some(after) => format!("becomes {after}"),
+                None => "stays, and nothing is needed for it".to_owned(),
+            },
+            few(files, 3)
         ];
     /// A program needs a library that neither the set nor the distribution has.
     LibraryUnresolved = "R070" "library-unresolved" Warning

@@ -476,6 +476,41 @@ fn misplaced(place: LibraryFolder, libraries: Vec<TreePath>) -> Finding {
     Finding::LibrariesMisplaced { package: text("rocm-x"), libdir: path("lib"), place, libraries }
 }
 
+fn of_interpreters() -> Vec<Finding> {
+    let package = || text("rocm-blas");
+    let unresolved = |interpreter: &str, fault| Finding::InterpreterUnresolved {
+        package: package(),
+        interpreter: text(interpreter),
+        fault,
+        files: paths(["bin/x"]),
+    };
+    let distribution = || text("debian-12");
+    let starts = [
+        StartFault::TooLong,
+        StartFault::CarriageReturn,
+        StartFault::Relative,
+        StartFault::EnvArguments,
+        StartFault::Nothing,
+        StartFault::NotText,
+    ];
+    let starts = starts.map(|fault| unresolved("/x/python", InterpreterFault::Start(fault)));
+    let settled = |after| Finding::InterpreterSettled {
+        package: package(),
+        before: text("/x/python"),
+        after,
+        files: paths(["bin/x"]),
+    };
+    let others = [
+        unresolved("/x/python", InterpreterFault::Unknown { distribution: distribution() }),
+        unresolved("/x/ld.so", InterpreterFault::UnknownLoader { distribution: distribution() }),
+        unresolved("/opt/rocm/bin/x", InterpreterFault::NotExecutable),
+        settled(Some(text("/usr/bin/python3"))),
+        settled(Some(text("/x/python"))),
+        settled(None),
+    ];
+    starts.into_iter().chain(others).collect()
+}
+
 fn of_lists() -> Vec<Finding> {
     let entry = || text("amdrocm-blas");
     let without = |artifacts| Finding::ListedWithoutContent { entry: entry(), artifacts };
@@ -559,6 +594,7 @@ fn examples() -> Vec<Finding> {
         of_files_of_databases(),
         of_packages(),
         of_libraries(),
+        of_interpreters(),
         of_lists(),
         of_updates(),
     ];

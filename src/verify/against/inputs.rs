@@ -16,6 +16,7 @@ use crate::tree::{Node, TreePath};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf;
 use crate::verify::own::originals::{self, DeviceEntry};
+use crate::verify::own::script;
 
 /// All artifacts of all shards.
 #[derive(Default)]
@@ -34,7 +35,8 @@ pub(in crate::verify) enum Plain {
     File {
         shard: String,
         sha256: Sha,
-        /// The digest of a program's or library's machine code.
+        /// The digest of what stays where a file is written anew: a program's or library's machine code,
+        /// everything behind the first line of a script.
         code: Option<Sha>,
         device: Vec<DeviceEntry>,
     },
@@ -155,6 +157,10 @@ pub(in crate::verify) fn examine(
     if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
         return Ok(ExaminedInput::Manifest);
     }
+    let code = match code {
+        Some(code) => Some(code),
+        None => script::read(content)?.map(|script| script.body),
+    };
     let (sha256, device) = (content.sha256()?, originals::loose(content)?);
     Ok(ExaminedInput::Plain(Plain::File { shard, sha256, code, device }))
 }

@@ -104,9 +104,13 @@ impl<'a> SetComparison<'a> {
         }
     }
 
-    /// Whether the machine code of `plain` is what is installed at `path`.
+    /// Whether the machine code of `plain`, or the body of a script, is what is installed at `path`.
     fn has_code(&self, path: &TreePath, plain: &Plain) -> bool {
-        let installed = self.installed_code(path).map(|(code, _)| code);
+        let body = self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
+            Class::Script(script) => Some(script.body),
+            _ => None,
+        });
+        let installed = self.installed_code(path).map(|(code, _)| code).or(body);
         matches!(plain, Plain::File { code, .. } if code.is_some() && *code == installed)
     }
 

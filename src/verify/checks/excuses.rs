@@ -51,12 +51,15 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
     whole: BTreeSet<TreePath>,
-    /// Install-relative paths of files whose library search paths were written anew.
+    /// Install-relative paths of files whose library search paths, or whose first lines, were written
+    /// anew.
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
     /// Install-relative paths of files for other machines, by machine.
     other_machines: BTreeMap<ElfMachine, BTreeSet<TreePath>>,
     /// Install-relative paths of thin static archives.
     thin: BTreeSet<TreePath>,
+    /// Install-relative paths of files whose interpreters are nowhere, or settled.
+    interpreted: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
@@ -118,6 +121,13 @@ impl Excuses {
             | Finding::DatabaseArchMismatch { file, .. }
             | Finding::DatabaseUnpaired { file, .. }
             | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
+            Finding::InterpreterUnresolved { files, .. } => {
+                return self.interpreted.extend(files.iter().cloned());
+            }
+            Finding::InterpreterSettled { files, .. } => {
+                self.rewritten.extend(files.iter().cloned());
+                return self.interpreted.extend(files.iter().cloned());
+            }
             _ => return self.add_others(finding),
         };
         paths.insert(path.clone());
@@ -193,6 +203,11 @@ impl Excuses {
     /// Whether the build said that the library at this absolute path is where no loader looks.
     pub(in crate::verify) fn leaves_misplaced(&self, path: &str) -> bool {
         is_one_of(&self.misplaced, path)
+    }
+
+    /// Whether nothing has to have the interpreter of the file at this absolute path.
+    pub(in crate::verify) fn settles(&self, path: &str) -> bool {
+        is_one_of(&self.interpreted, path)
     }
 
     /// Whether nothing is said of the libraries that the file at this absolute path needs.

@@ -7,6 +7,7 @@ pub(super) mod contents;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
+pub(super) mod interpreters;
 pub(super) mod lengths;
 pub(super) mod loader;
 pub(super) mod manifests;
@@ -42,5 +43,6 @@ pub(super) fn check_set(
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);
     needs::check(packages, excuses, problems)?;
+    interpreters::check(packages, excuses, problems)?;
     pairs::check(packages, excuses, problems)
 }

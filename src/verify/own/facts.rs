@@ -11,6 +11,7 @@ use super::host_elf::{self, HostElf};
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::machine::{self, other_machine};
 use super::originals::{self, DeviceEntry};
+use super::script::{self, Script};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::hold::{fault, hold};
@@ -45,6 +46,8 @@ pub(in crate::verify) struct FileFacts {
 pub(in crate::verify) enum Class {
     /// Nothing that concerns device code.
     Other,
+    /// A script.
+    Script(Script),
     /// A linked x86-64 ELF file.
     Host(Box<HostFacts>),
     /// A file that is of no use where packages are installed.
@@ -127,7 +130,10 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
         None if machine::is_library(&head) => {
             return library(&mut content.reader(), content.len());
         }
-        None => unclaimed(head),
+        None => match script::read(content)? {
+            Some(script) => Class::Script(script),
+            None => unclaimed(head),
+        },
     };
     Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
 }
@@ -170,6 +176,11 @@ pub(in crate::verify) fn examine(
     let Some(claimed) = claimed(path, &head)? else {
         if machine::is_library(&head) {
             return library(&mut whole, size);
+        }
+        if head.starts_with(script::MAGIC) {
+            let content = hold(&mut whole, size)?.within(budget);
+            let class = script::read(&content)?.map_or(Class::Other, Class::Script);
+            return Ok(FileFacts { size, sha256: content.sha256()?, class });
         }
         let sha256 = hash(&mut whole)?;
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });

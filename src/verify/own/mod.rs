@@ -23,3 +23,4 @@ mod machine;
 pub(super) mod originals;
 pub(super) mod package;
 pub(super) mod relocated;
+pub(super) mod script;

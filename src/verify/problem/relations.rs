@@ -71,6 +71,22 @@ pub enum LibraryLack {
     Untold(String),
 }
 
+/// The reason why a script does not start.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum InterpreterLack {
+    /// No dependency is on the package that has its interpreter.
+    #[display("needs {interpreter}, which is {} of {}, and no dependency brings that", holder.path, holder.package)]
+    NotBrought { interpreter: String, holder: PackagePath },
+    /// Neither the set nor any distribution that is known has its interpreter.
+    #[display("needs {interpreter}, which neither the set nor a known distribution has")]
+    Nowhere { interpreter: String },
+    /// Its first line names nothing that Linux could start.
+    #[display("has a first line that names nothing Linux could start")]
+    Unreadable,
+}
+
 /// What makes a package one and the same to those who install it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{package} {version} for {arch}")]

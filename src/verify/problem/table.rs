@@ -126,6 +126,10 @@ problems! {
             "{path} is found by no program: the loader does not look in its folder, and no file \
              that needs it has a search path to it"
         ];
+    /// A script needs an interpreter that neither its package brings nor a distribution has.
+    InterpreterMissing = "V068" "interpreter-missing"
+        { package: String, path: String, lack: InterpreterLack }
+        ["{package}"] ["{path} {lack}"];
     /// An index of a repository cannot be read.
     BadIndex = "V070" "bad-index" { file: String, fault: IndexFault } ["{file}"] ["{fault}"];
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.

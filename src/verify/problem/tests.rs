@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::gfx::{BaseArch, Target};
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
-use crate::report::{ElfMachine, EmbeddedForm};
 use crate::report::fixture::{compare, own_fields};
+use crate::report::{ElfMachine, EmbeddedForm};
 use crate::tree::TreePath;
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
@@ -323,6 +323,12 @@ fn of_dependencies() -> Vec<Problem> {
     };
     let bound = ExclusionBound { sign: text("<<"), version: text("7.2") };
     let missing = |lack| Problem::DependencyMissing { package: text(KERNELS), lack };
+    let interpreter = || text("/opt/rocm/bin/python");
+    let script = |lack| Problem::InterpreterMissing {
+        package: text(DEB),
+        path: text("/opt/rocm/bin/tool"),
+        lack,
+    };
     let library = |lack| Problem::LibraryMissing {
         package: text(DEB),
         path: text(LIBRARY),
@@ -340,6 +346,12 @@ fn of_dependencies() -> Vec<Problem> {
         Problem::LibraryMisplaced { package: text(DEB), path: text(LIBRARY) },
         library(LibraryLack::OutOfReach(PackagePath::new(DEB, LIBRARY))),
         missing(DependencyLack::Host { host: text("rocm-blas"), version: text("7.1.0-1") }),
+        script(InterpreterLack::NotBrought {
+            interpreter: interpreter(),
+            holder: PackagePath::new(DEB, "/opt/rocm/bin/python"),
+        }),
+        script(InterpreterLack::Nowhere { interpreter: interpreter() }),
+        script(InterpreterLack::Unreadable),
         missing(DependencyLack::OwnVersion),
         missing(DependencyLack::OtherVersion {
             dependency: text("rocm-blas"),

@@ -2,6 +2,7 @@
 //! distribution, and library search paths.
 
 mod edited;
+mod interpreters;
 mod long_search_paths;
 mod misplaced;
 mod outside;

@@ -105,7 +105,11 @@ fn fill(stage: &Stage) {
         ("bin/env-path", "#!/usr/bin/env /opt/other/bin/x\n"),
         ("bin/perl", "#!/usr/bin/perl\nuse strict;\nprint 1;\n"),
         ("bin/awk", "#!/usr/bin/awk -f\n{ print }\n"),
+        ("bin/env-options", "#!/usr/bin/env -S python3.11 -u\nprint()\n"),
+        ("bin/tclsh", "#!\t/usr/bin/tclsh8.6 -x\nputs 1\n"),
         ("bin/relative", "#!python\nprint()\n"),
+        ("bin/return", "#!/usr/bin/ruby\r\nputs 1\r\n"),
+        ("bin/long", &format!("#!/usr/bin/gawk -f {}\n", "x".repeat(256))),
         ("bin/text", "no script\n"),
     ] {
         stage.write(name, 0o755, text.as_bytes());

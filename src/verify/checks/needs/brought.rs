@@ -13,7 +13,7 @@ use crate::verify::problem::{LibraryLack, PackagePath};
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
 /// What comes with a package.
-pub(super) struct Brought<'a> {
+pub(in crate::verify::checks) struct Brought<'a> {
     set: &'a InstalledSet<'a>,
     package: &'a Installed,
     /// Files of the packages.
@@ -22,11 +22,11 @@ pub(super) struct Brought<'a> {
     outside: BTreeSet<&'a str>,
     /// Whether some of it is of the same version as a package of the set: a part of the set is not
     /// here, and nothing is known of what it would bring.
-    pub(super) is_cut: bool,
+    pub(in crate::verify::checks) is_cut: bool,
 }
 
 impl<'a> Brought<'a> {
-    pub(super) fn of(set: &'a InstalledSet<'a>, package: &'a Installed) -> Self {
+    pub(in crate::verify::checks) fn of(set: &'a InstalledSet<'a>, package: &'a Installed) -> Self {
         let mut brought = Self {
             set,
             package,
@@ -56,7 +56,7 @@ impl<'a> Brought<'a> {
         brought
     }
 
-    pub(super) fn has(&self, package: &Installed) -> bool {
+    pub(in crate::verify::checks) fn has(&self, package: &Installed) -> bool {
         self.files.contains(package.file.as_str())
     }
 

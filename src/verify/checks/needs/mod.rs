@@ -34,11 +34,12 @@ use crate::error::Result;
 use crate::package::Format;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{Problem, Problems};
-use brought::Brought;
-use set::{InstalledSet, LinkedFile};
+pub(super) use brought::Brought;
+use set::LinkedFile;
+pub(super) use set::{InstalledSet, normal};
 
 /// Library → the packages that have it, in all distributions with a table.
-type LibraryTables = BTreeMap<String, BTreeSet<String>>;
+pub(super) type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks the packages of a set, all of one format.
 pub(in crate::verify) fn check(

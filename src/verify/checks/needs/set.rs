@@ -59,7 +59,7 @@ impl LinkedFile<'_> {
 }
 
 /// All packages, and who has what.
-pub(super) struct InstalledSet<'a> {
+pub(in crate::verify::checks) struct InstalledSet<'a> {
     pub(super) packages: &'a [&'a Installed],
     pub(super) tables: &'a LibraryTables,
     /// All programs and libraries whose needs count.
@@ -79,7 +79,7 @@ pub(super) struct InstalledSet<'a> {
 }
 
 impl<'a> InstalledSet<'a> {
-    pub(super) fn new(
+    pub(in crate::verify::checks) fn new(
         packages: &'a [&'a Installed],
         tables: &'a LibraryTables,
         excuses: &Excuses,
@@ -187,7 +187,11 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 /// The folder that a part of a search path means for a file in `own`, as far as that is the same
 /// on every system.
 pub(super) fn resolved(part: &str, own: &str) -> String {
-    let text = part.replace("${ORIGIN}", own).replace("$ORIGIN", own);
+    normal(&part.replace("${ORIGIN}", own).replace("$ORIGIN", own))
+}
+
+/// An absolute path without `.` and `..`.
+pub(in crate::verify::checks) fn normal(text: &str) -> String {
     let mut parts = Vec::new();
     for part in text.split('/') {
         match part {

@@ -1,0 +1,248 @@
+//! Whether what runs the scripts and programs of a set is there, and what their packages need for it.
+//!
+//! An interpreter is looked up below the prefix in the set, through links, and else among the programs
+//! that the distribution is known to have. The configuration's `interpreters` goes before: it puts
+//! another one into the first line of scripts, or leaves the scripts alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Needs;
+use super::linkage::Linkage;
+use super::linked_file::LinkedFile;
+use super::set_paths::{ProgramPlace, SetPaths};
+use crate::config::InterpreterSchema;
+use crate::dependencies::rpm;
+use crate::dependencies::script::{FirstLine, Start};
+use crate::error::{Error, Result};
+use crate::input::database::matches_path;
+use crate::package::{Relation, RelationKind};
+use crate::plan::contents::portion::Portion;
+use crate::plan::relations::parse_deb;
+use crate::plan::setting::Setting;
+use crate::report::{Finding, Findings, InterpreterFault};
+use crate::tree::TreePath;
+
+/// Folder of the prefix that users have in their `PATH`.
+const PROGRAMS: &str = "bin";
+
+/// Gathers the interpreters that the files of all portions need.
+pub(in crate::plan) struct InterpreterNeeds<'a> {
+    setting: &'a Setting,
+    paths: SetPaths<'a>,
+    portions: BTreeMap<usize, PortionNeeds>,
+    /// Path → its first line with the interpreter of the configuration.
+    replaced: BTreeMap<TreePath, FirstLine>,
+}
+
+/// The needs of the files of one portion.
+#[derive(Default)]
+struct PortionNeeds {
+    /// Packages of the distribution, in the words of a `.deb`.
+    deb: BTreeSet<String>,
+    /// Paths that an `.rpm` needs.
+    rpm: BTreeSet<String>,
+    /// Portions that have an interpreter.
+    portions: BTreeSet<usize>,
+    /// Interpreter and what is wrong with it → files.
+    faults: BTreeMap<(String, InterpreterFault), BTreeSet<TreePath>>,
+    /// Interpreter and the one that takes its place, if any does → files.
+    settled: BTreeMap<(String, Option<String>), BTreeSet<TreePath>>,
+}
+
+impl<'a> InterpreterNeeds<'a> {
+    /// Starts with nothing for a set of these portions.
+    pub fn new(setting: &'a Setting, portions: &'a [Portion<'a>]) -> Self {
+        let paths = SetPaths::new(portions, setting.prefix.path());
+        Self { setting, paths, portions: BTreeMap::new(), replaced: BTreeMap::new() }
+    }
+
+    /// Adds what the file `linked` needs.
+    pub fn add(&mut self, linked: &LinkedFile<'_>) {
+        if let Some(loader) = loader(&linked.needs) {
+            self.add_loader(linked, loader);
+        }
+        let Some(own) = &linked.needs.script else { return };
+        match self.rule(&own.interpreter) {
+            None => self.add_script(linked, own, false),
+            Some(InterpreterSchema::Ignored) => self.note_settled(linked, &own.interpreter, None),
+            Some(InterpreterSchema::Path(path)) => match own.with_interpreter(path) {
+                Some(new) if new != *own => {
+                    self.note_settled(linked, &own.interpreter, Some(path));
+                    self.replaced.insert(linked.path.clone(), new.clone());
+                    self.add_script(linked, &new, true);
+                }
+                _ if own.interpreter == *path => {
+                    self.note_settled(linked, path, Some(path));
+                    self.add_script(linked, own, true);
+                }
+                _ => self.add_script(linked, own, false),
+            },
+        }
+    }
+
+    /// Finds the first entry of the configuration that fits `interpreter`.
+    fn rule(&self, interpreter: &str) -> Option<&'a InterpreterSchema> {
+        let setting = self.setting;
+        let rules = setting.config.keys.interpreters.0.iter();
+        rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
+    }
+
+    /// Adds a script with this first line. Where the configuration names its interpreter, it is
+    /// somewhere.
+    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_configured: bool) {
+        let by_path = rpm::interpreters(&line.start);
+        let fault = match &line.start {
+            Start::Fails(fault) => Some(InterpreterFault::Start(*fault)),
+            Start::Program(path) => self.add_program(linked.portion, path, &by_path),
+            Start::ThroughEnv { env, program, .. } => {
+                let own = self.add_program(linked.portion, env, &by_path);
+                own.or_else(|| match program.starts_with('/') {
+                    true => self.add_program(linked.portion, program, &by_path),
+                    false => self.add_named(linked.portion, program),
+                })
+            }
+        };
+        let is_settled = |fault: &InterpreterFault| {
+            is_configured && matches!(fault, InterpreterFault::Unknown { .. })
+        };
+        if let Some(fault) = fault.filter(|fault| !is_settled(fault)) {
+            self.note(linked, &line.interpreter, fault);
+        }
+    }
+
+    /// Adds the program at the absolute `path`. `by_path` are those that an `.rpm` needs. Says what is
+    /// wrong with the program, if anything is.
+    fn add_program(
+        &mut self,
+        portion: usize,
+        path: &str,
+        by_path: &[String],
+    ) -> Option<InterpreterFault> {
+        let place = self.paths.find(path);
+        let needs = self.portions.entry(portion).or_default();
+        let mut needed = path.to_owned();
+        let fault = match place {
+            ProgramPlace::InSet { portions, installed, is_executable } => {
+                needs.portions.extend(portions.into_iter().filter(|other| *other != portion));
+                needed = installed;
+                (!is_executable).then_some(InterpreterFault::NotExecutable)
+            }
+            ProgramPlace::Outside(end) => match self.setting.known.program(&end) {
+                Some(package) => {
+                    needs.deb.extend(package.map(str::to_owned));
+                    None
+                }
+                None => Some(InterpreterFault::Unknown {
+                    distribution: self.setting.known.distribution.clone(),
+                }),
+            },
+        };
+        if by_path.iter().any(|known| known == path) {
+            needs.rpm.insert(needed);
+        }
+        fault
+    }
+
+    /// Adds a program that `env` finds by its name: in the distribution, or among the programs of the set.
+    fn add_named(&mut self, portion: usize, name: &str) -> Option<InterpreterFault> {
+        if let Some(package) = self.setting.known.in_search_path(name) {
+            let needs = self.portions.entry(portion).or_default();
+            needs.deb.extend(package.map(str::to_owned));
+            return None;
+        }
+        let path = format!("{}/{PROGRAMS}/{name}", self.setting.prefix.absolute());
+        self.add_program(portion, &path, &[])
+    }
+
+    fn add_loader(&mut self, linked: &LinkedFile<'_>, loader: &str) {
+        let rule = self.rule(loader);
+        if rule == Some(&InterpreterSchema::Ignored) {
+            return self.note_settled(linked, loader, None);
+        }
+        let is_configured = rule.and_then(InterpreterSchema::path) == Some(loader);
+        let fault = match self.paths.find(loader) {
+            ProgramPlace::InSet { portions, is_executable, .. } => {
+                let needs = self.portions.entry(linked.portion).or_default();
+                needs.portions.extend(portions.into_iter().filter(|at| *at != linked.portion));
+                (!is_executable).then_some(InterpreterFault::NotExecutable)
+            }
+            ProgramPlace::Outside(end) => {
+                let is_known = self.setting.known.program(&end).is_some();
+                let distribution = self.setting.known.distribution.clone();
+                (!is_known).then_some(InterpreterFault::UnknownLoader { distribution })
+            }
+        };
+        if is_configured {
+            return self.note_settled(linked, loader, Some(loader));
+        }
+        if let Some(fault) = fault {
+            self.note(linked, loader, fault);
+        }
+    }
+
+    fn note(&mut self, linked: &LinkedFile<'_>, interpreter: &str, fault: InterpreterFault) {
+        let needs = self.portions.entry(linked.portion).or_default();
+        let files = needs.faults.entry((interpreter.to_owned(), fault)).or_default();
+        files.insert(linked.path.clone());
+    }
+
+    fn note_settled(&mut self, linked: &LinkedFile<'_>, interpreter: &str, new: Option<&str>) {
+        let needs = self.portions.entry(linked.portion).or_default();
+        let key = (interpreter.to_owned(), new.map(str::to_owned));
+        needs.settled.entry(key).or_default().insert(linked.path.clone());
+    }
+
+    /// Adds what was gathered to `linkage`. `name` is the name of a portion, for findings.
+    pub fn finish(
+        self,
+        name: impl Fn(usize) -> String,
+        linkage: &mut Linkage,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let has_deb = self.setting.distribution.is_some();
+        for (portion, needs) in self.portions {
+            needs.note(&name(portion), findings);
+            linkage.needs.entry(portion).or_default().extend(needs.portions);
+            let discovered = linkage.discovered.entry(portion).or_default();
+            for text in needs.deb.iter().filter(|_| has_deb) {
+                let relation = parse_deb(RelationKind::Depends, text).map_err(|error| {
+                    Error::bug("a table of interpreters gives no relation").cause(error)
+                })?;
+                discovered.deb.insert(relation);
+            }
+            let paths = needs.rpm.into_iter();
+            let depends = |name| Relation { kind: RelationKind::Depends, name, version: None };
+            discovered.rpm.extend(paths.map(depends));
+        }
+        linkage.first_lines = self.replaced;
+        Ok(())
+    }
+}
+
+impl PortionNeeds {
+    /// Adds a finding for each interpreter that runs nothing, and for each that the configuration settles.
+    fn note(&self, package: &str, findings: &mut Findings) {
+        for ((interpreter, fault), files) in &self.faults {
+            findings.add(Finding::InterpreterUnresolved {
+                package: package.to_owned(),
+                interpreter: interpreter.clone(),
+                fault: fault.clone(),
+                files: files.iter().cloned().collect(),
+            });
+        }
+        for ((before, after), files) in &self.settled {
+            findings.add(Finding::InterpreterSettled {
+                package: package.to_owned(),
+                before: before.clone(),
+                after: after.clone(),
+                files: files.iter().cloned().collect(),
+            });
+        }
+    }
+}
+
+/// The dynamic loader of a program that somebody may run.
+fn loader(needs: &Needs) -> Option<&str> {
+    let linking = needs.linking.as_ref().filter(|_| needs.is_executable)?;
+    linking.interpreter.as_deref()
+}

@@ -1,0 +1,104 @@
+//! What starts a script, and what is in it: a second reading, independent of that of the build.
+//!
+//! Source: `load_script` of Linux (`fs/binfmt_script.c`).
+
+use std::io::{BufRead, BufReader, Read};
+
+use super::digest::{Sha, hash};
+use crate::content::Content;
+use crate::error::Result;
+use crate::formats::hold::fault;
+
+/// The bytes that start a script.
+pub(super) const MAGIC: &[u8] = b"#!";
+
+/// Bytes of a file that Linux reads to start it.
+const READ: u64 = 256;
+
+/// A script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) struct Script {
+    pub(in crate::verify) runner: Runner,
+    /// The digest of everything behind the first line.
+    pub(in crate::verify) body: Sha,
+}
+
+/// The interpreter that a first line names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::verify) enum Runner {
+    /// The program at this absolute path.
+    Path(String),
+    /// The program that `env` finds by this name.
+    Named(String),
+    /// `env` decides at run time, as with its options.
+    Env,
+    /// Nothing that Linux could start.
+    Nothing,
+}
+
+/// Reads `content`; none if it is no script.
+pub(in crate::verify) fn read(content: &Content) -> Result<Option<Script>> {
+    let start = content.read_vec(0..content.len().min(READ), READ, "first line")?;
+    if !start.starts_with(MAGIC) {
+        return Ok(None);
+    }
+    let mut reader = BufReader::new(content.reader());
+    reader.skip_until(b'\n').map_err(fault)?;
+    let body = hash(&mut reader as &mut dyn Read)?;
+    Ok(Some(Script { runner: runner(&start), body }))
+}
+
+/// Reads the first bytes of a script.
+fn runner(start: &[u8]) -> Runner {
+    let end = start.iter().position(|byte| *byte == b'\n');
+    if end.is_none() && start.len() as u64 == READ {
+        return Runner::Nothing;
+    }
+    let line = start.get(MAGIC.len()..end.unwrap_or(start.len())).unwrap_or_default();
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let Ok(text) = std::str::from_utf8(line) else { return Runner::Nothing };
+    if text.trim_end_matches([' ', '\t']).ends_with('\r') {
+        return Runner::Nothing;
+    }
+    let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
+    match (words.next(), words.next()) {
+        (Some(env), Some(option)) if env.ends_with("/bin/env") && option.starts_with('-') => {
+            Runner::Env
+        }
+        (Some(env), Some(name)) if env.ends_with("/bin/env") => match name {
+            path if path.starts_with('/') => Runner::Path(path.to_owned()),
+            other if other.contains(['/', '=']) => Runner::Env,
+            name if words.next().is_none() => Runner::Named(name.to_owned()),
+            _ => Runner::Nothing,
+        },
+        (Some(path), _) if path.starts_with('/') => Runner::Path(path.to_owned()),
+        _ => Runner::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_line_names_what_starts_the_script() {
+        let path = |text: &str| Runner::Path(text.to_owned());
+        let long = format!("#!/{}\n", "x".repeat(252));
+        for (start, expected) in [
+            ("#! /bin/sh -e\n", path("/bin/sh")),
+            ("#!/usr/bin/env python3\n", Runner::Named("python3".to_owned())),
+            ("#!/usr/bin/env /opt/x\n", path("/opt/x")),
+            ("#!/usr/bin/env -S python3 -u\n", Runner::Env),
+            ("#!/usr/bin/env python3 -u\n", Runner::Nothing),
+            ("#!/bin/sh\r\n", Runner::Nothing),
+            ("#!python\n", Runner::Nothing),
+            ("#!\n", Runner::Nothing),
+            (&long, path(&long[2..255])),
+            (&long.replace('\n', "x\n"), Runner::Nothing),
+        ] {
+            let content = Content::of_bytes(start.as_bytes());
+            assert_eq!(read(&content).unwrap().unwrap().runner, expected, "{start:?}");
+        }
+        assert_eq!(read(&Content::of_bytes(*b"/bin/sh\n")).unwrap(), None);
+    }
+}

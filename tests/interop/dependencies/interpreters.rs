@@ -1,0 +1,328 @@
+//! What runs the scripts and programs of a set.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use support::program::rockpack;
+use support::tools;
+
+use crate::dependencies::Case;
+
+const TOOLS: [&str; 2] = ["dpkg-deb", "rpm"];
+
+/// An interpreter of a build machine.
+const OWN: &str = "/opt/buildpython/cp312/bin/python3.12";
+
+fn write(file: &Path, mode: u32, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// The artifact `tool`, whose package is for one processor.
+fn tool() -> Case {
+    let case = Case::new();
+    write(&case.stage("tool").join("lib/libtool.a"), 0o644, "!<arch>\n");
+    case
+}
+
+/// The artifact `tool` with scripts that have these first lines.
+fn scripts(lines: &[(&str, &str)]) -> Case {
+    let case = tool();
+    for (name, line) in lines {
+        let file = case.stage("tool").join("bin").join(name);
+        write(&file, 0o755, &format!("{line}\nprint()\n"));
+    }
+    case
+}
+
+/// Builds with `config`, and gives what was said of interpreters.
+fn told(case: &Case, config: &str, options: &[&str]) -> Vec<String> {
+    let told = case.built(config, options);
+    let of_interpreters = |line: &&str| line.contains("R066") || line.contains("R068");
+    told.lines().filter(of_interpreters).map(|line| line.trim().to_owned()).collect()
+}
+
+fn verify(case: &Case) -> String {
+    let mut command = rockpack();
+    command.arg("verify").arg(case.path("out")).arg("--against").arg(case.path("shard"));
+    tools::told(&mut command)
+}
+
+fn rpm_needs(case: &Case, path: &str) -> bool {
+    case.rpm("rocm-tool", "--requires").lines().any(|line| line == path)
+}
+
+#[test]
+fn an_interpreter_of_the_build_machine_is_named_and_settled() {
+    tools::need(&TOOLS);
+    let line = format!("#!{OWN} -u");
+    let case = scripts(&[("one", &line), ("two", &line)]);
+    let expected = format!(
+        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has \
+         (bin/one, bin/two); `interpreters` names another one, or none"
+    );
+    case.refused("", &["--strict"], &[&expected]);
+    let found = told(&case, "", &[]);
+    assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
+    // As rpmbuild does it.
+    assert!(rpm_needs(&case, OWN));
+    assert!(verify(&case).contains("exit status: 0"));
+    let found = told(&case, "", &["--format", "rpm"]);
+    assert!(found[0].contains("nor a distribution with rpm has"), "{found:?}");
+
+    let config = "[interpreters]\n'/opt/buildpython/*/bin/python3*' = '/usr/bin/python3'\n";
+    let found = told(&case, config, &["--strict"]);
+    let settled = format!("the interpreter {OWN} becomes /usr/bin/python3 (bin/one, bin/two)");
+    assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
+    assert!(rpm_needs(&case, "/usr/bin/python3") && !rpm_needs(&case, OWN));
+    assert!(case.depends("rocm-tool").split(", ").any(|name| name == "python3"));
+    let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
+    assert_eq!(script, "#!/usr/bin/python3 -u\nprint()\n");
+    let found = verify(&case);
+    assert!(found.contains("exit status: 0"), "{found}");
+    // The finding excuses another first line, not another script.
+    write(&case.stage("tool").join("bin/one"), 0o755, &format!("{line}\nother()\n"));
+    let found = verify(&case);
+    assert!(found.contains("bin/one") && found.contains("exit status: 1"), "{found}");
+}
+
+#[test]
+fn an_interpreter_may_be_left_to_others() {
+    tools::need(&TOOLS);
+    let case = scripts(&[("one", &format!("#!{OWN}"))]);
+    let found = told(&case, "[interpreters]\n'/opt/buildpython/**' = false\n", &["--strict"]);
+    let settled = format!("the interpreter {OWN} stays, and nothing is needed for it (bin/one)");
+    assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
+    assert!(!rpm_needs(&case, OWN));
+    let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
+    assert!(script.starts_with(&format!("#!{OWN}\n")));
+    assert!(verify(&case).contains("exit status: 0"));
+    // One that is said to be itself is needed, and is there.
+    let found = told(&case, &format!("[interpreters]\n'{OWN}' = '{OWN}'\n"), &["--strict"]);
+    let settled = format!("the interpreter {OWN} is taken for one that is there (bin/one)");
+    assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
+    assert!(rpm_needs(&case, OWN) && verify(&case).contains("exit status: 0"));
+}
+
+#[test]
+fn each_format_depends_as_its_own_tools_do() {
+    tools::need(&TOOLS);
+    for (line, distro, deb, rpm) in [
+        ("#!/usr/bin/python3", "debian-12", "python3", "/usr/bin/python3"),
+        ("#!/usr/bin/env python3", "debian-12", "python3", "/usr/bin/env"),
+        ("#!/usr/bin/env -S python3 -u", "debian-12", "python3", "/usr/bin/env"),
+        ("#!/usr/bin/python3.11", "debian-12", "python3.11", "/usr/bin/python3.11"),
+        ("#!/usr/bin/env python3.13", "debian-13", "python3.13", "/usr/bin/env"),
+        ("#!/usr/bin/perl -w", "debian-12", "perl", "/usr/bin/perl"),
+        ("#! /usr/bin/ruby", "debian-12", "ruby", "/usr/bin/ruby"),
+        ("#!/usr/bin/tclsh", "debian-12", "tcl", "/usr/bin/tclsh"),
+        ("#!/bin/csh -f", "debian-12", "csh | tcsh", "/bin/csh"),
+        ("#!/bin/sh", "debian-12", "", "/bin/sh"),
+        ("#!/bin/bash -e", "debian-12", "", "/bin/bash"),
+        ("#!/usr/bin/awk -f", "debian-13", "", "/usr/bin/awk"),
+    ] {
+        let case = scripts(&[("script", line)]);
+        let found = told(&case, "", &["--strict", "--distro", distro]);
+        assert!(found.is_empty(), "{line}: {found:?}");
+        let depends = case.depends("rocm-tool");
+        assert_eq!(depends, deb, "{line}");
+        assert!(rpm_needs(&case, rpm), "{line}");
+    }
+}
+
+/// Asks lintian for missing dependencies on interpreters.
+fn lintian(case: &Case) -> Vec<String> {
+    let mut command = Command::new("lintian");
+    command.args(["--allow-root", "--profile", "debian", "--fail-on", "none", "--tags"]);
+    let tags = ["python3-script-but-no-python3-dep", "ruby-script-but-no-ruby-dep"];
+    let tags = [tags, ["tclsh-script-but-no-tclsh-dep", "wish-script-but-no-wish-dep"]].concat();
+    let further = ["gawk-script-but-no-gawk-dep", "php-script-but-no-php-cli-dep"];
+    let tags = [tags, further.to_vec(), vec!["missing-dep-for-interpreter"]].concat().join(",");
+    command.arg(tags).arg(case.path("out/rocm-tool_7.1.0-1_amd64.deb"));
+    let told = tools::told(&mut command);
+    told.lines().filter(|line| line.contains("-dep")).map(str::to_owned).collect()
+}
+
+#[test]
+fn lintian_misses_no_interpreter() {
+    tools::need(&["dpkg-deb", "rpm", "lintian"]);
+    let lines = [
+        ("python3", "#!/usr/bin/python3"),
+        ("env", "#!/usr/bin/env python3"),
+        ("perl", "#!/usr/bin/perl"),
+        ("ruby", "#!/usr/bin/ruby"),
+        ("tclsh", "#!/usr/bin/tclsh"),
+        ("wish", "#!/usr/bin/wish"),
+        ("csh", "#!/bin/csh"),
+        ("ksh", "#!/bin/ksh"),
+        ("lua", "#!/usr/bin/lua5.4"),
+        ("node", "#!/usr/bin/node"),
+        ("php", "#!/usr/bin/php"),
+        ("gawk", "#!/usr/bin/gawk -f"),
+        ("make", "#!/usr/bin/make -f"),
+        ("expect", "#!/usr/bin/expect"),
+        ("rscript", "#!/usr/bin/env Rscript"),
+        ("octave", "#!/usr/bin/octave"),
+        ("sh", "#!/bin/sh"),
+    ];
+    let case = scripts(&lines);
+    assert!(told(&case, "", &["--strict"]).is_empty());
+    assert_eq!(lintian(&case), [""; 0]);
+    // All but those of every system are missed where nothing is needed for them.
+    told(&case, "[interpreters]\n'**' = false\n", &[]);
+    let missed = lintian(&case);
+    for (name, _) in lines.iter().filter(|(name, _)| !["sh", "perl"].contains(name)) {
+        assert!(
+            missed.iter().any(|line| line.contains(&format!("bin/{name}"))),
+            "{name}: {missed:?}"
+        );
+    }
+}
+
+#[test]
+fn lines_that_start_nothing_need_nothing_and_are_named() {
+    tools::need(&TOOLS);
+    let long = format!("#!/usr/bin/python3 {}", "x".repeat(255));
+    let longest = format!("#!/bin/sh {}", "x".repeat(245));
+    assert_eq!(longest.len(), 255);
+    let case = scripts(&[
+        ("long", &long),
+        ("return", "#!/bin/bash -e\r"),
+        ("relative", "#!bin/python"),
+        ("arguments", "#!/usr/bin/env python3 -u"),
+        ("nothing", "#! "),
+        ("longest", &longest),
+    ]);
+    let found = told(&case, "", &[]);
+    let expected = [
+        "names no program in a first line (bin/nothing)",
+        "names /bin/bash in a first line that ends in a carriage return, which Linux takes for a part of \
+         it (bin/return)",
+        "names /usr/bin/env python3 with arguments, which env takes for a part of the name unless it has \
+         the option -S (bin/arguments)",
+        "names /usr/bin/python3 in a first line of more than the 255 bytes that Linux reads (bin/long)",
+        "names bin/python by a relative path, which Linux looks for in the working directory \
+         (bin/relative)",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for part in expected {
+        assert!(found.iter().any(|line| line.contains(part)), "{part} is not in {found:?}");
+    }
+    assert_eq!(case.depends("rocm-tool"), "");
+    let needs = case.rpm("rocm-tool", "--requires");
+    let paths: Vec<&str> = needs.lines().filter(|line| line.starts_with('/')).collect();
+    // Another one is that of a scriptlet.
+    assert!(!paths.is_empty() && paths.iter().all(|path| *path == "/bin/sh"), "{paths:?}");
+}
+
+#[test]
+fn what_is_no_script_and_what_the_set_has_is_silent() {
+    tools::need(&TOOLS);
+    let case = tool();
+    let stage = case.stage("tool");
+    write(&stage.join("bin/text"), 0o755, "no first line\n");
+    write(&stage.join("share/library.py"), 0o644, &format!("#!{OWN}\n"));
+    write(&stage.join("bin/own"), 0o755, "#!/opt/rocm-7.1/bin/interpreter\n");
+    write(&stage.join("bin/linked"), 0o755, "#!/opt/rocm-7.1/lib/python/bin/python\n");
+    write(&stage.join("bin/named"), 0o755, "#!/usr/bin/env interpreter\n");
+    let other = case.stage("other");
+    write(&other.join("bin/interpreter"), 0o755, "#!/bin/sh\n");
+    write(&other.join("lib/python-3/bin/python"), 0o755, "#!/bin/sh\n");
+    symlink("python-3", other.join("lib/python")).unwrap();
+    let found = told(&case, "", &[]);
+    assert!(found.is_empty(), "{found:?}");
+    assert_eq!(case.depends("rocm-tool"), "rocm-other (= 7.1.0-1)");
+    // rpm knows the files of packages, and follows no link to a folder.
+    for path in ["bin/interpreter", "lib/python-3/bin/python"] {
+        assert!(rpm_needs(&case, &format!("/opt/rocm-7.1/{path}")), "{path}");
+    }
+    // One that nobody may run runs nothing, and neither does one that is not there.
+    write(&other.join("bin/interpreter"), 0o644, "#!/bin/sh\n");
+    fs::remove_file(other.join("lib/python")).unwrap();
+    let found = told(&case, "", &[]);
+    let expected = [
+        "needs /opt/rocm-7.1/bin/interpreter, a file of the set that nobody may execute (bin/own)",
+        "needs /usr/bin/env interpreter, a file of the set that nobody may execute (bin/named)",
+        "needs /opt/rocm-7.1/lib/python/bin/python, which neither the set nor debian-12 has (bin/linked)",
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for part in expected {
+        assert!(found.iter().any(|line| line.contains(part)), "{part} is not in {found:?}");
+    }
+}
+
+#[test]
+fn a_loader_of_the_build_machine_is_named() {
+    tools::need(&["cc", "dpkg-deb", "rpm"]);
+    let case = Case::new();
+    let program = case.stage("tool").join("bin/program");
+    let source = "int main(void) { return 0; }";
+    case.compile(
+        &program,
+        source,
+        "-Wl,--dynamic-linker=/nix/store/glibc/lib/ld-linux-x86-64.so.2",
+    );
+    case.compile(&case.stage("tool").join("bin/good"), source, "");
+    let found = told(&case, "", &[]);
+    let expected = "rocm-tool: is loaded by /nix/store/glibc/lib/ld-linux-x86-64.so.2, which neither the \
+                    set nor debian-12 has (bin/program); link it for the loader of the distribution, or \
+                    set it to false in `interpreters`";
+    assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
+    // Another one is not put into a program.
+    let other = "[interpreters]\n'/nix/**' = '/lib64/ld-linux-x86-64.so.2'\n";
+    assert!(told(&case, other, &[])[0].ends_with(expected));
+    let found = told(&case, "[interpreters]\n'/nix/**' = false\n", &["--strict"]);
+    assert!(found.len() == 1 && found[0].contains("R068"), "{found:?}");
+}
+
+#[test]
+fn settings_of_interpreters_are_checked() {
+    let case = scripts(&[("script", "#!/bin/sh")]);
+    for (value, message) in [
+        ("true", "`true` names no interpreter; it is a path, or false"),
+        ("'python3'", "`python3` is no absolute path without blanks"),
+        ("'/usr/bin/env python3'", "`/usr/bin/env python3` is no absolute path without blanks"),
+        ("7", "the absolute path of an interpreter, or false"),
+    ] {
+        let config = format!("[interpreters]\n'/opt/x' = {value}\n");
+        case.refused(&config, &[], &["line 2, column 12", message]);
+    }
+}
+
+/// Without the receipt, nothing excuses what the build found.
+#[test]
+fn v066_an_interpreter_that_does_not_come_with_a_script() {
+    tools::need(&TOOLS);
+    let case = scripts(&[("odd", "#!python"), ("other", "#!/usr/bin/env interpreter")]);
+    write(&case.stage("tool").join("bin/own"), 0o755, "#!/opt/rocm-7.1/bin/interpreter\n");
+    write(&case.stage("tool").join("bin/build"), 0o755, &format!("#!{OWN}\n"));
+    write(&case.stage("other").join("bin/interpreter"), 0o755, "#!/bin/bash\n");
+    case.built("", &[]);
+    assert!(verify(&case).contains("exit status: 0"));
+    let removed = "[relations.rocm-tool]\ndeb.remove = ['rocm-other']\n\
+                   rpm.remove = ['rocm-other', '/opt/rocm-7.1/bin/interpreter']\n";
+    case.built(removed, &[]);
+    fs::remove_file(case.path("out/packages.json")).unwrap();
+    let mut command = rockpack();
+    let found = tools::told(command.arg("verify").arg(case.path("out")));
+    let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    for end in ["_7.1.0-1_amd64.deb", "-7.1.0-1.x86_64.rpm"] {
+        let other = if end.ends_with("deb") { "_7.1.0-1_all.deb" } else { "-7.1.0-1.noarch.rpm" };
+        let holder = format!(
+            "which is /opt/rocm-7.1/bin/interpreter of rocm-other{other}, and no dependency brings that"
+        );
+        for part in [
+            "odd has a first line that names nothing Linux could start".to_owned(),
+            format!("own needs /opt/rocm-7.1/bin/interpreter, {holder}"),
+            format!("other needs interpreter, {holder}"),
+            format!("build needs {OWN}, which neither the set nor a known distribution has"),
+        ] {
+            let part =
+                format!("V068 interpreter-missing: rocm-tool{end}: /opt/rocm-7.1/bin/{part}");
+            assert!(found.contains(&part), "{part} is not in {found}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::tree::TreePath;
 ///
 /// Source: Filesystem Hierarchy Standard 3.0; Debian's package base-files and Fedora's package
 /// filesystem for `lib32`, `libx32`, `afs` and the folders of one architecture.
-const SYSTEM: [&str; 53] = [
+const SYSTEM: [&str; 52] = [
     "afs",
     "bin",
     "boot",
@@ -68,7 +68,6 @@ const SYSTEM: [&str; 53] = [
     "var/local",
     "var/opt",
     "var/spool",
-    "var/tmp",
 ];
 
 /// Directories that do not outlive a boot, or are no places for files.
@@ -136,7 +135,8 @@ impl Prefix {
         let own = above.find(|folder| SYSTEM.contains(&folder.as_str()));
         let is_end =
             |folder: &&&str| is_moved || own.as_ref().is_some_and(|own| own.as_str() == **folder);
-        SYSTEM.iter().filter(is_end).map(|folder| format!("/{folder}")).collect()
+        let lasting = SYSTEM.iter().filter(|folder| !TRANSIENT.contains(folder));
+        lasting.filter(is_end).map(|folder| format!("/{folder}")).collect()
     }
 
     /// The folders between `/opt` and the prefix, the innermost first: no distribution has them.

@@ -66,7 +66,9 @@ use contents::portion::Portion;
 use contents::{exclude, missing, selectors};
 use drafts::Draft;
 use finish::only::Only;
-use finish::{common, conflicts, extras, left_out, listed_packages, metas, scripts, words};
+use finish::{
+    common, conflicts, extras, left_out, listed_packages, metas, scripts, taken_names, words,
+};
 use libraries::linkage;
 use relations::edits::Edits;
 use updates::since::SetNames;
@@ -142,6 +144,7 @@ pub fn plan(
     let names = SetNames::of(&drafts, setting.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
+    taken_names::note(setting, &kept, &mut findings);
     let mut left_out =
         left_out::left_out(recombined, &made.archives, &kept, &dropped, &mut findings)?;
     left_out.extend(unlisted);

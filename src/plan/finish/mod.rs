@@ -10,6 +10,7 @@ pub(super) mod listed_relations;
 pub(super) mod metas;
 pub(super) mod only;
 pub(super) mod scripts;
+pub(super) mod taken_names;
 pub(super) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -392,6 +392,38 @@ pub enum IgnoredClaim {
     WholeDevelopment,
 }
 
+/// The package that apt takes of two with one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NameWinner {
+    /// The package of the set, which has the higher version.
+    Set,
+    /// The package of the distribution.
+    Distribution,
+    /// Either, as their versions are the same.
+    Either,
+}
+
+impl NameWinner {
+    /// Says it, with what to do, of the package of the set, which has `version`.
+    pub fn told(self, version: &str) -> String {
+        match self {
+            Self::Set => format!(
+                "apt takes the higher version, that of the set ({version}), also in place of the \
+                 distribution's where that is installed; with another name (`selectors`, `scheme`) \
+                 both can be there"
+            ),
+            Self::Distribution => format!(
+                "apt takes the higher version, and that of the set ({version}) is not installed; \
+                 give the package another name (`selectors`, `scheme`), or set `epoch`"
+            ),
+            Self::Either => "the set has the same version, and apt takes either; give the package \
+                             another name (`selectors`, `scheme`)"
+                .to_owned(),
+        }
+    }
+}
+
 /// Why a licence text is not quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]

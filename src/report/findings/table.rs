@@ -373,6 +373,19 @@ findings! {
         }
         ["{package}"]
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
+    /// A package has the name of a package of the distribution.
+    NameOfDistribution = "R067" "name-of-distribution" Warning {
+            package: String,
+            version: String,
+            distribution: String,
+            other_version: String,
+            winner: NameWinner,
+        }
+        ["{package}"]
+        [
+            "is also the name of a package of {distribution}, with version {other_version}: \
+             {}", winner.told(version)
+        ];
     /// The configuration settles an interpreter: another one is in the first lines of scripts, or the
     /// scripts keep theirs and nothing is needed for them.
     InterpreterSettled = "R068" "interpreter-settled" Note

@@ -494,6 +494,13 @@ fn of_interpreters() -> Vec<Finding> {
         StartFault::NotText,
     ];
     let starts = starts.map(|fault| unresolved("/x/python", InterpreterFault::Start(fault)));
+    let named = |winner| Finding::NameOfDistribution {
+        package: text("rocm-smi"),
+        version: text("7.1.0-1"),
+        distribution: distribution(),
+        other_version: text("5.2.3-2"),
+        winner,
+    };
     let settled = |after| Finding::InterpreterSettled {
         package: package(),
         before: text("/x/python"),
@@ -504,6 +511,9 @@ fn of_interpreters() -> Vec<Finding> {
         unresolved("/x/python", InterpreterFault::Unknown { distribution: distribution() }),
         unresolved("/x/ld.so", InterpreterFault::UnknownLoader { distribution: distribution() }),
         unresolved("/opt/rocm/bin/x", InterpreterFault::NotExecutable),
+        named(NameWinner::Set),
+        named(NameWinner::Distribution),
+        named(NameWinner::Either),
         settled(Some(text("/usr/bin/python3"))),
         settled(Some(text("/x/python"))),
         settled(None),

@@ -326,3 +326,35 @@ fn v066_an_interpreter_that_does_not_come_with_a_script() {
         }
     }
 }
+
+/// A name of a package of Debian's, and which of the two is installed.
+#[test]
+fn a_name_of_the_distribution_is_a_finding() {
+    tools::need(&TOOLS);
+    let case = Case::new();
+    write(&case.stage("smi").join("share/smi"), 0o644, "");
+    let found = |options: &[&str]| {
+        let mut command = rockpack();
+        command.args(["build", "--artifacts"]).arg(case.path("shard")).args(options);
+        let told = tools::told(command.arg("--out").arg(case.path("out")));
+        assert!(told.contains("exit status: 0"), "{told}");
+        told.lines().find(|line| line.contains("R067")).map(|line| line.trim().to_owned())
+    };
+    let line = found(&["--version", "7.1.0"]).unwrap();
+    let set = "R067 name-of-distribution: rocm-smi: is also the name of a package of debian-12, with \
+               version 5.2.3-2: apt takes the higher version, that of the set (7.1.0-1), also in place \
+               of the distribution's where that is installed; with another name (`selectors`, \
+               `scheme`) both can be there";
+    assert!(line.ends_with(set), "{line}");
+    let line = found(&["--version", "5.2.3", "--distro", "debian-13"]).unwrap();
+    let distribution = "debian-13, with version 6.1.2-1: apt takes the higher version, and that of the \
+                        set (5.2.3-1) is not installed; give the package another name (`selectors`, \
+                        `scheme`), or set `epoch`";
+    assert!(line.ends_with(distribution), "{line}");
+    let line = found(&["--version", "5.2.3", "--release", "2"]).unwrap();
+    assert!(line.contains("the set has the same version, and apt takes either"), "{line}");
+    assert_eq!(found(&["--version", "7.1.0", "--format", "rpm"]), None);
+    assert_eq!(found(&["--version", "7.1.0", "--scheme", "rocm-versioned"]), None);
+    fs::remove_dir_all(case.path("out")).unwrap();
+    case.refused("", &["--strict"], &["R067 name-of-distribution: rocm-smi"]);
+}

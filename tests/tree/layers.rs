@@ -29,7 +29,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("receipt", &["content", "formats", "once", "package", "run"]),
     // Packed artifacts are compressed tar archives.
     ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
-    ("config", &["content", "gfx", "input", "once", "package"]),
+    // Globs of the configuration are held against paths below the prefix.
+    ("config", &["content", "gfx", "input", "once", "package", "tree"]),
     ("split", &["content", "formats", "gfx", "input", "tree"]),
     // What several shards have of a kernel database is brought together by its formats.
     ("recombine", &["config", "content", "formats", "gfx", "input", "split", "tree"]),

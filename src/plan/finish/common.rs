@@ -86,16 +86,16 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 
 /// Whether ldconfig finds something of the package in the linker path.
 pub(in crate::plan) fn has_linker_libraries(setting: &Setting, draft: &Draft) -> bool {
-    libraries(draft).any(|path| setting.folders.is_public(path))
+    let mut files = draft.files.iter().filter(|(path, _)| setting.folders.is_public(path));
+    files.any(|(path, node)| is_library(path.name(), node))
 }
 
-/// What ldconfig looks at, wherever it lies, but for the development links `libx.so`, which it does
-/// not need.
-fn libraries(draft: &Draft) -> impl Iterator<Item = &TreePath> {
-    let is_folder = |node: &Node<_>| matches!(node, Node::Directory { .. });
-    let files = draft.files.iter().filter(move |(_, node)| !is_folder(node));
-    let named = |path: &&TreePath| path.name().starts_with("lib") && path.name().contains(".so.");
-    files.map(|(path, _)| path).filter(named)
+/// Whether ldconfig looks at a file of that name. Development links, `libx.so`, lead to what it looks at
+/// by another name.
+fn is_library<D>(name: &str, node: &Node<D>) -> bool {
+    let is_plain = name.ends_with(".so") && matches!(node, Node::File { .. });
+    let is_versioned = name.contains(".so.") && !matches!(node, Node::Directory { .. });
+    name.starts_with("lib") && (is_plain || is_versioned)
 }
 
 #[cfg(test)]

@@ -66,6 +66,12 @@ fn libraries_that_something_leads_to_and_modules_are_none() {
     };
     silent(&library_in("lib"));
 
+    // The loader is told of a folder whose libraries have no version in their names, too.
+    let case = Case::new();
+    case.library(&case.stage("hello").join("lib/libplain.so"), "");
+    silent(&case);
+    assert!(case.path("out/rocm-common_7.1.0-1_all.deb").exists());
+
     let case = library_in("lib/private");
     let library = case.stage("hello").join("lib/private/libhello.so.3");
     let program = case.stage("hello").join("bin/hello");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::targets::target_id;
 use super::{Outcome, memory, terminal};
 use crate::cli::render;
 use crate::error::Result;
@@ -28,7 +29,7 @@ pub(super) struct Arguments {
     out: PathBuf,
     /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+; may be given several times. An
     /// arch without features stands for all of its variants
-    #[arg(long, value_name = "TARGET")]
+    #[arg(long, value_name = "TARGET", value_parser = target_id)]
     target: Vec<Target>,
     /// Only code objects that define this kernel; may be given several times
     #[arg(long, value_name = "NAME")]

@@ -17,6 +17,7 @@ pub mod render;
 mod repo;
 mod signals;
 mod split;
+mod targets;
 mod terminal;
 mod verify;
 mod written;

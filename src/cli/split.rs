@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::progress::Terminal;
+use super::targets::in_any_spelling;
 use super::written::WrittenArguments;
 use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::check_glob;
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
-use crate::error::{Error, Faults, Kind, Result, printable};
-use crate::gfx::{BaseArch, Target};
+use crate::error::{Error, Faults, Result, printable};
+use crate::gfx::BaseArch;
 use crate::report::Progress;
 use crate::run::threads;
 
@@ -147,12 +148,6 @@ fn options(arguments: Arguments, written: &WrittenArguments) -> Result<SplitOpti
 fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     let named =
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
-    let target = |text: &str| {
-        let target = Target::parse_spelling(text).map_err(|fault| {
-            Error::new(Kind::Usage, format!("--gpu-targets: {fault}"))
-                .hint("give archs such as gfx1100 or gfx90a")
-        });
-        faults.keep(target).map(|target| target.base().clone())
-    };
-    named.filter_map(target).collect()
+    let read = named.map(|text| in_any_spelling(text, "--gpu-targets"));
+    read.filter_map(|target| faults.keep(target)).map(|target| target.base().clone()).collect()
 }

@@ -9,7 +9,7 @@ use super::progress::Terminal;
 use super::{Outcome, memory, terminal};
 use crate::cli::render;
 use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::new_file;
 use crate::input::artifact;
 use crate::input::artifact::ScanOptions;
@@ -87,11 +87,18 @@ fn trust(arguments: &Arguments) -> Result<Trust> {
     if let Some(file) = &arguments.join {
         faults.keep(new_file::check_place(file));
     }
-    for path in arguments.paths.iter().chain(&arguments.against) {
-        faults.keep(fs::metadata(path).map_err(|e| Error::io(path, "inspect", e)));
-    }
+    refuse_absent(&arguments.paths, "what is to be verified", &mut faults);
+    refuse_absent(&arguments.against, "the artifacts of --against", &mut faults);
     let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now });
     faults.usage_first().settle(trust)
+}
+
+/// Refuses paths of nothing, each meant to be `what`.
+fn refuse_absent(paths: &[PathBuf], what: &str, faults: &mut Faults) {
+    for path in paths {
+        let found = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
+        faults.keep(found.context(|| format!("looking for {what}")));
+    }
 }
 
 /// Writes the receipt of the whole set, unless a check failed.

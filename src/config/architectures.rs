@@ -5,25 +5,76 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::document::ConfigDocument;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
+use super::nearest::meant_arch;
 use super::{ArchFilter, ArchitectureGroup, ComponentRules};
 use crate::error::{Faults, Result};
-use crate::gfx::{BaseArch, NoTarget};
+use crate::gfx::{self, BaseArch, NoTarget};
 use crate::once::Ordered;
 
 /// The key of the groups, for the place of a fault.
 const GROUPS: &str = "architecture_groups";
 
+/// The key of the archs that a configuration declares.
+const ADDITIONAL: &str = "additional_architectures";
+
+/// The archs that a configuration may name: those that rockpack knows, and those that it declares.
+pub(super) struct ArchNames<'a> {
+    declared: BTreeSet<BaseArch>,
+    document: &'a ConfigDocument,
+}
+
+impl<'a> ArchNames<'a> {
+    pub fn new(declared: &[String], document: &'a ConfigDocument, faults: &mut Faults) -> Self {
+        let mut names = Self { declared: BTreeSet::new(), document };
+        for (index, text) in declared.iter().enumerate() {
+            let arch = names.parse(text, &[ADDITIONAL, &index.to_string()]);
+            names.declared.extend(faults.keep(arch));
+        }
+        names
+    }
+
+    /// The arch that `text`, which stands at `keys`, names.
+    fn read(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        let arch = self.parse(text, keys)?;
+        self.check(&arch, keys).map(|()| arch)
+    }
+
+    /// Refuses an arch at `keys` that nobody knows.
+    pub fn check(&self, arch: &BaseArch, keys: &[&str]) -> Result<()> {
+        if gfx::is_known(arch) || self.declared.contains(arch) {
+            return Ok(());
+        }
+        let message = format!("`{arch}` is no GPU arch that this version of rockpack knows");
+        let meant = meant_arch(arch.as_str()).map(|meant| format!("{meant} ")).unwrap_or_default();
+        let hint = format!("{meant}(`{ADDITIONAL}` declares archs that are newer than rockpack)");
+        Err(self.document.fault(keys, message).hint(hint))
+    }
+
+    fn parse(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        text.parse().map_err(|fault: NoTarget| {
+            let hint = if text.contains(':') {
+                "a base arch is meant; all its feature variants go with it"
+            } else {
+                "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"
+            };
+            let meant = meant_arch(text).map(|meant| format!("{meant} ")).unwrap_or_default();
+            self.document.fault(keys, fault.to_string()).hint(meant + hint)
+        })
+    }
+}
+
 pub(super) fn groups(
     schema: Ordered<GroupSchema>,
-    document: &ConfigDocument,
+    names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<ArchitectureGroup> {
+    let document = names.document;
     let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut lowered: BTreeMap<String, String> = BTreeMap::new();
     let mut groups = Vec::new();
     for (name, group) in schema.0 {
         faults.keep(package_part(&name, document));
-        if let Some(other) = names.insert(name.to_lowercase(), name.clone()) {
+        if let Some(other) = lowered.insert(name.to_lowercase(), name.clone()) {
             let message = format!("gives the same package names as the group {other}");
             faults.add(document.fault(&[GROUPS, &name], message));
         }
@@ -33,7 +84,7 @@ pub(super) fn groups(
         }
         let mut architectures = Vec::new();
         for (index, text) in group.architectures.iter().enumerate() {
-            let arch = architecture(text, &name, index, &mut owners, document);
+            let arch = architecture(text, &name, index, &mut owners, names);
             architectures.extend(faults.keep(arch));
         }
         let display_name = group.display_name.unwrap_or_else(|| name.clone());
@@ -49,11 +100,12 @@ fn architecture(
     group: &str,
     index: usize,
     owners: &mut BTreeMap<BaseArch, String>,
-    document: &ConfigDocument,
+    names: &ArchNames<'_>,
 ) -> Result<BaseArch> {
+    let document = names.document;
     let index = index.to_string();
     let keys = [GROUPS, group, "architectures", &index];
-    let arch = base_arch(text, &keys, document)?;
+    let arch = names.read(text, &keys)?;
     match owners.insert(arch.clone(), group.to_owned()) {
         Some(other) if other == group => {
             Err(document.fault(&keys, format!("{arch} is listed twice in the group")))
@@ -79,28 +131,17 @@ fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
-fn base_arch(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<BaseArch> {
-    text.parse().map_err(|fault: NoTarget| {
-        let hint = if text.contains(':') {
-            "a base arch is meant; all its feature variants go with it"
-        } else {
-            "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"
-        };
-        document.fault(keys, fault.to_string()).hint(hint)
-    })
-}
-
 /// The rules of single components.
 pub(super) fn components(
     schema: Ordered<ComponentSchema>,
-    document: &ConfigDocument,
+    names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
         let validation = rules.validation();
         let (include, exclude) = (rules.include_architectures, rules.exclude_architectures);
-        let architectures = filter(["components", &name], include, exclude, document, faults);
+        let architectures = filter(["components", &name], include, exclude, names, faults);
         components.push((name, ComponentRules { validation, architectures }));
     }
     components
@@ -109,13 +150,13 @@ pub(super) fn components(
 /// The archs of single packages.
 pub(super) fn packages(
     schema: Ordered<PackageSchema>,
-    document: &ConfigDocument,
+    names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
     for (name, package) in schema.0 {
         let (include, exclude) = (package.include_architectures, package.exclude_architectures);
-        let filter = filter(["packages", &name], include, exclude, document, faults);
+        let filter = filter(["packages", &name], include, exclude, names, faults);
         if filter != ArchFilter::default() {
             packages.push((name, filter));
         }
@@ -128,9 +169,10 @@ fn filter(
     table: [&str; 2],
     include: Option<Vec<String>>,
     exclude: Option<Vec<String>>,
-    document: &ConfigDocument,
+    names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> ArchFilter {
+    let document = names.document;
     let [kind, name] = table;
     let mut read = |key: &str, list: Option<Vec<String>>| {
         let list = list?;
@@ -141,7 +183,7 @@ fn filter(
         let archs = list
             .iter()
             .enumerate()
-            .map(|(index, text)| base_arch(text, &[kind, name, key, &index.to_string()], document));
+            .map(|(index, text)| names.read(text, &[kind, name, key, &index.to_string()]));
         Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
     };
     let include = read("include_architectures", include);

@@ -2,7 +2,7 @@
 
 use std::mem::take;
 
-use super::architectures::{components, groups, packages};
+use super::architectures::{ArchNames, components, groups, packages};
 use super::databases;
 use super::document::ConfigDocument;
 use super::former::{VersionBound, former};
@@ -17,16 +17,17 @@ use crate::error::{Faults, Result};
 pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config> {
     let mut faults = Faults::default();
     words(&keys, &document, &mut faults);
-    let groups = groups(take(&mut keys.architecture_groups), &document, &mut faults);
-    let components = components(take(&mut keys.components), &document, &mut faults);
+    let names = ArchNames::new(&take(&mut keys.additional_architectures), &document, &mut faults);
+    let groups = groups(take(&mut keys.architecture_groups), &names, &mut faults);
+    let components = components(take(&mut keys.components), &names, &mut faults);
     let texts = texts(&keys.packages, &document, &mut faults);
-    let packages = packages(take(&mut keys.packages), &document, &mut faults);
+    let packages = packages(take(&mut keys.packages), &names, &mut faults);
     let selectors = selectors(take(&mut keys.selectors), &document, &mut faults);
     let replaces = take(&mut keys.replaces);
     let replaces = former("replaces", replaces, VersionBound::Optional, &document, &mut faults);
     let moved =
         former("moved", take(&mut keys.moved), VersionBound::Required, &document, &mut faults);
-    databases::check(&keys.databases, &document, &mut faults);
+    databases::check(&keys.databases, &names, &document, &mut faults);
     globs::check("other_machines", &keys.other_machines, &document, &mut faults);
     let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
     let content_date = date.and_then(|date| faults.keep(date));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Config;
+use super::architectures::ArchNames;
 use super::document::ConfigDocument;
 use crate::error::{Faults, Result};
 use crate::input::database::{DatabaseRules, Rule};
@@ -17,7 +18,12 @@ impl Config {
 }
 
 /// Refuses rules that cannot claim anything, and names given twice.
-pub(super) fn check(rules: &[Rule], document: &ConfigDocument, faults: &mut Faults) {
+pub(super) fn check(
+    rules: &[Rule],
+    archs: &ArchNames<'_>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) {
     let mut names = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();
@@ -28,6 +34,10 @@ pub(super) fn check(rules: &[Rule], document: &ConfigDocument, faults: &mut Faul
         if rule.directories.is_empty() {
             let message = "names no directory, so that the rule claims nothing";
             faults.add(document.fault(&["databases", &index, "directories"], message));
+        }
+        for (directory, named) in &rule.directory_archs {
+            let keys = ["databases", &index, "directory_archs", directory];
+            named.iter().for_each(|arch| drop(faults.keep(archs.check(arch, &keys))));
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
+use super::nearest::nearest;
 use crate::error::{Error, Kind, Result};
 
 /// The syntax of a configuration.
@@ -152,15 +153,9 @@ fn offset_in_toml(text: &str, keys: &[&str]) -> Option<usize> {
     Some(value.span().start)
 }
 
-/// Largest edit distance of a mistyped key from the one that was meant, as a part of its length.
-const TYPO_SHARE: usize = 3;
-
 /// serde says ``unknown field `x`, expected one of `a`, `b` ``: the expected key nearest to `x`.
 fn nearest_key(message: &str) -> Option<&str> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;
-    let distance = |key: &&str| strsim::damerau_levenshtein(unknown, key);
-    let nearest = quoted.min_by_key(distance)?;
-    let close = distance(&nearest) <= nearest.len().div_ceil(TYPO_SHARE);
-    close.then_some(nearest)
+    nearest(unknown, quoted)
 }

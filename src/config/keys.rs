@@ -36,6 +36,11 @@ pub struct Keys {
     /// order [default: each architecture is a group]
     #[arg(skip)]
     pub architecture_groups: Ordered<GroupSchema>,
+    /// Base architectures that this version of rockpack does not know, as in `gfx1400`: only these and
+    /// those of [`config/architectures.toml`](config/architectures.toml) may be named by other keys
+    #[arg(skip)]
+    #[schemars(with = "Vec<BaseArchSchema>")]
+    pub additional_architectures: Vec<String>,
     /// Which contradictions fail a run
     #[arg(skip)]
     pub validation: ValidationOverrides,

@@ -17,6 +17,7 @@ mod globs;
 mod interpreter;
 mod keys;
 mod lines;
+mod nearest;
 mod package_list;
 mod per_format;
 mod rules;
@@ -36,11 +37,12 @@ pub use keys::{
 };
 
 use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
 use document::ConfigDocument;
 pub use globs::{check_glob, matches_any};
 pub use lines::is_maintainer;
+pub use nearest::{meant_arch, nearest, nearest_arch};
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{
@@ -167,10 +169,13 @@ impl Config {
     }
 }
 
-/// The text of the file at `path`, which is a `what`.
+/// The text of the file at `path`, which is to be a `what`.
 fn read_text(path: &Path, what: &str) -> Result<String> {
-    let content = Content::open(path)?;
-    let bytes = content.read_vec(0..content.len(), CONFIG_LIMIT, what)?;
+    let read = || {
+        let content = Content::open(path)?;
+        content.read_vec(0..content.len(), CONFIG_LIMIT, what)
+    };
+    let bytes = read().context(|| format!("reading the {what}"))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() as u64;
         let error = Error::new(Kind::Config, format!("the {what} is not UTF-8"));

@@ -57,12 +57,9 @@ impl Version {
     /// Maps an upstream version and a package release.
     pub fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
-        if !legal(&upstream) || !upstream.starts_with(|c: char| c.is_ascii_digit()) {
+        if !is_upstream(&upstream) {
             let message = format!("`{version}` is no version that deb and rpm both can express");
-            return Err(Error::new(Kind::Config, message).hint(
-                "a version starts with a digit and has letters, digits, `.`, `+` and `~`; \
-                 pre-releases are written as in 7.1.0-rc1 or 7.1.0-20251104",
-            ));
+            return Err(Error::new(Kind::Config, message).hint(version_hint(version)));
         }
         if !legal(release) {
             let message = format!("`{release}` is no release that deb and rpm both can express");
@@ -154,6 +151,35 @@ fn is_number(part: &str) -> bool {
 /// The number that `part` is, `most` if it is a higher one, and 0 if it is none.
 fn number(part: &str, most: u32) -> u32 {
     if is_number(part) { part.parse().unwrap_or(most).min(most) } else { 0 }
+}
+
+/// Whether both formats take `text` for an upstream version.
+fn is_upstream(text: &str) -> bool {
+    legal(text) && text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// What to do about a version that is none. A version as package managers print it has its epoch
+/// and its release in it, which are settings of their own.
+fn version_hint(version: &str) -> String {
+    let (epoch, rest) = match version.split_once(':') {
+        Some((epoch, rest)) if is_number(epoch) => (Some(epoch), rest),
+        _ => (None, version),
+    };
+    let (upstream, release) = match rest.rsplit_once('-') {
+        Some((upstream, release)) if is_upstream(release) => (upstream, Some(release)),
+        _ => (rest, None),
+    };
+    if !is_upstream(&with_tilde(upstream)) || (epoch, release) == (None, None) {
+        return "a version starts with a digit and has letters, digits, `.`, `+` and `~`; \
+                pre-releases are written as in 7.1.0-rc1 or 7.1.0-20251104"
+            .to_owned();
+    }
+    let option = release.map(|release| format!(" --release {release}")).unwrap_or_default();
+    let key = epoch.map(|epoch| format!(", and the key `epoch = {epoch}`")).unwrap_or_default();
+    format!(
+        "the version has its release, or its epoch, in it: give --version {upstream}{option}{key} \
+         (in a configuration, `version` and `release`)"
+    )
 }
 
 /// Whether both formats take every character of `text` as it is.

@@ -189,8 +189,10 @@ impl Setting {
 
     /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
     pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
-        for &(format, _) in self.runtime.iter().filter(|(_, known)| needed && known.is_none()) {
-            findings.add(Finding::RuntimeUnset { format });
+        let unset = self.runtime.iter().filter(|(_, known)| known.is_none());
+        let formats: Vec<Format> = unset.map(|(format, _)| *format).collect();
+        if needed && !formats.is_empty() {
+            findings.add(Finding::RuntimeUnset { formats });
         }
     }
 }

@@ -218,7 +218,8 @@ fn look(file: PathBuf) -> Result<FoundPackage> {
 
 /// Adds `path`, or what is named like a package in it and its folders, to `files`.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
+    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
+    let metadata = metadata.context(|| "looking for packages".to_owned())?;
     if !metadata.is_dir() {
         files.push(path.to_path_buf());
         return Ok(());

@@ -91,7 +91,7 @@ fn named(words: &[String]) -> &str {
 /// What a program writes when it is given `input`.
 fn run(words: &[String], input: &[u8]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or_else(|| Error::bug("no program"))?;
-    let fault = |e| Error::io(program, "run", e);
+    let fault = |e| Error::io(program, "run", e).context("running the program that signs");
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())

@@ -23,16 +23,16 @@ use pgp::types::{
 
 use super::{Algorithm, Passphrase, Signer};
 use crate::content::{KEY_FILE_LIMIT, read_given};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
 const RSA_BITS_MIN: u16 = 2048;
 
 const STRUCTURE: &str = "OpenPGP key";
 
-/// The bytes of the key file at `path`.
-pub fn read_key_file(path: &Path) -> Result<Vec<u8>> {
-    read_given(path, KEY_FILE_LIMIT, STRUCTURE)
+/// The bytes of the key file at `path`, which is to be a `what`.
+pub fn read_key_file(path: &Path, what: &str) -> Result<Vec<u8>> {
+    read_given(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
 }
 
 /// The part of a key that signs.
@@ -54,7 +54,7 @@ pub struct OpenPgpKey {
 impl OpenPgpKey {
     /// Reads the key in the file at `path` and unlocks it.
     pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self> {
-        let bytes = read_key_file(path)?;
+        let bytes = read_key_file(path, "signing key")?;
         Self::read(&bytes, passphrase).map_err(|error| error.structure(STRUCTURE).file(path))
     }
 

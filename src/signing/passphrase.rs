@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Longer files are no passphrases.
 const LIMIT: u64 = 4096;
@@ -23,9 +23,7 @@ impl Passphrase {
 
     /// The first line of a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-        let mut bytes = Vec::new();
-        file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
+        let bytes = beginning(path).context(|| "reading the passphrase".to_owned())?;
         if bytes.len() as u64 > LIMIT {
             let message = format!("has more than {LIMIT} bytes and is no passphrase");
             return Err(Error::new(Kind::Usage, message).file(path));
@@ -41,6 +39,14 @@ impl Passphrase {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// The first [`LIMIT`] bytes of a file, and one more to tell that there are more.
+fn beginning(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+    let mut bytes = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
+    Ok(bytes)
 }
 
 impl fmt::Debug for Passphrase {

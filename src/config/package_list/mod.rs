@@ -134,7 +134,7 @@ pub fn deb_name(name: &str) -> String {
 impl PackageList {
     /// Reads the list at `path`.
     pub fn open(path: &Path) -> Result<Self> {
-        let text = read_text(path, "package list")?;
+        let text = read_text(path, "list of packages")?;
         Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Json))
     }
 

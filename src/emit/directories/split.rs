@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use super::{Means, check_ahead};
-use crate::config::matches_any;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::BaseArch;
+use crate::config::{matches_any, nearest_arch};
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::gfx::{self, BaseArch};
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::report::{Finding, Findings, Progress, Stage};
@@ -49,7 +49,8 @@ impl SplitInput {
         let mut faults = Faults::default();
         let roots = match self {
             Self::Artifact { folder, component } => {
-                faults.keep(artifact::name_artifact(folder, component.as_deref()));
+                let named = artifact::name_artifact(folder, component.as_deref());
+                faults.keep(named.context(|| "looking for the artifact to split".to_owned()));
                 std::slice::from_ref(folder)
             }
             Self::Shard(folder) => std::slice::from_ref(folder),
@@ -117,7 +118,8 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     // What failed may be what was asked for.
     if report.failures.is_empty() {
         for target in options.targets.difference(&found) {
-            report.findings.add(Finding::TargetAbsent { arch: target.clone() });
+            let meant = if gfx::is_known(target) { None } else { nearest_arch(target.as_str()) };
+            report.findings.add(Finding::TargetAbsent { arch: target.clone(), meant });
         }
     }
     // A link may lead into another component: a part of them cannot tell.

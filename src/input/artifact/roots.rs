@@ -72,6 +72,9 @@ impl Roots {
     /// Looks through a folder that is a shard.
     pub fn find_shard(folder: &Path, budget: &Budget) -> Self {
         let mut found = Self::within(budget);
+        if found.faults.keep(refuse_unlisted(folder)).is_none() {
+            return found;
+        }
         let entries = list(folder, &mut found.inputs, &mut found.faults);
         let kinds = found.kinds(&entries);
         found.shard(folder, entries, &kinds);
@@ -79,9 +82,8 @@ impl Roots {
     }
 
     fn root(&mut self, root: &Path) {
-        if let Err(e) = std::fs::read_dir(root) {
-            let hint = "give a folder of artifacts (a shard) or a folder of shards";
-            return self.faults.add(Error::io(root, "list", e).hint(hint));
+        if self.faults.keep(refuse_unlisted(root)).is_none() {
+            return;
         }
         let is_artifact = is_there(&root.join(MANIFEST_NAME));
         if self.faults.keep(is_artifact) == Some(true) {
@@ -182,6 +184,13 @@ impl Roots {
         let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
         self.findings.add(Finding::NotAnArtifact { shard, entry });
     }
+}
+
+/// Refuses what cannot be listed, and so is no folder of artifacts.
+fn refuse_unlisted(root: &Path) -> Result<()> {
+    let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
+    let hint = "give a folder of artifacts (a shard) or a folder of shards";
+    listed.map_err(|error| error.hint(hint).context("looking for artifacts"))
 }
 
 /// A shard has each artifact once. Names that are none are told when their artifacts are read.

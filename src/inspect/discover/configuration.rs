@@ -5,11 +5,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::{Proposal, ProposedGroup};
 use crate::config::{Syntax, Validation};
 use crate::error::{Error, Result};
+use crate::gfx::{self, BaseArch};
 
 /// The configuration as its file has it.
 #[derive(serde::Serialize)]
 struct Configuration<'a> {
     primary_shard: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    additional_architectures: Vec<&'a str>,
     architecture_groups: Groups<'a>,
     validation: Checks,
 }
@@ -42,6 +45,12 @@ impl Serialize for Groups<'_> {
     }
 }
 
+/// The archs that a configuration has to declare.
+fn unknown(groups: &[ProposedGroup]) -> Vec<&str> {
+    let archs = groups.iter().flat_map(|group| &group.architectures);
+    archs.filter(|arch| !gfx::is_known(arch)).map(BaseArch::as_str).collect()
+}
+
 impl Proposal {
     /// The configuration file. Its checks are those that apply without one, written out so that
     /// they can be changed.
@@ -54,6 +63,7 @@ impl Proposal {
         } = Validation::default();
         let configuration = Configuration {
             primary_shard: &self.primary_shard.name,
+            additional_architectures: unknown(&self.groups),
             architecture_groups: Groups(&self.groups),
             validation: Checks {
                 error_on_duplicate_device_code,

@@ -2,6 +2,7 @@
 
 pub(super) mod device;
 pub(super) mod kernels;
+mod named;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use super::contents::placed::{Extras, file_mode};
 use super::contents::portion::{Portion, PortionNode};
 use super::libraries::discovered::Discovered;
 use super::libraries::linkage::Linkage;
-use super::naming::{PackageNames, place_of};
+use super::naming::PackageNames;
 use super::relations::edits::{Edit, Edits};
 use super::relations::{Link, PackageRelations};
 use super::setting::Setting;
@@ -24,6 +25,7 @@ use crate::recombine::Group;
 use crate::split::HostKind;
 use crate::tree::{Node, TreePath};
 use device::{DeviceContents, contents};
+pub(super) use named::{named, no_such_package};
 
 /// A package of the set.
 #[derive(Debug)]
@@ -294,21 +296,16 @@ fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> 
     }
 }
 
-/// The place of the package that the configuration calls `name`, see [`place_of`].
-pub(super) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
-    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
-    place_of(known, name)
-}
-
 /// Adds the relations of the configuration; a package that does not exist is a typo. Gives what is
 /// to be changed once everything is decided.
 pub(super) fn add_configured<'a>(setting: &'a Setting, drafts: &mut [Draft]) -> Result<Edits<'a>> {
     let (mut faults, mut edits) = (Faults::default(), Edits::default());
     for PackageRelations { package, deb, rpm } in &setting.relations {
-        let found = named(drafts, package);
-        let Some(draft) = found.and_then(|index| drafts.get_mut(index)) else {
-            let message = "there is no such package in the set";
-            faults.add(setting.config.fault(&["relations", package], message));
+        let Some(index) = named(drafts, package) else {
+            faults.add(no_such_package(&setting.config, ["relations", package], drafts));
+            continue;
+        };
+        let Some(draft) = drafts.get_mut(index) else {
             continue;
         };
         for (format, change) in [(Format::Deb, deb), (Format::Rpm, rpm)] {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::nearest;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::drafts::Draft;
 use crate::recombine::Recombined;
@@ -30,7 +31,13 @@ impl Only {
             if !kept.add(wanted, recombined, drafts) {
                 let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
                 let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
-                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+                let packages = drafts.iter().flat_map(|draft| [&draft.names, &draft.stem]);
+                let packages = packages.flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
+                let artifacts = recombined.components.iter().map(|c| c.artifact.as_str());
+                let all = known.iter().map(String::as_str).chain(artifacts).chain(packages);
+                let meant = nearest(wanted, all).map(|it| format!("did you mean `{it}`? "));
+                let meant = meant.unwrap_or_default();
+                faults.add(error.hint(format!("{meant}the components are {}", known.join(", "))));
             }
         }
         faults.finish()?;

@@ -62,12 +62,11 @@ pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -
                 }
             }
             None if is_family && !texts.is_of_one() => {}
-            None => {
-                let of_family =
-                    "; of its family, `license`, `homepage` and `copyright` can be said";
-                let rest = if is_family { of_family } else { "" };
-                faults.add(fault(format!("there is no such package in the set{rest}")));
+            None if is_family => {
+                let of_family = "of its family, `license`, `homepage` and `copyright` can be said";
+                faults.add(fault(format!("there is no such package in the set; {of_family}")));
             }
+            None => faults.add(drafts::no_such_package(config, ["packages", package], drafts)),
         }
         let host = found.and_then(|index| drafts.get(index)).filter(|d| d.role == Role::Host);
         let family = host.map(|host| host.family.clone());

@@ -38,8 +38,7 @@ pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -
     for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
         for (package, former) in packages {
             let Some(index) = drafts::named(drafts, package) else {
-                let message = "there is no such package in the set";
-                faults.add(config.fault(&[key, package], message));
+                faults.add(drafts::no_such_package(config, [key, package], drafts));
                 continue;
             };
             for format in &setting.formats {

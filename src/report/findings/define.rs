@@ -7,7 +7,7 @@ macro_rules! findings {
     ($(
         $(#[doc = $doc:literal])*
         $variant:ident = $id:literal $name:literal $severity:ident
-            { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
+            { $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
     )*) => {
         /// The stable code of a finding. Codes are never reused or renumbered.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +45,7 @@ macro_rules! findings {
         #[serde(tag = "code")]
         #[allow(missing_docs, reason = "the text of a row says what its fields are")]
         pub enum Finding {
-            $($(#[doc = $doc])* #[serde(rename = $id)] $variant { $($field: $type),* },)*
+            $($(#[doc = $doc])* #[serde(rename = $id)] $variant { $($(#[$attribute])* $field: $type),* },)*
         }
 
         impl Finding {

@@ -279,9 +279,15 @@ findings! {
             device_code(*count), are(*count)
         ];
     /// A target that was asked for, and that no artifact has code of.
-    TargetAbsent = "R044" "target-absent" Warning { arch: BaseArch }
+    TargetAbsent = "R044" "target-absent" Warning { arch: BaseArch, meant: Option<BaseArch> }
         ["{arch}"]
-        ["no artifact has device code of this arch, which is among the targets asked for"];
+        [
+            "no artifact has device code of this arch, which is among the targets asked for{}",
+            match meant {
+                Some(meant) => format!(" and is not known: did you mean {meant}?"),
+                None => String::new(),
+            }
+        ];
     /// The configuration leaves an arch out of a component or package.
     ArchExcluded = "R045" "arch-excluded" Note {
             table: ArchFilterTable,
@@ -320,10 +326,14 @@ findings! {
              claim it as `data` of its arch by a rule under `databases`"
         ];
     /// No relation to a kpack-capable HIP runtime is configured.
-    RuntimeUnset = "R050" "runtime-relation-unset" Warning { format: Format }
-        ["runtime_relation.{format}"]
+    RuntimeUnset = "R050" "runtime-relation-unset" Warning {
+            #[serde(alias = "format", deserialize_with = "one_or_more")]
+            formats: Vec<Format>,
+        }
+        ["{}", runtime_keys(formats)]
         [
-            "is not configured: host packages depend on no HIP runtime that reads kernel archives"
+            "{} not configured: host packages depend on no HIP runtime that reads kernel archives",
+            are(formats.len())
         ];
     /// A group without any content gives no package.
     GroupEmpty = "R051" "group-empty" Note { group: String }
@@ -596,6 +606,12 @@ findings! {
     /// The cache cannot be read or written, so later runs will find less in it. In no receipt.
     CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
         ["{cache}"] ["nothing more is kept for later runs: {reason}"];
+}
+
+/// The keys of the configuration that are unset, one for each format.
+fn runtime_keys(formats: &[Format]) -> String {
+    let keys: Vec<String> = formats.iter().map(|it| format!("runtime_relation.{it}")).collect();
+    keys.join(" and ")
 }
 
 /// An entry of a shard, or of the folder with the shards.

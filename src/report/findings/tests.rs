@@ -178,7 +178,8 @@ fn of_code_left_out() -> Vec<Finding> {
             arch: arch("gfx906"),
             count: 2,
         },
-        Finding::TargetAbsent { arch: arch("gfx906") },
+        Finding::TargetAbsent { arch: arch("gfx906"), meant: None },
+        Finding::TargetAbsent { arch: arch("gfx1130"), meant: Some(arch("gfx1103")) },
         Finding::ArchExcluded {
             table: ArchFilterTable::Component(text("blas")),
             arch: arch("gfx906"),
@@ -385,7 +386,8 @@ fn of_packages() -> Vec<Finding> {
     let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
     let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
     vec![
-        Finding::RuntimeUnset { format: Format::Deb },
+        Finding::RuntimeUnset { formats: vec![Format::Deb] },
+        Finding::RuntimeUnset { formats: vec![Format::Deb, Format::Rpm] },
         Finding::GroupEmpty { group: text("gfx120X") },
         Finding::HostPackageEmpty { package: package() },
         left_out(1, 1),

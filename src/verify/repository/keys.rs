@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 
 use crate::content::{KEY_FILE_LIMIT, read_given};
-use crate::error::{Error, Faults, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
@@ -113,7 +113,8 @@ impl<K: pgp::types::VerifyingKey> Verifying for K {
 }
 
 fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
-    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")?;
+    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key");
+    let bytes = bytes.context(|| "reading the public key of --key".to_owned())?;
     let fault = |e: pgp::errors::Error| {
         Error::new(Kind::Usage, "is no public key of OpenPGP").file(path).cause(e)
     };

@@ -19,7 +19,12 @@ fn strict_turns_a_stray_arch_into_a_failure() {
 
 #[test]
 fn illegal_versions_and_prefixes() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 14] = [
+        (&["--version", "7.1.0-1"], "--version: `7.1.0-1` is no version"),
+        (&["--version", "7.1.0-1"], "give --version 7.1.0 --release 1 (in a configuration"),
+        (&["--version", "7.1.0-rc1-2.el9"], "give --version 7.1.0-rc1 --release 2.el9 (in"),
+        (&["--version", "1:7.1.0"], "give --version 7.1.0, and the key `epoch = 1` (in"),
+        (&["--version", "7.1.0-one"], "pre-releases are written as in 7.1.0-rc1"),
         (&["--version", "7.1 0"], "--version: `7.1 0` is no version"),
         (&["--version", "7.1_0"], "--version: `7.1_0` is no version"),
         (&["--version", "v7.1.0"], "--version: `v7.1.0` is no version"),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::BaseArch;
+use super::{BaseArch, SPIRV};
 
 /// What is known of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -52,6 +52,40 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
 pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
     let index = processors().binary_search_by(|row| row.name.cmp(arch)).ok()?;
     processors().get(index)
+}
+
+/// The qualifier of archs that have no row of their own.
+const STRICT: &str = "-strict";
+
+/// How the names of generic targets end.
+const GENERIC: &str = "-generic";
+
+/// Whether the table has `arch`, or its processor where it is qualified (`gfx1250-strict`), or it is
+/// SPIR-V.
+pub fn is_known(arch: &BaseArch) -> bool {
+    let processor = |name: &str| processors().iter().any(|row| row.name.as_str() == name);
+    let name = arch.as_str();
+    arch.is_spirv() || processor(name.strip_suffix(STRICT).unwrap_or(name))
+}
+
+/// All archs that are known.
+pub fn known_archs() -> impl Iterator<Item = BaseArch> {
+    let rows = processors().iter().map(|row| row.name.to_string());
+    let strict = processors().iter().filter(|row| !row.name.is_generic());
+    let strict = strict.map(|row| format!("{}{STRICT}", row.name));
+    rows.chain(strict).chain([SPIRV.to_owned()]).filter_map(|name| name.parse().ok())
+}
+
+/// Whether `arch` is known, or built like a processor or a generic target, as those are that come
+/// after this table.
+pub fn is_plausible(arch: &BaseArch) -> bool {
+    let name = arch.as_str();
+    let is_generic = |name: &str| {
+        let numbers = name.strip_suffix(GENERIC).and_then(|stem| stem.strip_prefix("gfx"));
+        let is_number = |part: &str| part.len() <= 2 && part.bytes().all(|c| c.is_ascii_digit());
+        numbers.is_some_and(|numbers| numbers.split('-').all(is_number))
+    };
+    is_known(arch) || has_shape(name.strip_suffix(STRICT).unwrap_or(name)) || is_generic(name)
 }
 
 /// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch that has no value of its own
@@ -140,6 +174,21 @@ mod tests {
         assert_eq!(processor(0), None);
         assert_eq!(mach_of(&"gfx1250-strict".parse().unwrap()), Some(0x49));
         assert_eq!(mach_of(&"gfx1999".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn an_arch_is_known_or_could_be_one_of_tomorrow() {
+        let arch = |name: &str| name.parse::<BaseArch>().unwrap();
+        for known in ["gfx1030", "gfx1250-strict", "gfx9-4-generic", "amdgcnspirv"] {
+            assert!(is_known(&arch(known)) && is_plausible(&arch(known)), "{known}");
+        }
+        for tomorrow in ["gfx1400", "gfx1130", "gfx1400-strict", "gfx14-generic"] {
+            assert!(!is_known(&arch(tomorrow)) && is_plausible(&arch(tomorrow)), "{tomorrow}");
+        }
+        for neither in ["gfx10300x", "gfx110x", "gfx1030-strct", "gfx9", "gfx11-generics"] {
+            assert!(!is_plausible(&arch(neither)), "{neither}");
+        }
+        assert!(known_archs().all(|arch| is_known(&arch)));
     }
 
     #[test]

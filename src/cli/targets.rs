@@ -1,0 +1,35 @@
+//! Targets as options name them. An option has nothing to declare an arch by that is newer than this
+//! version of rockpack, so what is built like one passes.
+
+use crate::config::meant_arch;
+use crate::error::{Error, Kind, Result};
+use crate::gfx::{self, NoTarget, Target};
+
+/// The target that `text` is in one of the spellings in use, for the option `option`.
+pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
+    checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
+        Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
+    })
+}
+
+/// The target ID `text`, for the parser of the command line.
+pub(super) fn target_id(text: &str) -> Result<Target, String> {
+    checked(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
+}
+
+/// What is wrong with a target, and what to do about it.
+fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (String, String)> {
+    let example = "give archs such as gfx1100 or gfx90a";
+    let hint = |word: &str| {
+        let meant = meant_arch(word).map(|meant| format!("{meant} "));
+        meant.unwrap_or_default() + example
+    };
+    match target {
+        Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
+        Ok(target) => {
+            let arch = target.base();
+            Err((format!("`{arch}` is no GPU arch"), hint(arch.as_str())))
+        }
+        Err(fault) => Err((fault.to_string(), hint(text))),
+    }
+}

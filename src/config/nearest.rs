@@ -1,0 +1,67 @@
+//! The name that somebody meant who mistyped it.
+
+use std::cmp::Ordering;
+
+use crate::gfx::{self, BaseArch};
+
+/// Largest edit distance of a mistyped name from the one that was meant, as a part of its length.
+const TYPO_SHARE: usize = 3;
+
+/// The one of `known` that is nearest to `word`; none where all are too far away.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(word, name);
+    let closer = |one: &&str, other: &&str| {
+        let likeness = |name: &str| strsim::jaro_winkler(word, name);
+        let by_distance: Ordering = distance(one).cmp(&distance(other));
+        by_distance.then_with(|| likeness(other).total_cmp(&likeness(one)))
+    };
+    let found = known.into_iter().min_by(closer)?;
+    (distance(found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
+}
+
+/// What to write in place of `word`, which names no arch that is known: the archs of the family that
+/// it names, or the nearest arch.
+pub fn meant_arch(word: &str) -> Option<String> {
+    let members: Vec<String> =
+        gfx::family_members(word).iter().map(|arch| format!("`{arch}`")).collect();
+    if !members.is_empty() {
+        return Some(format!("name the archs of this family one by one: {}", members.join(", ")));
+    }
+    let lowered = word.to_lowercase();
+    nearest_arch(&lowered).map(|arch| format!("did you mean `{arch}`?"))
+}
+
+/// The known arch that is nearest to `word`.
+pub fn nearest_arch(word: &str) -> Option<BaseArch> {
+    let names: Vec<String> = gfx::known_archs().map(|arch| arch.to_string()).collect();
+    nearest(word, names.iter().map(String::as_str))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_near_enough() {
+        let known = ["rocm-blas", "rocm-sparse", "rocm"];
+        assert_eq!(nearest("rocm-bals", known), Some("rocm-blas"));
+        assert_eq!(nearest("hipblaslt", known), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn archs_are_meant_by_their_digits_and_families_by_their_members() {
+        for (word, expected) in [
+            ("gfx10300x", "did you mean `gfx1030`?"),
+            ("gfx1130", "did you mean `gfx1103`?"),
+            ("GFX1100", "did you mean `gfx1100`?"),
+            ("gfx1250-strct", "did you mean `gfx1250-strict`?"),
+            ("gfx11-genric", "did you mean `gfx11-generic`?"),
+            ("amdgcnspriv", "did you mean `amdgcnspirv`?"),
+            ("gfx120X", "name the archs of this family one by one: `gfx1200`, `gfx1201`"),
+        ] {
+            assert_eq!(meant_arch(word).as_deref(), Some(expected), "{word}");
+        }
+        assert_eq!(meant_arch("rdna3"), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! Packages as the configuration names them.
+
+use super::Draft;
+use crate::config::{Config, nearest};
+use crate::error::Error;
+use crate::plan::naming::place_of;
+use crate::report::words::few;
+
+/// How many packages an error lists.
+const SHOWN: usize = 20;
+
+/// The place of the package that the configuration calls `name`, see [`place_of`].
+pub(in crate::plan) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
+    place_of(known, name)
+}
+
+/// The error of the table at `keys`, whose last key names none of the packages.
+pub(in crate::plan) fn no_such_package(
+    config: &Config,
+    keys: [&str; 2],
+    drafts: &[Draft],
+) -> Error {
+    let [_, name] = keys;
+    let names = drafts.iter().flat_map(|draft| [&draft.names, &draft.stem]);
+    let known = names.flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
+    let hint = match nearest(name, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            let names: Vec<&str> = drafts.iter().map(|draft| draft.names.deb.as_str()).collect();
+            format!("the packages are {}", few(&names, SHOWN))
+        }
+    };
+    config.fault(&keys, "there is no such package in the set").hint(hint)
+}

@@ -46,6 +46,7 @@ use pack::partition;
 use pack::planned::{self, Digests, Planned};
 use package::indexed::Indexed;
 use plan::{Import, Plan};
+use receipt::listing::Listing;
 use receipt::{PartRecord, Receipt, SetPart, listing};
 use recombine::Recombined;
 use report::{Findings, Progress, Stage};
@@ -112,7 +113,8 @@ pub fn build_and_publish(
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let doing = || "the packages are written, and not published".to_owned();
-    let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing)?;
+    let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing);
+    let published = built.receipt.known_findings().explain(published)?;
     Ok((built, Some(published)))
 }
 
@@ -126,9 +128,8 @@ pub fn plan_set(
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
-        let planned = planned::planned(recombined, plan, findings.clone(), digests)?;
-        scan.inputs.recheck()?;
-        Ok(planned)
+        let planned = planned::planned(recombined, plan, findings.clone(), digests);
+        findings.explain(planned.and_then(|planned| scan.inputs.recheck().map(|()| planned)))
     })
 }
 
@@ -141,9 +142,10 @@ pub fn plan_matrix(
 ) -> Result<partition::Matrix> {
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), progress)?;
-        let shares = partition::divide(&decided.recombined, &decided.plan, jobs)?;
-        decided.scan.inputs.recheck()?;
-        Ok(partition::matrix(shares))
+        let Decided { scan, recombined, plan, findings } = &decided;
+        let shares = partition::divide(recombined, plan, jobs);
+        let shares = shares.and_then(|shares| scan.inputs.recheck().map(|()| shares));
+        findings.explain(shares).map(partition::matrix)
     })
 }
 
@@ -157,9 +159,10 @@ pub fn discover(
         let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
         let rules = DatabaseRules::builtin()?;
         // What cannot be packaged is for `build` to refuse; here it is a finding.
-        let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress)?;
+        let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
+        let split = scan.findings.explain(split)?;
         let discovery = discover::discover(&scan, &split);
-        scan.inputs.recheck()?;
+        discovery.findings.explain(scan.inputs.recheck())?;
         Ok(discovery)
     })
 }
@@ -172,14 +175,26 @@ fn run_build(
     let BuildSettings { set, output, .. } = settings;
     let cache = output.cache.as_ref().map(|cache| Cache::open(&cache.folder, cache.limit));
     let cache = cache.transpose()?;
-    let mut decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
+    let decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
+    let findings = decided.findings.clone();
+    findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+}
+
+/// Writes the packages that were decided, and their receipt.
+fn write_set(
+    mut decided: Decided,
+    settings: &BuildSettings,
+    cache: Option<&Cache>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
+    let BuildSettings { set, output, .. } = settings;
     let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
     let staging = Staging::begin_part(&output.folder, output.part)?;
     if output.sbom {
         staging.expect_sbom()?;
     }
-    let cache = cache.as_ref();
     let write_options = WriteOptions { settings, budget, staging: &staging, cache };
     let written = write(recombined, plan, &write_options, progress)?;
     for finding in cache.into_iter().flat_map(Cache::findings) {
@@ -227,6 +242,22 @@ fn decide(
     let earlier: Vec<_> =
         settings.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?;
     let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
+    let joined = join_scanned(settings, &scan, &earlier, progress);
+    let (mut recombined, mut plan) = scan.findings.explain(joined)?;
+    let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    if settings.strict {
+        findings.notes().explain(findings.refuse_warnings())?;
+    }
+    Ok(Decided { scan, recombined, plan, findings })
+}
+
+/// The components of a scan, and the packages of a set that updates `earlier` ones.
+fn join_scanned(
+    settings: &SetSettings,
+    scan: &Scan,
+    earlier: &[Listing],
+    progress: &dyn Progress,
+) -> Result<(Recombined, Plan)> {
     let config = &settings.plan.config;
     let rules = config.database_rules()?;
     let keeps_fat = |name: &_| config.keeps_fat(name);
@@ -236,19 +267,16 @@ fn decide(
         keeps_fat: &keeps_fat,
         allows_other_machine: &allows_other_machine,
     };
-    let split = split::split_all(&scan, &split_options, progress)?;
+    let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
-    let config = grouped(settings, &scan, &split, progress);
-    let mut recombined = recombine::recombine(split, &config)?;
+    let config = grouped(settings, scan, &split, progress);
+    let recombined = recombine::recombine(split, &config)?;
     let list = settings.packages.as_ref();
-    let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(&scan) });
-    let mut plan = plan::plan(&recombined, &settings.plan, import.as_ref(), &earlier)?;
+    let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(scan) });
+    let plan = plan::plan(&recombined, &settings.plan, import.as_ref(), earlier);
+    let plan = recombined.findings.explain(plan)?;
     progress.end(Stage::Plan);
-    let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
-    if settings.strict {
-        findings.refuse_warnings()?;
-    }
-    Ok(Decided { scan, recombined, plan, findings })
+    Ok((recombined, plan))
 }
 
 /// The configuration, with groups and a primary shard where the artifacts are to decide them.

@@ -12,7 +12,7 @@ use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::check_glob;
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
-use crate::error::{Error, Faults, Result, printable};
+use crate::error::{Error, Faults, Kind, Result, printable};
 use crate::gfx::BaseArch;
 use crate::report::Progress;
 use crate::run::threads;

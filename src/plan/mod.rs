@@ -121,37 +121,49 @@ pub fn plan(
     earlier: &[Listing],
 ) -> Result<Plan> {
     let mut findings = setting.findings.clone();
+    let decided = decide(recombined, setting, import, earlier, &mut findings);
+    findings.sort();
+    findings.explain(decided).map(|plan| Plan { findings, ..plan })
+}
+
+/// The plan without its findings.
+fn decide(
+    recombined: &Recombined,
+    setting: &Setting,
+    import: Option<&Import<'_>>,
+    earlier: &[Listing],
+    findings: &mut Findings,
+) -> Result<Plan> {
     let Setting { config, parts, .. } = setting;
     let groups = setting.names.groups(&recombined.groups);
     let listed = import.map(ClaimedList::new).transpose()?;
     let (mut portions, unlisted) = match &listed {
-        Some(listed) => assign_listed(recombined, listed, &mut findings)?,
+        Some(listed) => assign_listed(recombined, listed, findings)?,
         None => (selectors::assign(recombined, config, parts, &setting.names)?, Vec::new()),
     };
-    exclude::apply(&mut portions, setting, &mut findings)?;
+    exclude::apply(&mut portions, setting, findings)?;
     portions.retain(|portion| !portion.is_empty());
-    note_hostless(setting, &portions, &mut findings)?;
-    let linkage = linkage::discover(setting, parts, &portions, &mut findings)?;
+    note_hostless(setting, &portions, findings)?;
+    let linkage = linkage::discover(setting, parts, &portions, findings)?;
     let made = drafts::make(setting, &groups, &portions, &linkage)?;
-    note_empty_groups(&groups, &made.drafts, &mut findings);
-    setting.note_runtime(!made.archives.is_empty(), &mut findings);
+    note_empty_groups(&groups, &made.drafts, findings);
+    setting.note_runtime(!made.archives.is_empty(), findings);
     let mut drafts = made.drafts;
-    extras::add(recombined, &mut drafts, &mut findings)?;
+    extras::add(recombined, &mut drafts, findings)?;
     let listed = listed.as_ref();
-    let drafts = with_metas(setting, &groups, drafts, listed, &portions, &mut findings)?;
-    let (drafts, edits) = configured(setting, drafts, &mut findings)?;
+    let drafts = with_metas(setting, &groups, drafts, listed, &portions, findings)?;
+    let (drafts, edits) = configured(setting, drafts, findings)?;
     let only = Only::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
-    taken_names::note(setting, &kept, &mut findings);
+    taken_names::note(setting, &kept, findings);
     let mut left_out =
-        left_out::left_out(recombined, &made.archives, &kept, &dropped, &mut findings)?;
+        left_out::left_out(recombined, &made.archives, &kept, &dropped, findings)?;
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finished(setting, kept, &edits)?;
-    since::add(setting, &names, &mut packages, earlier, &mut findings)?;
-    findings.sort();
+    since::add(setting, &names, &mut packages, earlier, findings)?;
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,
@@ -161,7 +173,7 @@ pub fn plan(
         rewritten: linkage.rewritten,
         first_lines: linkage.first_lines,
         left_out,
-        findings,
+        findings: Findings::default(),
     })
 }
 

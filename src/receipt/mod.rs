@@ -25,6 +25,7 @@ pub use relation::RelationRecord;
 
 use crate::error::{Error, Kind, Result};
 use crate::package::{Format, MemberKind, RoleKind};
+use crate::report::Findings;
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
@@ -173,6 +174,17 @@ impl Receipt {
         let receipt: Self = serde_json::from_slice(bytes).map_err(malformed)?;
         receipt.names_each_once()?;
         Ok(receipt)
+    }
+
+    /// Its findings, but for those of a later version of rockpack.
+    pub fn known_findings(&self) -> Findings {
+        let mut findings = Findings::default();
+        for record in &self.findings {
+            if let FindingRecord::Known(finding) = record {
+                findings.add(finding.clone());
+            }
+        }
+        findings
     }
 
     /// No package is there twice: one of its records would be believed, and the other not looked at.

@@ -73,9 +73,21 @@ pub fn recombine_with(
     config: &Config,
     readers: Readers<'_>,
 ) -> Result<Recombined> {
+    let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
+    let mut findings = Findings::default();
+    let joined = join(split, config, readers, &mut findings);
+    noticed.explain(findings.explain(joined))
+}
+
+/// Joins all artifacts; `findings` has what was noticed of it where that fails.
+fn join(
+    split: Vec<SplitArtifact>,
+    config: &Config,
+    readers: Readers<'_>,
+    findings: &mut Findings,
+) -> Result<Recombined> {
     let mut sources = ComponentSources::new(split, config)?;
     let mut grouping = ArchGrouping::new(&sources, config)?;
-    let mut findings = Findings::default();
     let mut faults = Faults::default();
     faults.keep(sources.check_rules(config));
     let mut not_packed = NotPacked::new();
@@ -88,7 +100,7 @@ pub fn recombine_with(
             primary: &sources.primary,
             validation: config.validation_of(&key.artifact, key.kind),
             has_groups: !config.groups.is_empty(),
-            findings: &mut findings,
+            findings,
             faults: &mut faults,
             not_packed: &mut not_packed,
         };
@@ -104,10 +116,10 @@ pub fn recombine_with(
             databases,
         });
     }
-    faults.keep(grouping.report(config, &mut findings));
+    faults.keep(grouping.report(config, findings));
     faults.finish()?;
-    links::check(&components, &mut findings)?;
-    let findings = kept::settle(&sources.findings(findings), &not_packed);
+    links::check(&components, findings)?;
+    let findings = kept::settle(&sources.findings(std::mem::take(findings)), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }
 

@@ -65,7 +65,7 @@ pub use store::{LocalStore, Store, WhenLocked};
 use crate::content::is_there;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::check_folder;
-use crate::report::Progress;
+use crate::report::{Findings, Progress};
 use crate::run::threads;
 use channel::Channel;
 use channels::{Announcement, Channels};
@@ -137,9 +137,11 @@ pub fn publish_to(
         .collect();
     let drafts: Vec<ChannelDraft> =
         drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
-    faults.finish()?;
-    store.check(&drafts.iter().flat_map(ChannelDraft::paths).collect::<Vec<_>>())?;
-    write(store, &mut channels, drafts)
+    let noticed = Findings::of(drafts.iter().map(|draft| &draft.findings));
+    noticed.explain(faults.finish())?;
+    let paths: Vec<&str> = drafts.iter().flat_map(ChannelDraft::paths).collect();
+    noticed.explain(store.check(&paths))?;
+    noticed.explain(write(store, &mut channels, drafts))
 }
 
 fn wanted(options: &RepoOptions<'_>, given: &input::GivenPackage) -> bool {

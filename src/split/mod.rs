@@ -245,11 +245,12 @@ pub fn split_artifacts(
         })
         .collect();
     let mut faults = Faults::default();
-    let taken = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
-    faults.finish()?;
+    let taken: Vec<_> = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
+    let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
+    noticed.explain(faults.finish())?;
     let mut look_again =
         |component: &mut [SplitArtifact]| partners::look_again(artifacts, component, options);
-    let mut attached = attach(taken, &mut look_again)?;
+    let mut attached = noticed.explain(attach(taken, &mut look_again))?;
     attached.iter_mut().for_each(fat_binary::note_without_code);
     Ok(attached)
 }
@@ -261,9 +262,20 @@ pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArti
 }
 
 fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
-    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let mut notes = Notes::new(artifact);
-    let tree = flatten::flatten(artifact, &mut notes)?;
+    let split = split_noting(artifact, options, &mut notes);
+    let findings = notes.finish();
+    findings.explain(split).map(|split| SplitArtifact { findings, ..split })
+}
+
+/// The artifact without its findings, which are in the notes.
+fn split_noting(
+    artifact: &Artifact,
+    options: &SplitPolicy<'_>,
+    notes: &mut Notes,
+) -> Result<SplitArtifact> {
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
+    let tree = flatten::flatten(artifact, notes)?;
     let mut host = Tree::new();
     let mut candidates = Vec::new();
     let mut archives = archives::ArchiveFiles::default();
@@ -275,7 +287,7 @@ fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitAr
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => classify(&path, data, options, keeps_fat, &mut notes)
+            Node::File { data, mode } => classify(&path, data, options, keeps_fat, notes)
                 .map_err(|error| advised(error).context(format!("reading {path}")))
                 .and_then(|sorted| match sorted {
                     Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
@@ -290,8 +302,8 @@ fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitAr
     if let Some(error) = Error::gather(faults) {
         return Err(error);
     }
-    databases::pair(&mut candidates, &mut notes);
-    let Settled { databases, shared } = databases::settle(candidates, &mut host, &mut notes)?;
+    databases::pair(&mut candidates, notes);
+    let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
     archives.drop_folders(&mut host, &databases);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
@@ -301,7 +313,7 @@ fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitAr
         shared,
         archives: archives.archives,
         archive_manifests: archives.manifests,
-        findings: notes.finish(),
+        findings: Findings::default(),
     })
 }
 

@@ -8,12 +8,14 @@
 //! text, that is [`printable`].
 
 mod printable;
+mod remark;
 mod system;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use printable::{abridged, printable, printable_lines};
+pub use remark::Remark;
 pub use system::system_hint;
 
 /// Result of every fallible operation of the library.
@@ -78,6 +80,8 @@ struct Inner {
     /// Whether the cause is laid out in lines.
     cause_has_lines: bool,
     others: Vec<Error>,
+    /// What was noticed before.
+    remarks: Vec<Remark>,
     broken_pipe: bool,
 }
 
@@ -93,6 +97,7 @@ impl Error {
             cause: None,
             cause_has_lines: false,
             others: Vec::new(),
+            remarks: Vec::new(),
             broken_pipe: false,
         };
         Self { inner: Box::new(inner) }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::meter::{Timed, seconds};
 use crate::cli::terminal;
-use crate::error::Error;
+use crate::error::{Error, Remark};
 use crate::report::{Finding, Stage, Summary};
 
 /// How often a stage says how far it is.
@@ -57,6 +57,14 @@ impl Json {
 
     pub fn summary(&self, summary: &Summary) {
         write_fields("summary", summary);
+    }
+
+    /// A finding of a run that fails, as the event that its severity is.
+    pub fn remark(&self, remark: &Remark) {
+        if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
+            let severity = fields.get("severity").and_then(Value::as_str).map(str::to_owned);
+            write_fields(severity.as_deref().unwrap_or("note"), &fields);
+        }
     }
 
     /// One event for each fault.

@@ -23,7 +23,7 @@ pub(super) enum LogFormat {
     /// Bars on a terminal, lines elsewhere
     Text,
     /// One JSON object per line: `event` is begin, progress, end, package, note, warning, summary or
-    /// error
+    /// error; findings of a failed run are notes and warnings before the error
     Json,
 }
 
@@ -67,8 +67,14 @@ impl Terminal {
         }
     }
 
-    /// Shows why the run failed.
+    /// Shows what was noticed before the run failed, and why it failed.
     pub(super) fn error(&self, error: &Error) {
+        for remark in error.remarks() {
+            match &self.shown {
+                ProgressDisplay::Json(json) => json.remark(remark),
+                ProgressDisplay::Bars(_) | ProgressDisplay::Lines => self.line(&remark.text),
+            }
+        }
         match &self.shown {
             ProgressDisplay::Json(json) => json.error(error),
             ProgressDisplay::Bars(_) | ProgressDisplay::Lines => {

@@ -1,6 +1,7 @@
 //! Artifact directories that were written, for people and as JSON.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::table::{Align, TextTable};
 use super::{findings_text, units::bytes};
@@ -26,6 +27,9 @@ struct FailureRecord<'a> {
     /// The further faults, each with what was being done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<String>,
+    /// What was noticed before the component failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Value>,
 }
 
 impl<'a> DirectoriesReport<'a> {
@@ -48,10 +52,17 @@ impl<'a> DirectoriesReport<'a> {
             component,
             error: error.in_full(),
             others: error.flattened().skip(1).map(Error::in_full).collect(),
+            findings: remarks(error),
         };
         let failures = report.failures.iter().map(record).collect();
         Self { failures, ..Self::new(&report.artifacts, &report.removed, &report.findings) }
     }
+}
+
+/// The findings that an error came with.
+fn remarks(error: &Error) -> Vec<Value> {
+    let remarks = error.remarks().into_iter();
+    remarks.filter_map(|remark| serde_json::from_str(&remark.json).ok()).collect()
 }
 
 /// Artifacts as a table, those of an earlier run that were removed, then every finding.

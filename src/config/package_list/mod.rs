@@ -158,7 +158,7 @@ impl PackageList {
             entries.extend(enabled.then_some(entry));
         }
         let Checker { faults, findings, .. } = checker;
-        faults.finish()?;
+        findings.explain(faults.finish())?;
         Ok(Self { entries, findings, document })
     }
 

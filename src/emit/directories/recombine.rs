@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
-use super::staging::{ArtifactStaging, Replacing};
+use super::staging::{ArtifactStaging, Committed, Replacing};
 use super::{GENERIC, Means, check_ahead};
 use crate::config::Config;
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -47,6 +47,14 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
     check_ahead(&options.artifacts, &options.out)?;
     let scan_options = ScanOptions::beside(&options.out, &options.budget);
     let scan = artifact::scan_with(&options.artifacts, &scan_options)?;
+    scan.findings.explain(recombine_scanned(&scan, options, progress))
+}
+
+fn recombine_scanned(
+    scan: &Scan,
+    options: &RecombineOptions,
+    progress: &dyn Progress,
+) -> Result<RecombineReport> {
     let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let allows_other_machine = |path: &_| options.config.allows_other_machine(path);
@@ -55,13 +63,26 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
         keeps_fat: &keeps_fat,
         allows_other_machine: &allows_other_machine,
     };
-    let split = split::split_all(&scan, &split_options, progress)?;
+    let split = split::split_all(scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config)?;
+    let written = write(scan, &recombined, options, progress);
+    let done = recombined.findings.explain(written)?;
+    let findings = all_findings(scan, recombined);
+    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
+}
+
+/// Writes the artifacts of all components.
+fn write(
+    scan: &Scan,
+    recombined: &Recombined,
+    options: &RecombineOptions,
+    progress: &dyn Progress,
+) -> Result<Committed> {
     let staging = ArtifactStaging::begin(&options.out)?;
     let primary = options.config.keys.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
-    progress.expect(Stage::Pack, device_bytes(&recombined));
+    progress.expect(Stage::Pack, device_bytes(recombined));
     progress.begin(Stage::Pack);
     for component in &recombined.components {
         let writer = Writer {
@@ -78,9 +99,7 @@ pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<
         components: recombined.components.iter().map(Component::id).collect(),
         inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
     };
-    let done = staging.write(&artifacts, &replacing, || scan.inputs.recheck())?;
-    let findings = all_findings(&scan, recombined);
-    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
+    staging.write(&artifacts, &replacing, || scan.inputs.recheck())
 }
 
 fn device_bytes(recombined: &Recombined) -> u64 {

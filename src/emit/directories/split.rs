@@ -278,6 +278,21 @@ impl SplitJob {
         // What is remembered of a component is given back with it.
         let budget = options.budget.scope();
         let scans = self.scan(&budget)?;
+        let noticed = Findings::of(scans.iter().map(|scan| &scan.findings));
+        let means = Means { staging, budget: &budget, progress };
+        let done = self.split(&scans, options, rules, links, means);
+        noticed.explain(done)
+    }
+
+    fn split(
+        &self,
+        scans: &[Scan],
+        options: &SplitOptions,
+        rules: &DatabaseRules,
+        links: &mut LinkSet,
+        means: Means<'_>,
+    ) -> Result<Done> {
+        let Means { staging, progress, .. } = means;
         let artifacts: Vec<&Artifact> =
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
@@ -298,16 +313,17 @@ impl SplitJob {
             links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
             artifact.databases.iter().for_each(|file| links.add(&file.path));
         }
-        own.refuse_leaving()?;
-        let means = Means { staging, budget: &budget, progress };
-        let (outputs, mut findings) = self.outputs(&artifacts, split, &options.targets, means)?;
+        let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
+        noticed.explain(own.refuse_leaving())?;
+        let outputs = self.outputs(&artifacts, split, &options.targets, means);
+        let (outputs, mut findings) = noticed.explain(outputs)?;
         let replacing = Replacing {
             components: vec![self.component.clone()],
             inputs: self.folders.iter().map(PathBuf::as_path).collect(),
         };
         let recheck = || scans.iter().try_for_each(|scan| scan.inputs.recheck());
-        let committed = staging.write(&outputs, &replacing, recheck)?;
-        for scan in &scans {
+        let committed = findings.explain(staging.write(&outputs, &replacing, recheck))?;
+        for scan in scans {
             findings.extend(scan.findings.clone());
         }
         Ok(Done { committed, findings, archs })

@@ -99,7 +99,16 @@ impl Roots {
             (false, true) => self.folder_of_shards(entries, &kinds),
             (true, true) => self.faults.add(mixed(root, &entries, &kinds)),
             (false, false) if kinds.contains(&FolderEntryKind::Unknown) => {}
-            (false, false) => self.faults.add(nothing_in(root)),
+            (false, false) => self.nothing_in(root, &entries),
+        }
+    }
+
+    /// A folder without artifacts; those that are packed in another way may have been meant.
+    fn nothing_in(&mut self, root: &Path, entries: &[FolderEntry]) {
+        self.faults.add(nothing_in(root));
+        let shard = root.file_name().unwrap_or_default().to_string_lossy();
+        for entry in entries.iter().filter(|entry| artifact_in(&entry.name).is_some()) {
+            self.no_artifact(&shard, entry, &[]);
         }
     }
 

@@ -41,7 +41,7 @@ pub struct FoundArtifacts {
 
 impl FoundArtifacts {
     fn of(roots: Roots) -> Result<Self> {
-        roots.faults.finish()?;
+        roots.findings.explain(roots.faults.finish())?;
         let paths =
             |shard: FoundShard| shard.artifacts.into_iter().map(|entry| entry.path).collect();
         let shards = roots.shards.into_iter().map(|(name, shard)| (name, paths(shard)));
@@ -58,7 +58,7 @@ pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
 pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
     let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
     if found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
-        Err(nothing_in(folder))
+        found.findings.explain(Err(nothing_in(folder)))
     } else {
         Ok(found)
     }
@@ -173,7 +173,8 @@ struct Scanner {
 impl Scanner {
     fn read(self, roots: Roots, options: &ScanOptions) -> Result<Scan> {
         let (scan, faults) = self.read_what_it_can(roots, options);
-        faults.finish().map(|()| scan)
+        scan.explain(faults.finish())?;
+        Ok(scan)
     }
 
     fn read_what_it_can(mut self, roots: Roots, options: &ScanOptions) -> (Scan, Faults) {

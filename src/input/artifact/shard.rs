@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::name::ArtifactName;
 use crate::content::{Content, Inputs};
+use crate::error::Result;
 use crate::report::Findings;
 use crate::tree::{Node, Tree};
 
@@ -16,6 +17,15 @@ pub struct Scan {
     pub inputs: Inputs,
     /// What was noticed.
     pub findings: Findings,
+}
+
+impl Scan {
+    /// `result`; an error gets what was noticed in the scan and in its artifacts.
+    pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        let artifacts = self.shards.iter().flat_map(|shard| &shard.artifacts);
+        let own = self.findings.explain(result);
+        artifacts.fold(own, |result, artifact| artifact.findings.explain(result))
+    }
 }
 
 /// The artifacts of one build job.

@@ -22,7 +22,7 @@ pub use library_folder::LibraryFolder;
 pub use subjects::*;
 pub use table::{Code, Finding};
 
-use crate::error::{Error, Kind, printable};
+use crate::error::{Error, Kind, Remark, printable};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
@@ -84,6 +84,11 @@ impl fmt::Display for Finding {
 pub struct Findings(Vec<Finding>);
 
 impl Findings {
+    /// Those of all `parts`.
+    pub fn of<'a>(parts: impl IntoIterator<Item = &'a Findings>) -> Self {
+        Self(parts.into_iter().flat_map(|part| &part.0).cloned().collect())
+    }
+
     /// Adds one.
     pub fn add(&mut self, finding: Finding) {
         self.0.push(finding);
@@ -117,6 +122,16 @@ impl Findings {
         Self(self.0.iter().filter(|finding| is_warning(finding)).cloned().collect())
     }
 
+    /// Those that are worth knowing only.
+    pub fn notes(&self) -> Self {
+        Self(self.0.iter().filter(|finding| !is_warning(finding)).cloned().collect())
+    }
+
+    /// `result`; an error gets these findings, which may explain it.
+    pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| error.explained(self.0.iter().filter_map(remark)))
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -134,6 +149,12 @@ impl Findings {
             None => Ok(()),
         }
     }
+}
+
+/// The finding as results show it.
+fn remark(finding: &Finding) -> Option<Remark> {
+    let json = serde_json::to_string(finding).ok()?;
+    Some(Remark { json, text: format!("{}: {finding}", finding.code().severity()) })
 }
 
 fn is_warning(finding: &Finding) -> bool {

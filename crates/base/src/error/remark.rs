@@ -1,0 +1,42 @@
+//! What was noticed before an error, and may explain it.
+
+use std::collections::BTreeSet;
+
+use super::Error;
+
+/// Something that was noticed in a run which fails later.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Remark {
+    /// A JSON object; remarks are in the order of these.
+    pub json: String,
+    /// One line, for people.
+    pub text: String,
+}
+
+impl Error {
+    /// Keeps what was noticed before, which may explain this error.
+    pub fn explained(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
+        self.inner.remarks.extend(remarks);
+        self
+    }
+
+    /// What was noticed before this error and all further faults, each once.
+    pub fn remarks(&self) -> BTreeSet<&Remark> {
+        self.flattened().flat_map(|fault| &fault.inner.remarks).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_of_gathered_faults_are_told_once() {
+        let remark = |text: &str| Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() };
+        let first = Error::malformed("a").explained([remark("y"), remark("x")]);
+        let second = Error::malformed("b").explained([remark("x")]);
+        let all = Error::gather(vec![first, second]).unwrap();
+        let told: Vec<&str> = all.remarks().into_iter().map(|remark| remark.text.as_str()).collect();
+        assert_eq!(told, ["x", "y"]);
+    }
+}

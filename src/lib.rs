@@ -244,7 +244,8 @@ fn decide(
     let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
-    let findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    settings.plan.config.accept(&mut findings, settings.scope());
     if settings.strict {
         findings.notes().explain(findings.refuse_warnings())?;
     }

@@ -2,6 +2,7 @@
 
 use std::mem::take;
 
+use super::accept::accepted;
 use super::architectures::{ArchNames, components, groups, packages};
 use super::databases;
 use super::document::ConfigDocument;
@@ -29,6 +30,7 @@ pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config
         former("moved", take(&mut keys.moved), VersionBound::Required, &document, &mut faults);
     databases::check(&keys.databases, &names, &document, &mut faults);
     globs::check("other_machines", &keys.other_machines, &document, &mut faults);
+    let accept = accepted(take(&mut keys.accept), &document, &mut faults);
     let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
     let content_date = date.and_then(|date| faults.keep(date));
     // Debian's tools keep it in a signed number of 32 bits.
@@ -48,6 +50,7 @@ pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config
         replaces,
         moved,
         selectors,
+        accept,
         document,
     })
 }

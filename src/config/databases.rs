@@ -37,7 +37,9 @@ pub(super) fn check(
         }
         for (directory, named) in &rule.directory_archs {
             let keys = ["databases", &index, "directory_archs", directory];
-            named.iter().for_each(|arch| drop(faults.keep(archs.check(arch, &keys))));
+            for arch in named {
+                faults.keep(archs.check(arch, &keys));
+            }
         }
     }
 }

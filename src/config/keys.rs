@@ -9,6 +9,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::accept::AcceptSchema;
 use super::former::FormerSchema;
 use super::interpreter::InterpreterSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
@@ -89,6 +90,11 @@ pub struct Keys {
     /// What all releases end in
     #[arg(skip)]
     pub distribution_tag: DistributionTag,
+    /// Findings that are accepted: they fail no run under `--strict`, and results show them as
+    /// accepted, each by the `code` of the findings, a glob `subject`, and the `reason`. An entry that
+    /// fits no finding is one, `R098`
+    #[arg(skip)]
+    pub accept: Vec<AcceptSchema>,
     /// Which components make up which package of a family, before those of
     /// [`config/components.toml`](config/components.toml)
     #[arg(skip)]

@@ -8,6 +8,7 @@
 //! values that do not parse. What depends on the artifacts (does the primary shard exist?) is
 //! checked by the stage that knows them, which asks [`Config::fault`] for the place.
 
+mod accept;
 mod architectures;
 mod check;
 mod databases;
@@ -27,6 +28,7 @@ mod texts;
 
 use std::path::Path;
 
+pub use accept::{AcceptSchema, Accepted, SetScope};
 pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use interpreter::InterpreterSchema;
@@ -39,6 +41,7 @@ pub use keys::{
 use crate::content::Content;
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
+use crate::report::Findings;
 use document::ConfigDocument;
 pub use globs::{check_glob, matches_any};
 pub use lines::is_maintainer;
@@ -92,6 +95,8 @@ pub struct Config {
     pub moved: Vec<(String, FormerPackages)>,
     /// Package → what goes into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
+    /// Findings that are accepted, in file order.
+    pub accept: Vec<Accepted>,
     document: ConfigDocument,
 }
 
@@ -130,6 +135,11 @@ impl Config {
     fn read(document: ConfigDocument) -> Result<Self> {
         let keys = document.decode(SCHEMA_HINT)?;
         check::checked(keys, document)
+    }
+
+    /// Marks the findings that it accepts.
+    pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
+        accept::accept(&self.accept, findings, scope);
     }
 
     /// A list of packages decides alone what goes where.

@@ -7,16 +7,23 @@ use crate::gfx::{self, BaseArch};
 /// Largest edit distance of a mistyped name from the one that was meant, as a part of its length.
 const TYPO_SHARE: usize = 3;
 
-/// The one of `known` that is nearest to `word`; none where all are too far away.
+/// The one of `known` that is nearest to `word`; none where all are too far away. Of several at one
+/// distance, the one that begins most like it.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(word, name);
     let closer = |one: &&str, other: &&str| {
         let likeness = |name: &str| strsim::jaro_winkler(word, name);
         let by_distance: Ordering = distance(one).cmp(&distance(other));
-        by_distance.then_with(|| likeness(other).total_cmp(&likeness(one)))
+        let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
+        by_beginning.then_with(|| likeness(other).total_cmp(&likeness(one)))
     };
     let found = known.into_iter().min_by(closer)?;
     (distance(found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
+}
+
+/// How many characters both begin with.
+fn shared(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
 /// What to write in place of `word`, which names no arch that is known: the archs of the family that
@@ -53,6 +60,8 @@ mod tests {
     fn archs_are_meant_by_their_digits_and_families_by_their_members() {
         for (word, expected) in [
             ("gfx10300x", "did you mean `gfx1030`?"),
+            ("gfx11510x", "did you mean `gfx1151`?"),
+            ("gfx1203", "did you mean `gfx1200`?"),
             ("gfx1130", "did you mean `gfx1103`?"),
             ("GFX1100", "did you mean `gfx1100`?"),
             ("gfx1250-strct", "did you mean `gfx1250-strict`?"),

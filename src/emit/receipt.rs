@@ -63,7 +63,10 @@ pub fn receipt<F>(
         packages,
         code_objects,
         left_out: set.left_out,
-        findings: findings.iter().cloned().map(FindingRecord::Known).collect(),
+        findings: findings
+            .iter()
+            .map(|finding| FindingRecord::new(finding.clone(), findings.acceptance(finding)))
+            .collect(),
     })
 }
 

@@ -158,8 +158,7 @@ fn decide(
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     taken_names::note(setting, &kept, findings);
-    let mut left_out =
-        left_out::left_out(recombined, &made.archives, &kept, &dropped, findings)?;
+    let mut left_out = left_out::left_out(recombined, &made.archives, &kept, &dropped, findings)?;
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finished(setting, kept, &edits)?;

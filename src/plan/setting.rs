@@ -71,7 +71,8 @@ pub struct Setting {
     pub(super) folders: Folders,
     /// In order.
     pub formats: Vec<Format>,
-    pub(super) only: Vec<String>,
+    /// What the set is limited to; all if empty.
+    pub only: Vec<String>,
     pub(super) texts: Texts,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,

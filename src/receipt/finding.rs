@@ -6,7 +6,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::report::{Code, Finding};
+use crate::report::{Code, Finding, Severity, line};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -14,8 +14,20 @@ use crate::report::{Code, Finding};
 pub enum FindingRecord {
     /// A finding with the fields of its code.
     Known(Finding),
+    /// The same of one that the configuration of the set accepts.
+    Accepted(AcceptedFinding),
     /// A finding of a later version of rockpack, whose own fields cannot be read.
     Unread(UnreadFinding),
+}
+
+/// A finding that the configuration of the set accepts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AcceptedFinding {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Why it is accepted.
+    pub accepted: String,
 }
 
 /// A finding whose code this version of rockpack does not know. `verify` excuses nothing by it.
@@ -34,21 +46,62 @@ pub struct UnreadFinding {
     /// SHA-256 of the code objects that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_objects: Vec<String>,
+    /// Why it is accepted, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<String>,
 }
 
 impl FindingRecord {
+    /// The record of a finding, with the reason why it is accepted, if it is.
+    pub fn new(finding: Finding, accepted: Option<&str>) -> Self {
+        match accepted.map(str::to_owned) {
+            Some(accepted) => Self::Accepted(AcceptedFinding { finding, accepted }),
+            None => Self::Known(finding),
+        }
+    }
+
+    /// The finding, unless it is one of a later version.
+    pub fn known(&self) -> Option<&Finding> {
+        match self {
+            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => Some(finding),
+            Self::Unread(_) => None,
+        }
+    }
+
+    /// Why it is accepted, if it is.
+    pub fn accepted(&self) -> Option<&str> {
+        match self {
+            Self::Known(_) => None,
+            Self::Accepted(accepted) => Some(&accepted.accepted),
+            Self::Unread(finding) => finding.accepted.as_deref(),
+        }
+    }
+
     /// Its stable code, e.g. `R012`.
     pub fn code(&self) -> &str {
         match self {
-            Self::Known(finding) => finding.code().id(),
+            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
+                finding.code().id()
+            }
             Self::Unread(finding) => &finding.code,
+        }
+    }
+
+    /// Whether it is a warning that nobody accepts.
+    pub fn is_warning(&self) -> bool {
+        match self {
+            Self::Known(finding) => finding.code().severity() == Severity::Warning,
+            Self::Accepted(_) => false,
+            Self::Unread(finding) => finding.severity == "warning" && finding.accepted.is_none(),
         }
     }
 
     /// What it is about.
     pub fn subject(&self) -> String {
         match self {
-            Self::Known(finding) => finding.subject(),
+            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
+                finding.subject()
+            }
             Self::Unread(finding) => finding.subject.clone(),
         }
     }
@@ -56,17 +109,22 @@ impl FindingRecord {
     /// SHA-256 of the code objects it accounts for, in hex.
     pub fn code_objects(&self) -> &[String] {
         match self {
-            Self::Known(finding) => finding.code_objects(),
+            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
+                finding.code_objects()
+            }
             Self::Unread(finding) => &finding.code_objects,
         }
     }
 }
 
 impl fmt::Display for FindingRecord {
-    /// With its severity.
+    /// With its severity, or with the reason why it is accepted.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Known(finding) => write!(f, "{}: {finding}", finding.code().severity()),
+            Self::Known(finding) => f.write_str(&line(finding, None)),
+            Self::Accepted(AcceptedFinding { finding, accepted }) => {
+                f.write_str(&line(finding, Some(accepted)))
+            }
             Self::Unread(UnreadFinding { code, name, severity, subject, message, .. }) => {
                 write!(f, "{severity}: {code} {name}: {subject}: {message}")
             }
@@ -83,15 +141,33 @@ impl<'de> Deserialize<'de> for FindingRecord {
 
 fn read(record: &str) -> serde_json::Result<FindingRecord> {
     let text: UnreadFinding = serde_json::from_str(record)?;
-    if Code::of_id(&text.code).is_some() {
-        return serde_json::from_str(record).map(FindingRecord::Known);
+    if Code::of_id(&text.code).is_none() {
+        return Ok(FindingRecord::Unread(text));
     }
-    Ok(FindingRecord::Unread(text))
+    let finding = serde_json::from_str(record)?;
+    Ok(FindingRecord::new(finding, text.accepted.as_deref()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_read_and_written_again() {
+        for code in [r#""code":"R013""#, r#""code":"R999""#] {
+            let text =
+                r#""name":"arch-missing","severity":"warning","subject":"gfx906","message":"#;
+            let message = r#""no shard has device code for it (group g)""#;
+            let (own, code_of) = match code {
+                r#""code":"R013""# => (r#","arch":"gfx906","group":"g""#, "R013"),
+                _ => ("", "R999"),
+            };
+            let record = format!(r#"{{{code},{text}{message}{own},"accepted":"why"}}"#);
+            let read = read(&record).unwrap();
+            assert_eq!((read.code(), read.accepted()), (code_of, Some("why")));
+            assert_eq!(serde_json::to_string(&read).unwrap(), record);
+        }
+    }
 
     const TEXT: &str = r#""name":"n","severity":"note","subject":"s","message":"m""#;
 

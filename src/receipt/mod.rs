@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-pub use finding::{FindingRecord, UnreadFinding};
+pub use finding::{AcceptedFinding, FindingRecord, UnreadFinding};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SetPart, file_name, join, part_of_file,
     part_of_sbom, sbom_name,
@@ -60,7 +60,7 @@ pub struct Receipt {
     /// other components (`--only`), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Every finding.
+    /// Every finding; those that the configuration accepts with `accepted`, the reason.
     pub findings: Vec<FindingRecord>,
 }
 
@@ -179,10 +179,8 @@ impl Receipt {
     /// Its findings, but for those of a later version of rockpack.
     pub fn known_findings(&self) -> Findings {
         let mut findings = Findings::default();
-        for record in &self.findings {
-            if let FindingRecord::Known(finding) = record {
-                findings.add(finding.clone());
-            }
+        for finding in self.findings.iter().filter_map(FindingRecord::known) {
+            findings.add(finding.clone());
         }
         findings
     }

@@ -154,14 +154,17 @@ impl PublicationArguments {
             return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
         }
         if let (Some(command), Some(key)) = (sign_command, public_key) {
-            let key = String::from_utf8_lossy(&read_key_file(key, "public key of --sign-command")?).into_owned();
+            let key = String::from_utf8_lossy(&read_key_file(key, "public key of --sign-command")?)
+                .into_owned();
             return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
         }
         let Some(signer) = signer else {
             return Ok(None);
         };
-        let others: Vec<Vec<u8>> =
-            also_key.iter().map(|key| read_key_file(key, "key of --also-key")).collect::<Result<_>>()?;
+        let others: Vec<Vec<u8>> = also_key
+            .iter()
+            .map(|key| read_key_file(key, "key of --also-key"))
+            .collect::<Result<_>>()?;
         Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::environment::{EPOCH, Environment};
 use super::layers::Layers;
 use super::origin::{Gathered, Origin, Resolved};
-use crate::config::{Config, Keys, PackageList};
+use crate::config::{Config, Keys, PackageList, SetScope};
 use crate::error::{Error, Kind, Result};
 use crate::package::{Format, Relation};
 use crate::plan::{Choices, Setting};
@@ -98,6 +98,14 @@ pub struct SetSettings {
     pub jobs: usize,
     /// Whether warnings are errors.
     pub strict: bool,
+}
+
+impl SetSettings {
+    /// Whether the set is all that the configuration is for.
+    pub fn scope(&self) -> SetScope {
+        let is_whole = self.plan.only.is_empty() && self.plan.formats.len() == Format::ALL.len();
+        if is_whole { SetScope::Whole } else { SetScope::Limited }
+    }
 }
 
 impl SetArguments {

@@ -124,6 +124,8 @@ fn verify_packages(
     }
     let mut report = Report { packages: packages.len(), ..Report::default() };
     others::count(&packages, &mut report);
+    let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
+    report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = options.against {
         let prefix = prefix(&receipts, &sets)?;

@@ -15,6 +15,7 @@ mod directories;
 mod discover;
 mod extract;
 mod failures;
+mod findings;
 mod inspect;
 mod inspect_package;
 mod main_job;

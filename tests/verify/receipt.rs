@@ -237,6 +237,7 @@ fn a_finding_of_another_kind_excuses_no_loss() {
     };
     let later = |code_objects: &[String]| {
         FindingRecord::Unread(UnreadFinding {
+            accepted: None,
             code: "R999".to_owned(),
             name: "of-a-later-version".to_owned(),
             severity: "warning".to_owned(),

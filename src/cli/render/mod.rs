@@ -33,10 +33,9 @@ pub use settings::settings_text;
 pub use summary::summary_text;
 pub use verify::verify_text;
 
-use crate::report::{Finding, Findings};
+use crate::report::Findings;
 
 /// Every finding on a line of its own.
 fn findings_text(findings: &Findings) -> String {
-    let line = |finding: &Finding| text_line!("{}: {finding}", finding.code().severity());
-    findings.iter().map(line).collect()
+    findings.lines().map(|line| text_line!("{line}")).collect()
 }

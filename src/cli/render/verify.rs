@@ -46,6 +46,13 @@ pub fn verify_text(report: &Report) -> String {
         let paths = counted(report.left_out as u64, "path");
         text.push_str(&text_line!("{paths} of the artifacts left out on purpose (--only)"));
     }
+    if !report.warnings.is_empty() {
+        let count = counted(report.warnings.len() as u64, "thing");
+        text.push_str(&text_line!("the build warned of {count}, which no check fails for:"));
+        for warning in &report.warnings {
+            text.push_str(&text_line!("{warning}"));
+        }
+    }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),

@@ -8,7 +8,7 @@ use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
 use super::staging::{ArtifactStaging, Committed, Replacing};
 use super::{GENERIC, Means, check_ahead};
-use crate::config::Config;
+use crate::config::{Config, SetScope};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
@@ -67,7 +67,8 @@ fn recombine_scanned(
     let recombined = recombine::recombine(split, &options.config)?;
     let written = write(scan, &recombined, options, progress);
     let done = recombined.findings.explain(written)?;
-    let findings = all_findings(scan, recombined);
+    let mut findings = all_findings(scan, recombined);
+    options.config.accept(&mut findings, SetScope::Artifacts);
     Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
 }
 

@@ -9,7 +9,7 @@ mod index;
 mod rule;
 mod union;
 
-pub use glob::matches_path;
+pub use glob::{matches_name, matches_path};
 pub use index::{Index, IndexDescription, describe_index, read_index};
 pub use rule::{DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
 pub use union::{Union, union};

@@ -136,6 +136,7 @@ fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Syntax};
     use crate::inspect::discover::fixture::{discovery, shard};
 
     fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
@@ -154,6 +155,11 @@ mod tests {
         assert_eq!(groups, [("gfx90X", 1), ("gfx90a", 1), ("gfx110X", 2), ("gfx1999", 1)]);
         assert_eq!(proposal.groups[3].display_name, "ROCm gfx1999");
         assert_eq!(proposal.left_out, []);
+        for syntax in [Syntax::Json, Syntax::Toml] {
+            let text = proposal.configuration(syntax).unwrap();
+            let config = Config::parse(&text, syntax).unwrap();
+            assert_eq!(config.groups.len(), 4, "{text}");
+        }
     }
 
     #[test]

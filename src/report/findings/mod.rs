@@ -11,10 +11,12 @@ mod library_folder;
 mod subjects;
 mod table;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use derive_more::Display;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 pub use details::*;
 pub use interpreter::*;
@@ -69,7 +71,26 @@ impl Finding {
             _ => &[],
         }
     }
+
+    /// What it is about and what else it names: its own fields that are a text (`library`), and the
+    /// path of each that is a file. Lists are left out: who means one of several things does not mean
+    /// the finding.
+    pub fn named_things(&self) -> Vec<String> {
+        let mut things = vec![self.subject()];
+        if let Ok(Value::Object(mut fields)) = serde_json::to_value(self) {
+            TEXT_FIELDS.iter().for_each(|name| drop(fields.remove(*name)));
+            things.extend(fields.values().filter_map(|field| match field {
+                Value::String(text) => Some(text.clone()),
+                Value::Object(file) => file.get("path").and_then(Value::as_str).map(str::to_owned),
+                _ => None,
+            }));
+        }
+        things
+    }
 }
+
+/// The fields of a finding's JSON that its text is made of, or that are the same for its code.
+const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,87 +99,145 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings of a run, in the order of code and subject.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Findings(Vec<Finding>);
+/// The findings of a run, in the order of code and subject. As JSON, an accepted one has `accepted`
+/// behind its own fields, with the reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// Those that the configuration accepts, and why.
+    accepted: BTreeMap<Finding, String>,
+}
 
 impl Findings {
     /// Those of all `parts`.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a Findings>) -> Self {
-        Self(parts.into_iter().flat_map(|part| &part.0).cloned().collect())
+        let mut all = Self::default();
+        parts.into_iter().for_each(|part| all.extend(part.clone()));
+        all
     }
 
     /// Adds one.
     pub fn add(&mut self, finding: Finding) {
-        self.0.push(finding);
+        self.list.push(finding);
     }
 
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Findings) {
-        self.0.extend(other.0);
+        self.list.extend(other.list);
+        self.accepted.extend(other.accepted);
     }
 
     /// Drops those that `keep` does not hold for.
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
-        self.0.retain(keep);
+        self.list.retain(keep);
+    }
+
+    /// Accepts those that `fits` holds for, unless they are accepted already; says how many it holds
+    /// for.
+    pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
+        let fitting: Vec<&Finding> = self.list.iter().filter(|finding| fits(finding)).collect();
+        for finding in &fitting {
+            self.accepted.entry((*finding).clone()).or_insert_with(|| reason.to_owned());
+        }
+        fitting.len()
+    }
+
+    /// Why a finding is accepted, if it is.
+    pub fn acceptance(&self, finding: &Finding) -> Option<&str> {
+        self.accepted.get(finding).map(String::as_str)
     }
 
     /// Brings them into their final order and drops repetitions.
     pub fn sort(&mut self) {
         // Findings with one text may differ in what the text leaves out.
-        self.0.sort();
-        self.0.sort_by_cached_key(|finding| (finding.code(), finding.subject(), finding.message()));
-        self.0.dedup();
+        self.list.sort();
+        self.list
+            .sort_by_cached_key(|finding| (finding.code(), finding.subject(), finding.message()));
+        self.list.dedup();
     }
 
     /// The findings.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.0.iter()
+        self.list.iter()
     }
 
-    /// Those that probably are mistakes.
+    /// Those that probably are mistakes, and that nobody accepts.
     pub fn warnings(&self) -> Self {
-        Self(self.0.iter().filter(|finding| is_warning(finding)).cloned().collect())
+        self.filtered(|finding| self.is_warning(finding))
     }
 
-    /// Those that are worth knowing only.
+    /// Those that are worth knowing only, and those that are accepted.
     pub fn notes(&self) -> Self {
-        Self(self.0.iter().filter(|finding| !is_warning(finding)).cloned().collect())
+        self.filtered(|finding| !self.is_warning(finding))
+    }
+
+    fn filtered(&self, keep: impl Fn(&Finding) -> bool) -> Self {
+        let list = self.list.iter().filter(|finding| keep(finding)).cloned().collect();
+        Self { list, accepted: self.accepted.clone() }
+    }
+
+    fn is_warning(&self, finding: &Finding) -> bool {
+        finding.code().severity() == Severity::Warning && !self.accepted.contains_key(finding)
+    }
+
+    /// A line for each, with its severity, or with the reason why it is accepted.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.list.iter().map(|finding| line(finding, self.acceptance(finding)))
     }
 
     /// `result`; an error gets these findings, which may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| error.explained(self.0.iter().filter_map(remark)))
+        result.map_err(|error| error.explained(self.list.iter().filter_map(|it| self.remark(it))))
+    }
+
+    /// A finding as results show it.
+    fn remark(&self, finding: &Finding) -> Option<Remark> {
+        let accepted = self.acceptance(finding);
+        let json = serde_json::to_string(&WithAcceptance { finding, accepted }).ok()?;
+        Some(Remark { json, text: line(finding, accepted) })
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty()
     }
 
     /// Under `--strict`: an error that gathers every warning, if there is one.
     pub fn refuse_warnings(&self) -> Result<(), Error> {
-        let warnings = self.0.iter().filter(|finding| is_warning(finding));
+        let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
         let faults = warnings.map(|f| Error::new(Kind::Conflict, f.to_string())).collect();
         match Error::gather(faults) {
-            Some(error) => {
-                Err(error
-                    .hint("--strict turns warnings into errors: settle them, or build without it"))
-            }
+            Some(error) => Err(error.hint(
+                "--strict turns warnings into errors: settle them, accept them by `accept` in the \
+                 configuration, or build without it",
+            )),
             None => Ok(()),
         }
     }
 }
 
-/// The finding as results show it.
-fn remark(finding: &Finding) -> Option<Remark> {
-    let json = serde_json::to_string(finding).ok()?;
-    Some(Remark { json, text: format!("{}: {finding}", finding.code().severity()) })
+impl Serialize for Findings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = |finding| WithAcceptance { finding, accepted: self.acceptance(finding) };
+        serializer.collect_seq(self.list.iter().map(of))
+    }
 }
 
-fn is_warning(finding: &Finding) -> bool {
-    finding.code().severity() == Severity::Warning
+/// A finding with what follows its own fields.
+#[derive(Serialize)]
+struct WithAcceptance<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted: Option<&'a str>,
+}
+
+/// A finding in one line for people: with its severity, or with the reason why it is accepted.
+pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
+    match accepted {
+        Some(reason) => format!("accepted: {finding}; reason: {}", printable(reason)),
+        None => format!("{}: {finding}", finding.code().severity()),
+    }
 }
 
 #[cfg(test)]

@@ -606,6 +606,22 @@ findings! {
     /// The cache cannot be read or written, so later runs will find less in it. In no receipt.
     CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
         ["{cache}"] ["nothing more is kept for later runs: {reason}"];
+    /// An entry of the configuration accepts findings that the set does not have.
+    AcceptUnmatched = "R098" "accept-unmatched" Warning
+        { entry: String, accepts: String, pattern: String }
+        ["{entry}"]
+        [
+            "accepts {accepts} about `{pattern}`, and this set has no such finding: take the entry \
+             out, or correct its subject"
+        ];
+    /// An entry of the configuration accepts findings that a limited set does not have.
+    AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note
+        { entry: String, accepts: String, pattern: String }
+        ["{entry}"]
+        [
+            "accepts {accepts} about `{pattern}`, and this set, which is limited by --only or \
+             --format, has no such finding"
+        ];
 }
 
 /// The keys of the configuration that are unset, one for each format.

@@ -593,6 +593,16 @@ fn of_updates() -> Vec<Finding> {
         Finding::ClientFilesMissing { channel: text("stable") },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
+        Finding::AcceptUnmatched {
+            entry: text("accept.0"),
+            accepts: text("R070"),
+            pattern: text("libx.so*"),
+        },
+        Finding::AcceptUnmatchedHere {
+            entry: text("accept.0"),
+            accepts: text("R070"),
+            pattern: text("libx.so*"),
+        },
     ]
 }
 
@@ -610,10 +620,10 @@ fn examples() -> Vec<Finding> {
         of_lists(),
         of_updates(),
     ];
-    let mut findings = Findings(all.concat());
+    let mut findings = Findings { list: all.concat(), ..Findings::default() };
     findings.sort();
-    assert_eq!(findings.0.len(), all.concat().len(), "all differ");
-    findings.0
+    assert_eq!(findings.list.len(), all.concat().len(), "all differ");
+    findings.list
 }
 
 #[test]
@@ -683,13 +693,54 @@ fn findings_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
         files: paths(["a", "b", "c", last]),
     };
     let sorted = |given: [Finding; 3]| {
-        let mut findings = Findings(given.to_vec());
+        let mut findings = Findings { list: given.to_vec(), ..Findings::default() };
         findings.sort();
         findings
     };
     let (first, last) = (unresolved("d"), unresolved("e"));
     assert_eq!(first.to_string(), last.to_string());
     let kept = sorted([last.clone(), first.clone(), last.clone()]);
-    assert_eq!(kept.0, [first.clone(), last.clone()]);
+    assert_eq!(kept.list, [first.clone(), last.clone()]);
     assert_eq!(sorted([first.clone(), last, first]), kept);
+}
+
+#[test]
+fn accepted_findings_are_no_warnings_and_say_why() {
+    let mut findings = Findings::default();
+    findings.add(Finding::VersionUnset { version: text("0") });
+    findings.add(Finding::ArchMissing { arch: arch("gfx906"), group: text("g") });
+    assert_eq!(findings.accept(|finding| finding.code() == Code::VersionUnset, "a test"), 1);
+    assert_eq!(findings.accept(|finding| finding.code() == Code::VersionUnset, "again"), 1);
+    assert_eq!(findings.accept(|finding| finding.code() == Code::RuntimeUnset, "none"), 0);
+    assert_eq!(findings.warnings().list.len(), 1);
+    let (mut more, earlier) = (Findings::default(), findings);
+    more.extend(earlier);
+    more.sort();
+    let json = serde_json::to_value(&more).unwrap();
+    assert_eq!((&json[0]["code"], &json[0]["accepted"]), (&"R003".into(), &"a test".into()));
+    assert_eq!(json[1].get("accepted"), None);
+    let lines: Vec<String> = more.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "accepted: R003 version-unset: version: no version was given, so the packages have 0; \
+             reason: a test",
+            "warning: R013 arch-missing: gfx906: no shard has device code for it (group g)"
+        ]
+    );
+    more.retain(|finding| finding.code() == Code::VersionUnset);
+    assert!(more.refuse_warnings().is_ok());
+}
+
+#[test]
+fn things_are_subjects_texts_and_paths_of_files() {
+    let unresolved = Finding::LibraryUnresolved {
+        package: text("rocm-blas"),
+        library: text("libx.so.1"),
+        distribution: text("debian-12"),
+        files: paths(["bin/a"]),
+    };
+    assert_eq!(unresolved.named_things(), ["rocm-blas", "debian-12", "libx.so.1", "rocm-blas"]);
+    let moved = Finding::ProgramHeadersMoved { file: input("lib/x.so") };
+    assert_eq!(moved.named_things(), ["one/blas_lib_all/lib/x.so", "lib/x.so"]);
 }

@@ -86,11 +86,8 @@ impl Excuses {
         for receipt in receipts {
             excuses.given = true;
             excuses.prefix = Some(receipt.prefix.clone());
-            for finding in &receipt.findings {
-                if let FindingRecord::Known(finding) = finding {
-                    excuses.add(finding);
-                }
-            }
+            let known = receipt.findings.iter().filter_map(FindingRecord::known);
+            known.for_each(|finding| excuses.add(finding));
             excuses.left_out.extend(receipt.left_out.iter().cloned());
         }
         excuses

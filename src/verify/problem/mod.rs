@@ -22,7 +22,7 @@ pub use sets::*;
 pub use table::{Check, Problem};
 
 use crate::error::printable;
-use crate::receipt::Receipt;
+use crate::receipt::{FindingRecord, Receipt};
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -99,6 +99,10 @@ pub struct Report {
     /// Paths of the artifacts that are in no package on purpose, as the receipts say.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
+    /// Warnings of the builds, as the receipts have them and without those that are accepted: what they
+    /// say is no failed check.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<FindingRecord>,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
 }

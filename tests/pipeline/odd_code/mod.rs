@@ -103,10 +103,7 @@ impl Case {
         tools::run(&mut self.build(&[]));
         self.verify().fired(&[]);
         let receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
-        let known = receipt.findings.into_iter().filter_map(|finding| match finding {
-            FindingRecord::Known(finding) => Some(finding),
-            FindingRecord::Unread(_) => None,
-        });
+        let known = receipt.findings.iter().filter_map(|finding| finding.known().cloned());
         known.collect()
     }
 

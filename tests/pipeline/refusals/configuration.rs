@@ -129,6 +129,47 @@ fn what_is_no_arch() {
     refuses("c.json", &text, &[&place, "`gtx1151` is no GPU arch", "gfx90a"]);
 }
 
+/// Wherever a configuration names an arch, it is one that is known, or declared.
+#[test]
+fn archs_that_nobody_knows() {
+    let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx11510x\"", 0);
+    let expected = "`gfx11510x` is no GPU arch that this version of rockpack knows";
+    refuses("c.json", &text, &[&place, expected, "did you mean `gfx1151`? (`additional_archit"]);
+    for (tables, key) in [
+        ("components.blas_lib.exclude_architectures = ['gfx1130']", "gfx1103"),
+        ("packages.rocm-blas.include_architectures = ['gfx90aa']", "gfx90a"),
+        ("architecture_groups.x.architectures = ['gfx1250-strct']", "gfx1250-strict"),
+        ("architecture_groups.x.architectures = ['gfx11-genric']", "gfx11-generic"),
+        ("architecture_groups.x.architectures = ['GFX1030']", "gfx1030"),
+        (
+            "databases = [{ name = 'x', directories = ['y'], \
+             directory_archs = { z = ['gfx10300x'] } }]",
+            "gfx1030",
+        ),
+    ] {
+        let meant = format!("did you mean `{key}`?");
+        refuses("c.toml", &format!("{tables}\n"), &["line 1, column ", &meant]);
+    }
+    let family = "architecture_groups.x.architectures = ['gfx120X']\n";
+    refuses("c.toml", family, &["line 1", "no GPU arch", "one by one: `gfx1200`, `gfx1201`"]);
+}
+
+#[test]
+fn archs_that_are_known_or_declared() {
+    let bad = Bad::new();
+    let file = bad.folder.path().join("packaging.toml");
+    let known = "\n[components.blas_lib]\nexclude_architectures = [\
+                 'gfx906', 'gfx11-generic', 'gfx9-4-generic', 'gfx1250-strict', 'amdgcnspirv']\n";
+    fs::write(&file, format!("{TOML}{known}")).unwrap();
+    support::tools::run(&mut with(&bad, &file));
+    let tomorrow = "\n[packages.rocm-blas]\nexclude_architectures = ['gfx1400', 'gfx14-generic']\n";
+    let declared = "additional_architectures = ['gfx1400', 'gfx14-generic']\n";
+    fs::write(&file, format!("{declared}{TOML}{tomorrow}")).unwrap();
+    support::tools::run(&mut with(&bad, &file));
+    fs::write(&file, format!("{TOML}{tomorrow}")).unwrap();
+    refused(&mut with(&bad, &file), FAILED, &["`gfx1400` is no GPU arch that this version"]);
+}
+
 #[test]
 fn a_configuration_of_an_unknown_syntax() {
     let bad = Bad::new();

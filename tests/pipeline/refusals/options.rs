@@ -125,3 +125,111 @@ fn a_failed_run_leaves_the_earlier_set() {
     refused(build_of(&shards(), &bad.out()).arg("--strict"), FAILED, &["R012"]);
     assert!(contents(&bad.out()) == earlier, "{:?}", names(&bad.out()));
 }
+
+/// Options name archs that are known, or built like one that may come.
+#[test]
+fn archs_of_options_that_cannot_be_any() {
+    let bad = Bad::new();
+    let split = |arch: &str| {
+        let mut command = rockpack();
+        command.args(["split", "--gpu-targets", arch, "--output-dir"]).arg(bad.out());
+        command.arg("--artifacts").arg(bad.shards());
+        command
+    };
+    let expected = ["--gpu-targets: `gfx10300x` is no GPU arch", "did you mean `gfx1030`?"];
+    refused(&mut split("gfx10300x"), USAGE, &expected);
+    refused(&mut split("gfx110X"), USAGE, &["name the archs of this family one by one: `gfx1100`"]);
+    let output = split("gfx1151 gfx1100 gfx1101 gfx1102 gfx1200 gfx1201 gfx1203").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains("R044 target-absent: gfx1203: ") && said.contains("mean gfx1200?"),
+        "{said}"
+    );
+    let mut extract = rockpack();
+    extract.args(["extract", "--target", "gfx11510x", "--out"]).arg(bad.out());
+    let output = extract.arg(bad.file("bin/exblas-bench")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(USAGE), "{said}");
+    assert!(said.contains("did you mean `gfx1151`?"), "{said}");
+}
+
+#[test]
+fn a_name_of_only_is_nearly_one() {
+    let bad = Bad::new();
+    for (wanted, meant) in [("rocm-bals", "rocm-blas"), ("blas_lbi", "blas_lib"), ("blsa", "blas")]
+    {
+        let hint = format!("did you mean `{meant}`?");
+        refused(bad.build().args(["--only", wanted]), USAGE, &["no component", &hint]);
+    }
+}
+
+/// Every file that is named is called what it was meant to be.
+#[test]
+fn files_that_cannot_be_read() {
+    let shards = shards();
+    let shards = shards.to_str().unwrap();
+    let build = ["build", "--version", "7.1.0", "--out", "out", "--artifacts", shards];
+    let sign = ["repo", "packages", "--out", "out", "--sign-command", "sign {mode}"];
+    let cases: [(&[&str], &[&str], &str); 18] = [
+        (&build, &["--config", "no.toml"], "reading the configuration: no.toml: cannot open"),
+        (
+            &build,
+            &["--config", "folder.toml"],
+            "reading the configuration: folder.toml: is no regu",
+        ),
+        (&build, &["--packages", "no.json"], "reading the list of packages: no.json: cannot open"),
+        (&build, &["--scheme", "no.toml"], "reading the naming scheme: no.toml: cannot open"),
+        (&build, &["--since", "no.json"], "reading an earlier set: no.json: cannot open"),
+        (&build, &["--sign-key", "no.asc"], "reading the signing key: no.asc: cannot open"),
+        (
+            &build,
+            &["--sign-key", "no.asc", "--sign-passphrase-file", "no"],
+            "reading the passphrase: no: cannot open",
+        ),
+        (
+            &sign,
+            &["--public-key", "no"],
+            "reading the public key of --sign-command: no: cannot open",
+        ),
+        (&["repo", "no", "--out", "out"], &[], "looking for packages: no: cannot inspect"),
+        (&["verify", "no"], &[], "looking for what is to be verified: no: cannot inspect"),
+        (&["verify", shards, "--against", "no"], &[], "the artifacts of --against: no: cannot"),
+        (
+            &["verify", shards, "--key", "no"],
+            &[],
+            "reading the public key of --key: no: cannot open",
+        ),
+        (&["plan", "--artifacts", "no"], &[], "looking for artifacts: no: cannot list"),
+        (
+            &["split", "--output-dir", "out", "--batch-artifact-parent-dir", "no"],
+            &[],
+            "looking for artifacts: no: cannot list",
+        ),
+        (
+            &["split", "--output-dir", "out", "--artifact-dir", "no"],
+            &[],
+            "looking for the artifact to split: no: cannot resolve",
+        ),
+        (
+            &["recombine", "--output-dir", "out", "--artifacts", shards, "--config", "no.json"],
+            &[],
+            "reading the configuration: no.json: cannot open",
+        ),
+        (&["inspect", "no"], &[], "looking for what is to be inspected: no: cannot resolve"),
+        (
+            &["extract", "no", "--out", "out"],
+            &[],
+            "opening a file to extract from: no: cannot open",
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    for (words, more, expected) in cases {
+        let mut command = rockpack();
+        command.args(words).args(more).current_dir(folder.path());
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expected), "{expected}:\n{said}");
+        assert_eq!(said.matches("  × ").count(), 1, "{said}");
+    }
+}

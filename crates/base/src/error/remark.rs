@@ -32,11 +32,13 @@ mod tests {
 
     #[test]
     fn remarks_of_gathered_faults_are_told_once() {
-        let remark = |text: &str| Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() };
+        let remark =
+            |text: &str| Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() };
         let first = Error::malformed("a").explained([remark("y"), remark("x")]);
         let second = Error::malformed("b").explained([remark("x")]);
         let all = Error::gather(vec![first, second]).unwrap();
-        let told: Vec<&str> = all.remarks().into_iter().map(|remark| remark.text.as_str()).collect();
+        let told: Vec<&str> =
+            all.remarks().into_iter().map(|remark| remark.text.as_str()).collect();
         assert_eq!(told, ["x", "y"]);
     }
 }

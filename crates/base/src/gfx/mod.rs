@@ -18,7 +18,8 @@ pub use spelling::{
     arch_at_start, arch_of_sanitized, entry_target_text, family_members, split_entry_id,
 };
 pub use table::{
-    Processor, archs_in, describe, is_known, is_plausible, known_archs, mach_of, processor, processors,
+    Processor, archs_in, describe, is_known, is_plausible, known_archs, mach_of, processor,
+    processors,
 };
 
 use crate::error::Error;

@@ -1,0 +1,127 @@
+//! Findings that a configuration accepts: `accept`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::ConfigDocument;
+use super::lines::single_lines;
+use super::nearest::nearest;
+use crate::error::{Faults, Result};
+use crate::input::database::matches_name;
+use crate::report::{Code, Finding, Findings};
+
+/// The key of the table, for the place of a fault.
+const ACCEPT: &str = "accept";
+
+/// Findings that the decisions about a package set never have, or that are about this table.
+const NEVER: [Code; 9] = [
+    Code::TargetNotSelected,
+    Code::TargetAbsent,
+    Code::RepositoryUnsigned,
+    Code::VersionNotKept,
+    Code::ClientFilesMissing,
+    Code::CacheEntryDamaged,
+    Code::CacheUnusable,
+    Code::AcceptUnmatched,
+    Code::AcceptUnmatchedHere,
+];
+
+/// Findings that are accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptSchema {
+    /// Code of the findings, as in `R070`
+    #[schemars(regex(pattern = "^R[0-9]{3}$"))]
+    pub code: String,
+    /// Glob that is held against what a finding is about, each of its own fields that is a text
+    /// (`library`, `package`), and the path of each that is a file; `*` stands for any characters
+    #[schemars(length(min = 1))]
+    pub subject: String,
+    /// Why they are accepted, in one line
+    #[schemars(length(min = 1))]
+    pub reason: String,
+}
+
+/// Findings of one code that are accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Their code.
+    pub code: Code,
+    /// Glob over their subjects and the things that they name.
+    pub subject: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How much of what the configuration is for a run makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetScope {
+    /// All packages in all formats.
+    Whole,
+    /// Some packages, or one format: findings about the others are not there.
+    Limited,
+    /// Artifacts: findings about packages are not there.
+    Artifacts,
+}
+
+/// Checks the entries of the table.
+pub(super) fn accepted(
+    schema: Vec<AcceptSchema>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<Accepted> {
+    let mut all = Vec::new();
+    for (index, AcceptSchema { code, subject, reason }) in schema.into_iter().enumerate() {
+        let index = index.to_string();
+        let lines = [("subject", Some(subject.as_str())), ("reason", Some(reason.as_str()))];
+        single_lines(&[ACCEPT, &index], lines, document, faults);
+        let code = faults.keep(read_code(&code, &[ACCEPT, &index, "code"], document));
+        all.extend(code.map(|code| Accepted { code, subject, reason }));
+    }
+    all
+}
+
+fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Code> {
+    let acceptable = || Code::ALL.iter().filter(|code| !NEVER.contains(code));
+    match Code::of_id(text) {
+        Some(code) if NEVER.contains(&code) => {
+            let message = format!("{code} is no finding about packages, and cannot be accepted");
+            Err(document.fault(keys, message).hint("take the entry out"))
+        }
+        Some(code) => Ok(code),
+        None => {
+            let message = format!("`{}` is no code of a finding", text.escape_debug());
+            let meant = acceptable().find(|code| code.name() == text).map(|code| code.id());
+            let meant = meant.or_else(|| nearest(text, acceptable().map(|code| code.id())));
+            let hint = match meant {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "a code is written as in `R070`, as `build` and `plan` print it".to_owned(),
+            };
+            Err(document.fault(keys, message).hint(hint))
+        }
+    }
+}
+
+/// Marks the findings that the entries of the table accept, by the first that fits. An entry that
+/// fits none is a finding, too: what it was for is settled, or its subject is mistyped.
+pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScope) {
+    let mut unmatched = Vec::new();
+    for (index, entry) in table.iter().enumerate() {
+        let Accepted { code, subject, reason } = entry;
+        let fits = |finding: &Finding| {
+            let names = |thing: &String| matches_name(subject, thing);
+            finding.code() == *code && finding.named_things().iter().any(names)
+        };
+        if findings.accept(fits, reason) == 0 {
+            let (entry, accepts, pattern) =
+                (format!("{ACCEPT}.{index}"), code.id().to_owned(), subject.clone());
+            unmatched.extend(match scope {
+                SetScope::Whole => Some(Finding::AcceptUnmatched { entry, accepts, pattern }),
+                SetScope::Limited => Some(Finding::AcceptUnmatchedHere { entry, accepts, pattern }),
+                SetScope::Artifacts => None,
+            });
+        }
+    }
+    unmatched.into_iter().for_each(|finding| findings.add(finding));
+    findings.sort();
+}

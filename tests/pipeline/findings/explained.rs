@@ -1,0 +1,179 @@
+//! A run that fails shows what it had noticed until then.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::example::{GROUPS, build_of, configuration, copy_shards, rockpack};
+use tempfile::TempDir;
+
+const PASSED_OVER: &str = "warning: R008 artifact-packing-unknown: \
+    gfx110X-build/hello_lib_generic.tar.gz: is named like an artifact";
+
+/// The example shards with an artifact that is packed as no artifact is.
+struct Shards(TempDir);
+
+impl Shards {
+    fn new() -> Self {
+        let shards = Self(tempfile::tempdir().unwrap());
+        copy_shards(&shards.path("shards"));
+        let shard = GROUPS[0].folder(&shards.path("shards"));
+        fs::write(shard.join("hello_lib_generic.tar.gz"), "gzip").unwrap();
+        shards
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Takes the manifest of an artifact away.
+    fn spoil(&self) {
+        let artifact = GROUPS[0].folder(&self.path("shards")).join("blas_lib_gfx110X-dgpu");
+        fs::remove_file(artifact.join("artifact_manifest.txt")).unwrap();
+    }
+
+    /// The example configuration with a further key.
+    fn config(&self, key: &str, value: Value) -> PathBuf {
+        let text = fs::read_to_string(configuration()).unwrap();
+        let mut config: Value = serde_json::from_str(&text).unwrap();
+        config[key] = value;
+        let file = self.path("config.json");
+        fs::write(&file, config.to_string()).unwrap();
+        file
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = rockpack();
+        command.args(words).arg(self.path("shards")).current_dir(self.0.path());
+        command
+    }
+}
+
+/// What a command that fails says on stdout and stderr.
+#[track_caller]
+fn failed(command: &mut Command) -> [String; 2] {
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+#[track_caller]
+fn assert_before(text: &str, first: &str, second: &str) {
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in\n{text}"));
+    assert!(at(first) < at(second), "{text}");
+    assert_eq!(text.matches(first).count(), 1, "{text}");
+}
+
+#[test]
+fn an_artifact_that_was_passed_over_explains_a_missing_package() {
+    let shards = Shards::new();
+    let config = shards.config("packages", json!({ "rocm-hello": { "summary": "A greeting" } }));
+    let missing = "packages.rocm-hello: there is no such package in the set";
+    for words in [&["build", "--out", "out"][..], &["plan"], &["plan", "--matrix", "2"]] {
+        let mut command = shards.command(&[words, &["--artifacts"]].concat());
+        command.args(["--version", "7.1.0", "--config"]).arg(&config);
+        let [stdout, stderr] = failed(&mut command);
+        assert_before(&stderr, PASSED_OVER, missing);
+        assert_eq!(stdout, "");
+        let [_, events] = failed(command.args(["--log-format", "json"]));
+        let events: Vec<Value> =
+            events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let at = |is: &dyn Fn(&Value) -> bool| events.iter().position(is).unwrap();
+        let finding = at(&|event| event["code"] == "R008");
+        assert_eq!(events[finding]["event"], "warning");
+        assert_eq!(events[finding]["entry"], "hello_lib_generic.tar.gz");
+        assert!(finding < at(&|event| event["event"] == "error"));
+    }
+}
+
+/// The error of each command names something else.
+#[test]
+fn every_command_that_notices_something_tells_it_when_it_fails() {
+    let shards = Shards::new();
+    shards.spoil();
+    let config = configuration();
+    let commands: [&[&str]; 6] = [
+        &["build", "--version", "7.1.0", "--out", "out", "--artifacts"],
+        &["plan", "--version", "7.1.0", "--artifacts"],
+        &["discover"],
+        &["split", "--output-dir", "split", "--artifacts"],
+        &["recombine", "--output-dir", "joined", "--artifacts"],
+        &["verify", "shards", "--against"],
+    ];
+    for words in commands {
+        let mut command = shards.command(words);
+        if ["build", "plan", "recombine"].contains(&words[0]) {
+            command.arg("--config").arg(&config);
+        }
+        let [stdout, stderr] = failed(&mut command);
+        let said = stdout + &stderr;
+        assert!(said.contains("the artifact has no manifest"), "{words:?}: {said}");
+        assert_before(&said, PASSED_OVER, "the artifact has no manifest");
+    }
+}
+
+/// What a stage notices itself, and what those before it did.
+#[test]
+fn a_stage_that_fails_tells_its_own_findings() {
+    let shards = Shards::new();
+    let config = shards.config("primary_shard", "gfx110x-build".into());
+    let mut plan = shards.command(&["plan", "--version", "7.1.0", "--artifacts"]);
+    let [_, stderr] = failed(plan.arg("--config").arg(&config));
+    assert_before(&stderr, PASSED_OVER, "there is no shard `gfx110x-build`");
+    assert_before(&stderr, "note: R021 database-shared: gfx1151-build/", "there is no shard");
+    let config = shards.config("moved", json!({ "rocm-bals": ["rocm-blas < 7"] }));
+    let mut plan = shards.command(&["plan", "--version", "7.1.0", "--artifacts"]);
+    let [_, stderr] = failed(plan.arg("--config").arg(&config));
+    assert_before(&stderr, "warning: R070 library-unresolved: rocm-blas", "moved.rocm-bals: there");
+    assert!(stderr.contains("did you mean `rocm-blas`?"), "{stderr}");
+}
+
+#[test]
+fn a_component_that_fails_to_split_tells_its_findings() {
+    let shards = Shards::new();
+    let binary = GROUPS[1].original(&shards.path("shards"), "bin/exblas-bench");
+    fs::write(&binary, &fs::read(&binary).unwrap()[..6000]).unwrap();
+    let words = ["split", "--json", "--output-dir", "split", "--artifacts"];
+    let [stdout, stderr] = failed(&mut shards.command(&words));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["failures"][0]["component"], "gfx1151-build/blas_run", "{stderr}");
+    assert!(report["findings"].as_array().unwrap().iter().any(|it| it["code"] == "R008"));
+}
+
+#[test]
+fn a_folder_of_nothing_but_other_archives_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let shard = folder.path().join("shard");
+    fs::create_dir(&shard).unwrap();
+    fs::write(shard.join("hello_lib_generic.tar.gz"), "gzip").unwrap();
+    fs::write(shard.join("README.md"), "words").unwrap();
+    let out = folder.path().join("out");
+    let [_, stderr] = failed(&mut build_of(&shard, &out));
+    let expected = "warning: R008 artifact-packing-unknown: shard/hello_lib_generic.tar.gz: ";
+    assert_before(&stderr, expected, "holds neither artifacts nor shards");
+    assert!(!stderr.contains("README.md"), "{stderr}");
+}
+
+/// Where nothing fails, findings are in the result alone; under `--strict` warnings are the errors.
+#[test]
+fn findings_are_told_once() {
+    let shards = Shards::new();
+    let build = |more: &[&str]| {
+        let mut command = build_of(&shards.path("shards"), Path::new("out"));
+        command.current_dir(shards.0.path()).args(more).output().unwrap()
+    };
+    let output = build(&[]);
+    assert!(output.status.success());
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!((stdout.matches("R008").count(), stderr.matches("R008").count()), (1, 0));
+    let strict = build(&["--strict"]);
+    let stderr = String::from_utf8(strict.stderr).unwrap();
+    assert_eq!(stderr.matches("R008").count(), 1, "{stderr}");
+    assert_before(
+        &stderr,
+        "note: R021 database-shared: gfx1151-build/",
+        "R008 artifact-packing-unknown",
+    );
+}

@@ -21,7 +21,7 @@ pub(super) fn target_id(text: &str) -> Result<Target, String> {
 fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (String, String)> {
     let example = "give archs such as gfx1100 or gfx90a";
     let hint = |word: &str| {
-        let meant = meant_arch(word).map(|meant| format!("{meant} "));
+        let meant = meant_arch(word).map(|meant| format!("{meant}; "));
         meant.unwrap_or_default() + example
     };
     match target {

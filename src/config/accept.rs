@@ -34,7 +34,8 @@ pub struct AcceptSchema {
     #[schemars(regex(pattern = "^R[0-9]{3}$"))]
     pub code: String,
     /// Glob that is held against what a finding is about, each of its own fields that is a text
-    /// (`library`, `package`), and the path of each that is a file; `*` stands for any characters
+    /// (`library`, `package`), the path of each that is a file, and the last part of each path; `*`
+    /// stands for any characters
     #[schemars(length(min = 1))]
     pub subject: String,
     /// Why they are accepted, in one line

@@ -57,7 +57,7 @@ impl<'a> ArchNames<'a> {
             } else {
                 "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"
             };
-            let meant = meant_arch(text).map(|meant| format!("{meant} ")).unwrap_or_default();
+            let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
             self.document.fault(keys, fault.to_string()).hint(meant + hint)
         })
     }

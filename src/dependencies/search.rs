@@ -106,16 +106,19 @@ const SYSTEM_ENDING: &str = "-linux-gnu";
 /// files of other folders have a search path that names the folder, so that it `is_searched`.
 pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
     let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
-    let is_of_root = installed_prefix(folder).is_some();
-    (is_versioned || is_library_folder(folder)) && (is_of_root || !is_searched)
+    (is_versioned || is_library_folder(folder)) && (is_wrong_place(folder) || !is_searched)
 }
 
-/// What was probably to be the prefix, if the folder looks like one at the root of a system:
-/// `usr` of `usr/lib`.
+/// Whether no build means to have libraries in `folder`, or means it to be the linker path: the prefix
+/// itself, a tree that was installed below it, another folder for the libraries of a prefix.
+pub fn is_wrong_place(folder: &str) -> bool {
+    let first = folder.split('/').next().unwrap_or_default();
+    folder.is_empty() || ROOT_FOLDERS.contains(&first) || is_prefix_libraries(folder)
+}
+
+/// What was probably to be the prefix of a folder of libraries: `usr` of `usr/lib`.
 pub fn installed_prefix(folder: &str) -> Option<&str> {
-    let first = folder.split('/').next()?;
-    let above = folder.find("/lib").and_then(|end| folder.get(..end)).unwrap_or(folder);
-    ROOT_FOLDERS.contains(&first).then_some(above)
+    folder.find("/lib").and_then(|end| folder.get(..end))
 }
 
 /// Whether builds put libraries into a folder of this name, or the prefix itself was named.
@@ -170,6 +173,7 @@ mod tests {
             ("lib64", "libx.so.1", false, true),
             ("share/x", "libx.so.1", false, true),
             ("share/x", "libx.so", false, false),
+            ("lib64", "libx.so.1", true, true),
             ("lib/x/plugins", "libx.so", false, false),
             ("lib/llvm/lib", "libomp.so", true, false),
             ("lib/llvm/lib", "libLLVM.so.19.1", true, false),
@@ -179,6 +183,6 @@ mod tests {
         assert!(is_prefix_libraries("lib64") && is_prefix_libraries("lib/x86_64-linux-gnu"));
         assert!(!is_prefix_libraries("lib/llvm/lib") && !is_prefix_libraries(""));
         assert_eq!(installed_prefix("opt/rocm/lib/x86_64-linux-gnu"), Some("opt/rocm"));
-        assert_eq!(installed_prefix("lib/usr/lib"), None);
+        assert_eq!(installed_prefix("lib"), None);
     }
 }

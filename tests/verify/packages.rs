@@ -71,6 +71,11 @@ fn json_has_a_stable_shape() {
     let mut json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
     assert!(json["files"].as_u64().unwrap() > 50);
     json["files"] = 0.into();
+    // The build's warnings are findings as the receipt has them.
+    let warnings = json.as_object_mut().unwrap().remove("warnings").unwrap();
+    let codes =
+        warnings.as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap());
+    assert_eq!(codes.collect::<Vec<_>>(), ["R012", "R050", "R070"]);
     let expected = serde_json::json!({
         "packages": 11,
         "files": 0,
@@ -105,7 +110,9 @@ fn text_says_what_failed_and_what_was_read() {
         lines[1].ends_with(" files, kernel archives with 24 code objects and 24 rows"),
         "{text}"
     );
-    assert_eq!(lines[2..], ["1 check failed"]);
+    assert_eq!(lines[2], "the build warned of 3 things, which no check fails for:");
+    assert!(lines[3].starts_with("warning: R012 arch-not-grouped: "), "{text}");
+    assert_eq!(lines[6..], ["1 check failed"]);
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(in crate::plan) fn no_such_package(
     let known = names.flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
     let hint = match nearest(name, known) {
         Some(meant) => format!("did you mean `{meant}`?"),
+        None if drafts.is_empty() => "the set has no packages".to_owned(),
         None => {
             let names: Vec<&str> = drafts.iter().map(|draft| draft.names.deb.as_str()).collect();
             format!("the packages are {}", few(&names, SHOWN))

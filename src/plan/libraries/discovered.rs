@@ -60,11 +60,13 @@ impl<'a> Gatherer<'a> {
         Self { setting, portions: BTreeMap::new() }
     }
 
-    /// Adds the needs of a file, whose needed libraries were `found`.
+    /// Adds the needs of a file, whose needed libraries were `found`, and, if the dynamic linker finds
+    /// it by its name alone, what it offers.
     pub fn add(
         &mut self,
         linked: &LinkedFile<'_>,
         found: &BTreeMap<&str, LibraryPlace>,
+        is_public: bool,
     ) -> Result<()> {
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
@@ -73,7 +75,7 @@ impl<'a> Gatherer<'a> {
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
-        if linked.in_host && self.setting.folders.is_public(linked.path) {
+        if linked.in_host && is_public {
             gathering.provides.extend(rpm::provides(linking, linked.path.name()));
         }
         for name in
@@ -124,7 +126,7 @@ impl<'a> Gathering<'a> {
         self.deb.add(distribution, linking, &known)?;
         for need in linking.versions.needed.iter().filter(|need| known.contains(&&*need.file)) {
             let library = distribution.library(&need.file)?;
-            for version in need.versions.iter().filter(|version| !version.is_weak) {
+            for version in &need.versions {
                 if library.is_some_and(|library| library.lacks(&version.name)) {
                     let key = (need.file.clone(), version.name.clone());
                     self.lacking.entry(key).or_default().insert(linked.path.clone());

@@ -52,7 +52,7 @@ fn finds_by_rpath(
 ) -> bool {
     let is_rpath = linking(file).is_some_and(|linking| linking.runpath.is_none());
     let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
-    is_rpath && set.in_search_path(&search::order(folders), name).is_some()
+    is_rpath && set.in_search_path(&set.through_links(search::order(folders)), name).is_some()
 }
 
 /// Library of the set → indexes of the files that need it.

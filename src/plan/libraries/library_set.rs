@@ -27,16 +27,15 @@ fn file_name(needed: &str) -> &str {
 struct Provider<'a> {
     portion: usize,
     path: &'a TreePath,
-    is_private: bool,
 }
 
 impl Provider<'_> {
-    fn library(&self, is_reached: bool) -> SetLibrary {
+    fn library(&self, is_private: bool, is_reached: bool) -> SetLibrary {
         SetLibrary {
             portions: BTreeSet::from([self.portion]),
             owner: self.portion,
             file: self.path.clone(),
-            is_private: self.is_private,
+            is_private,
             is_reached,
         }
     }
@@ -55,6 +54,8 @@ pub(super) struct LibrarySet<'a> {
     by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
     /// Path → dynamic section, of all that were read.
     linkings: BTreeMap<&'a TreePath, &'a Linking>,
+    /// The linker path of the prefix, behind the links on the way to it.
+    linker_path: TreePath,
 }
 
 impl<'a> LibrarySet<'a> {
@@ -73,8 +74,7 @@ impl<'a> LibrarySet<'a> {
             by_file_name.extend(needed);
             let own_name = Some(path.name()).filter(|name| name.contains(".so"));
             if let Some(name) = linking.soname.as_deref().or(own_name) {
-                let is_private = !setting.folders.is_public(path);
-                let provider = Provider { portion: *portion, path, is_private };
+                let provider = Provider { portion: *portion, path };
                 by_name.entry(name).or_default().push(provider);
             }
         }
@@ -87,7 +87,54 @@ impl<'a> LibrarySet<'a> {
                 places.push(path);
             }
         }
-        Self { setting, portions, by_name, by_path, by_file_name, linkings }
+        let linker_path = setting.folders.libraries.clone();
+        let mut set =
+            Self { setting, portions, by_name, by_path, by_file_name, linkings, linker_path };
+        if let Some(behind) = set.behind_links(set.linker_path.clone()) {
+            set.linker_path = behind;
+        }
+        set
+    }
+
+    /// Whether the dynamic linker finds what lies at `path` by its name alone.
+    fn is_public(&self, path: &TreePath) -> bool {
+        self.setting.folders.is_public(path) || path.parent().as_ref() == Some(&self.linker_path)
+    }
+
+    /// The files that the dynamic linker finds by their names alone, also through links.
+    pub(super) fn public_files(&self) -> BTreeSet<TreePath> {
+        let paths = self.by_path.keys().filter(|path| self.is_public(path));
+        paths.filter_map(|path| Some(self.at((*path).clone())?.file)).collect()
+    }
+
+    /// Adds to the order of a search path the folders to which links of the set lead from those that it
+    /// names.
+    pub(super) fn through_links(&self, order: Order) -> Order {
+        let behind = order.iter().filter_map(|(folder, index)| {
+            let path = TreePath::new(folder.as_str()).ok()?;
+            Some((self.behind_links(path)?.as_str().to_owned(), *index))
+        });
+        let behind: Vec<(String, usize)> = behind.collect();
+        let mut order = order;
+        for (folder, index) in behind {
+            order.entry(folder).or_insert(index);
+        }
+        order
+    }
+
+    /// The folder that `path` leads to, with all links on the way.
+    fn behind_links(&self, mut path: TreePath) -> Option<TreePath> {
+        for _ in 0..LINK_LIMIT {
+            let above = std::iter::successors(Some(path.clone()), TreePath::parent);
+            let link = above.into_iter().find_map(|folder| match self.by_path.get(&folder) {
+                Some((_, Node::Link { target })) => Some((folder.resolve_link(target)?, folder)),
+                _ => None,
+            });
+            let Some((target, folder)) = link else { return Some(path) };
+            let rest = path.as_str().strip_prefix(folder.as_str())?.trim_start_matches('/');
+            path = if rest.is_empty() { target } else { target.join(rest).ok()? };
+        }
+        None
     }
 
     /// Where the file `linked`, whose search path has this order, finds the library `name`.
@@ -101,21 +148,22 @@ impl<'a> LibrarySet<'a> {
         if let Some(found) = self.in_search_path(order, name) {
             return LibraryPlace::InSet(found);
         }
-        let linker_path = self.setting.folders.libraries.join(name);
+        let linker_path = self.linker_path.join(name);
         if let Some(found) = linker_path.ok().and_then(|path| self.at(path)) {
             return LibraryPlace::InSet(found);
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
-        let public: Vec<_> = providers.iter().filter(|provider| !provider.is_private).collect();
+        let public: Vec<_> =
+            providers.iter().filter(|provider| self.is_public(provider.path)).collect();
         if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
-            return LibraryPlace::InSet(found.library(true));
+            return LibraryPlace::InSet(found.library(false, true));
         }
         if self.setting.knows_library(name) {
             return LibraryPlace::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(linked.portion, name, &all, findings) {
-            Some(found) => LibraryPlace::InSet(found.library(false)),
+            Some(found) => LibraryPlace::InSet(found.library(true, false)),
             None if self.setting.distribution.is_none() => LibraryPlace::Outside,
             None => LibraryPlace::Nowhere,
         }
@@ -134,9 +182,9 @@ impl<'a> LibrarySet<'a> {
         places.into_iter().find_map(|(_, path)| self.at(path.clone()))
     }
 
-    /// The library at `path`, with all links on the way.
-    pub(super) fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
-        let is_private = !self.setting.folders.is_public(&path);
+    /// The library at `path`, with the links that stand there.
+    fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
+        let is_private = !self.is_public(&path);
         let mut portions = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (portion, node) = self.by_path.get(&path)?;
@@ -163,12 +211,6 @@ impl<'a> LibrarySet<'a> {
     /// The dynamic section of the library at `path`, if it was read.
     pub(super) fn linking(&self, path: &TreePath) -> Option<&'a Linking> {
         self.linkings.get(path).copied()
-    }
-
-    /// The paths of links and files in the linker path of the prefix.
-    pub(super) fn in_linker_path(&self) -> impl Iterator<Item = &'a TreePath> {
-        let paths = self.by_path.keys().copied();
-        paths.filter(|path| self.setting.folders.is_public(path))
     }
 
     /// Of several libraries called `name`: one of portion `index` itself, or else of the first.

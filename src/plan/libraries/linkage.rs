@@ -81,6 +81,7 @@ pub(in crate::plan) fn discover(
         located.push(locate(setting, &library_set, linked, search_path, findings));
     }
     inherited::mark(setting, &library_set, &mut located);
+    let public = library_set.public_files();
     let mut gatherer = Gatherer::new(setting);
     let mut interpreters = InterpreterNeeds::new(setting, portions);
     for file in &located {
@@ -89,14 +90,14 @@ pub(in crate::plan) fn discover(
             let others = library.portions.iter().copied().filter(|other| *other != portion);
             linkage.needs.entry(portion).or_default().extend(others);
         }
-        gatherer.add(file.linked, &file.places)?;
+        gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
         interpreters.add(file.linked);
     }
     let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
     let names = names.collect::<Result<Vec<String>>>()?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     versions::note(&library_set, &located, name, findings);
-    reach::note(setting, &library_set, &located, name, findings);
+    reach::note(setting, &public, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)
@@ -111,7 +112,7 @@ fn locate<'a>(
     findings: &mut Findings,
 ) -> LocatedFile<'a> {
     let folders = search::folders(search_path, linked.path, setting.prefix.path());
-    let order = search::order(folders);
+    let order = library_set.through_links(search::order(folders));
     let mut places = BTreeMap::new();
     for name in linked.needs.linking.iter().flat_map(|linking| &linking.needed) {
         if !places.contains_key(name.as_str()) {

@@ -3,23 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::library_set::LibrarySet;
 use super::linked_file::LocatedFile;
 use crate::dependencies::{runpath, search};
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings, LibraryFolder};
 use crate::tree::TreePath;
 
-/// Adds the findings. `name` is the name of a portion.
+/// Adds the findings. `public` are the files that the dynamic linker finds by their names alone, and
+/// `name` is the name of a portion.
 pub(super) fn note(
     setting: &Setting,
-    set: &LibrarySet<'_>,
+    public: &BTreeSet<TreePath>,
     located: &[LocatedFile<'_>],
     name: impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
     note_out_of_reach(located, &name, findings);
-    note_misplaced(setting, set, located, &name, findings);
+    note_misplaced(setting, public, located, &name, findings);
 }
 
 /// Notes libraries that a file needs, and that lie where it does not look.
@@ -50,53 +50,53 @@ fn note_out_of_reach(
 }
 
 /// Notes libraries that nothing leads to: neither the linker path, nor the search path of a file
-/// that needs them.
+/// that needs them. Those that are needed and not reached have a finding of their own, and one of these
+/// only where they obviously lie in the wrong place.
 fn note_misplaced(
     setting: &Setting,
-    set: &LibrarySet<'_>,
+    public: &BTreeSet<TreePath>,
     located: &[LocatedFile<'_>],
     name: &impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
-    let linked: Vec<_> = set.in_linker_path().filter_map(|path| set.at(path.clone())).collect();
-    let is_libdir_empty = linked.is_empty();
-    let needed = located.iter().flat_map(|file| file.in_set().map(|(_, found)| found.clone()));
-    // Those that are needed and not reached have a finding of their own.
-    let found: BTreeSet<TreePath> =
-        linked.into_iter().chain(needed).map(|library| library.file).collect();
+    let needed = || located.iter().flat_map(|file| file.in_set().map(|(_, found)| found));
+    let reached: BTreeSet<&TreePath> =
+        needed().filter(|library| library.is_reached).map(|library| &library.file).collect();
+    let needed: BTreeSet<&TreePath> = needed().map(|library| &library.file).collect();
     let searched = searched_from_elsewhere(setting, located);
-    let mut misplaced: BTreeMap<(usize, Option<TreePath>), Vec<TreePath>> = BTreeMap::new();
     for file in located {
         let (path, folder) = (file.linked.path, file.linked.path.parent());
         let below = folder.as_ref().map_or("", TreePath::as_str);
         let Some(soname) = file.linked.soname() else { continue };
         // Where `libdir` has nothing, it probably is the wrong one, whatever search paths there are.
-        let is_libdir = is_libdir_empty && search::is_prefix_libraries(below);
+        let is_libdir = public.is_empty() && search::is_prefix_libraries(below);
+        let is_unfound = !public.contains(path)
+            && !reached.contains(path)
+            && (!needed.contains(path) || search::is_wrong_place(below));
         let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));
-        if is_libdir || (!found.contains(path) && is_misplaced()) {
-            misplaced.entry((file.linked.portion, folder)).or_default().push(path.clone());
+        if is_libdir || (is_unfound && is_misplaced()) {
+            findings.add(Finding::LibraryMisplaced {
+                package: name(file.linked.portion),
+                libdir: setting.folders.libraries.clone(),
+                place: place(setting, folder),
+                library: path.clone(),
+            });
         }
-    }
-    for ((portion, folder), libraries) in misplaced {
-        findings.add(Finding::LibrariesMisplaced {
-            package: name(portion),
-            libdir: setting.folders.libraries.clone(),
-            place: place(folder),
-            libraries,
-        });
     }
 }
 
 /// What kind of folder below the prefix that is; none is the prefix itself.
-fn place(folder: Option<TreePath>) -> LibraryFolder {
+fn place(setting: &Setting, folder: Option<TreePath>) -> LibraryFolder {
     let Some(folder) = folder else { return LibraryFolder::Prefix };
-    if let Some(prefix) = search::installed_prefix(folder.as_str()).map(str::to_owned) {
-        return LibraryFolder::InstalledTree { folder, prefix };
+    let is_below_libdir = std::iter::successors(folder.parent(), TreePath::parent)
+        .any(|above| above == setting.folders.libraries);
+    if search::is_prefix_libraries(folder.as_str()) {
+        return LibraryFolder::Libraries(folder);
     }
-    if search::is_library_folder(folder.as_str()) {
-        LibraryFolder::Libraries(folder)
-    } else {
-        LibraryFolder::Other(folder)
+    let prefix = search::installed_prefix(folder.as_str());
+    match prefix.filter(|_| !is_below_libdir && search::is_library_folder(folder.as_str())) {
+        Some(prefix) => LibraryFolder::InstalledTree { prefix: prefix.to_owned(), folder },
+        None => LibraryFolder::Other(folder),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Symbol versions that files need of libraries of the set, and that these do not have.
 //!
-//! The loader does not start a program whose library lacks a version that it needs, unless the need
-//! is a weak one; and rpm makes a requirement of each, which then nothing provides.
+//! The loader does not start a program whose library lacks a version that it needs; and rpm makes a
+//! requirement of each, which then nothing provides. Weak needs count as well: the loader goes on
+//! without the version, but not without all versions, and rpm tells no weak one from others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +56,7 @@ fn lacks<'a>(set: &LibrarySet<'_>, file: &'a LocatedFile<'_>) -> Vec<Lack<'a>> {
             continue;
         };
         let Some(linking) = set.linking(&library.file) else { continue };
-        let lacked = need.versions.iter().filter(|version| !version.is_weak);
+        let lacked = need.versions.iter();
         let lacked = lacked.filter(|version| !linking.versions.defines(&version.name));
         found.extend(lacked.map(|version| Lack {
             portion: file.linked.portion,

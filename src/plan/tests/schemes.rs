@@ -155,6 +155,8 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
         "amdrocm-blas-dev7.1",
         "amdrocm-blas-dev7.1-gfx1100",
         "amdrocm-blas-dev7.1-gfx1200",
+        // The library is a file and no link, so ldconfig looks at it.
+        "amdrocm-common7.1",
     ];
     assert_eq!(ids(&plan), expected);
     let files = paths(package(&plan, "amdrocm-blas-dev7.1"), Format::Rpm);

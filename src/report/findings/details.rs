@@ -3,7 +3,7 @@
 use std::fmt;
 
 use derive_more::Display;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
 use crate::error::abridged;
@@ -475,23 +475,6 @@ impl NotNewer {
             }
         }
     }
-}
-
-/// Formats of a finding. Receipts of earlier versions have a finding for each format, with one name
-/// in place of the list.
-pub(super) fn one_or_more<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<Format>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMore {
-        One(Format),
-        More(Vec<Format>),
-    }
-    Ok(match OneOrMore::deserialize(deserializer)? {
-        OneOrMore::One(format) => vec![format],
-        OneOrMore::More(formats) => formats,
-    })
 }
 
 /// Archs that a file is for; none is all.

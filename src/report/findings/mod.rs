@@ -72,8 +72,8 @@ impl Finding {
         }
     }
 
-    /// What it is about and what else it names: its own fields that are a text (`library`), and the
-    /// path of each that is a file. Lists are left out: who means one of several things does not mean
+    /// What it is about and what else it names: its own fields that are a text (`library`), the path
+    /// of each that is a file, and the last part of each path. Lists are left out: who means one of several things does not mean
     /// the finding.
     pub fn named_things(&self) -> Vec<String> {
         let mut things = vec![self.subject()];
@@ -85,6 +85,9 @@ impl Finding {
                 _ => None,
             }));
         }
+        let names = things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1.to_owned()));
+        let names: Vec<String> = names.collect();
+        things.extend(names);
         things
     }
 }

@@ -327,7 +327,6 @@ findings! {
         ];
     /// No relation to a kpack-capable HIP runtime is configured.
     RuntimeUnset = "R050" "runtime-relation-unset" Warning {
-            #[serde(alias = "format", deserialize_with = "one_or_more")]
             formats: Vec<Format>,
         }
         ["{}", runtime_keys(formats)]
@@ -502,17 +501,12 @@ findings! {
         { program: String, package: String }
         ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
-    /// Libraries of a package lie where the loader does not look.
-    LibrariesMisplaced = "R083" "libraries-misplaced" Warning {
-            package: String,
-            libdir: TreePath,
-            place: LibraryFolder,
-            libraries: Vec<TreePath>,
-        }
+    /// A library of a package lies where the loader does not look.
+    LibraryMisplaced = "R083" "library-misplaced" Warning
+        { package: String, libdir: TreePath, place: LibraryFolder, library: TreePath }
         ["{package}"]
         [
-            "programs do not find {} by name: the loader looks in {libdir}, and not in {place}; {}",
-            few(libraries, 5),
+            "programs do not find {library} by name: the loader looks in {libdir}, and not in {place}; {}",
             place.remedy()
         ];
     /// A package is not newer than in the earlier set.

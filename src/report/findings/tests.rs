@@ -439,16 +439,13 @@ fn of_libraries() -> Vec<Finding> {
         outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
         outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
         outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
-        misplaced(LibraryFolder::Prefix, paths(["libx.so.1"])),
+        misplaced(LibraryFolder::Prefix, "libx.so.1"),
         misplaced(
             LibraryFolder::InstalledTree { folder: path("usr/lib"), prefix: text("usr") },
-            paths(["usr/lib/libx.so.1"]),
+            "usr/lib/libx.so.1",
         ),
-        misplaced(
-            LibraryFolder::Libraries(path("lib64")),
-            paths(["lib64/libx.so.1", "lib64/liby.so.1"]),
-        ),
-        misplaced(LibraryFolder::Other(path("share/x")), paths(["share/x/libx.so.1"])),
+        misplaced(LibraryFolder::Libraries(path("lib64")), "lib64/libx.so.1"),
+        misplaced(LibraryFolder::Other(path("share/x")), "share/x/libx.so.1"),
         Finding::VersionNotInSet {
             package: package(),
             library: library(),
@@ -474,8 +471,9 @@ fn of_libraries() -> Vec<Finding> {
     ]
 }
 
-fn misplaced(place: LibraryFolder, libraries: Vec<TreePath>) -> Finding {
-    Finding::LibrariesMisplaced { package: text("rocm-x"), libdir: path("lib"), place, libraries }
+fn misplaced(place: LibraryFolder, library: &str) -> Finding {
+    let (package, libdir, library) = (text("rocm-x"), path("lib"), path(library));
+    Finding::LibraryMisplaced { package, libdir, place, library }
 }
 
 fn of_interpreters() -> Vec<Finding> {
@@ -742,5 +740,5 @@ fn things_are_subjects_texts_and_paths_of_files() {
     };
     assert_eq!(unresolved.named_things(), ["rocm-blas", "debian-12", "libx.so.1", "rocm-blas"]);
     let moved = Finding::ProgramHeadersMoved { file: input("lib/x.so") };
-    assert_eq!(moved.named_things(), ["one/blas_lib_all/lib/x.so", "lib/x.so"]);
+    assert_eq!(moved.named_things(), ["one/blas_lib_all/lib/x.so", "lib/x.so", "x.so", "x.so"]);
 }

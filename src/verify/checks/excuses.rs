@@ -146,8 +146,8 @@ impl Excuses {
             Finding::VersionNotInSet { library, version, .. } => {
                 self.lacking.insert((library.clone(), version.clone()));
             }
-            Finding::LibrariesMisplaced { libraries, .. } => {
-                self.misplaced.extend(libraries.iter().cloned());
+            Finding::LibraryMisplaced { library, .. } => {
+                self.misplaced.insert(library.clone());
             }
             Finding::OtherMachineAllowed { machine, files, .. } => {
                 let known = self.other_machines.entry(*machine).or_default();

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::LittleEndian;
-use object::elf;
 use object::read::StringTable;
 
 use super::elf_file::{ElfCache, HostElfFile};
@@ -14,7 +13,7 @@ const MOST_VERSIONS: usize = 1 << 15;
 /// The symbol versions of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::verify) struct LinkedVersions {
-    /// Library → versions that the file does not start without.
+    /// Library → versions that the file needs of it.
     pub(in crate::verify) needed: BTreeMap<String, BTreeSet<String>>,
     /// Versions that the file has.
     pub(in crate::verify) defined: BTreeSet<String>,
@@ -41,9 +40,7 @@ fn needed(file: &HostElfFile<'_>, room: &mut usize) -> Option<BTreeMap<String, B
         let own = found.entry(text(strings, library.vn_file.get(LittleEndian))?).or_default();
         while let Some(version) = versions.next().ok()? {
             *room = room.checked_sub(1)?;
-            if version.vna_flags.get(LittleEndian).0 & elf::VER_FLG_WEAK.0 == 0 {
-                own.insert(text(strings, version.vna_name.get(LittleEndian))?);
-            }
+            own.insert(text(strings, version.vna_name.get(LittleEndian))?);
         }
     }
     Some(found)

@@ -9,7 +9,7 @@ use crate::dependencies::Case;
 
 const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
 
-const FOUND_BY_NONE: &str = "R083 libraries-misplaced: rocm-hello: programs do not find";
+const FOUND_BY_NONE: &str = "R083 library-misplaced: rocm-hello: programs do not find";
 
 /// A library `libhello.so.3` of artifact `hello` in `folder` of its stage prefix.
 fn library_in(folder: &str) -> Case {
@@ -36,6 +36,7 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
         ("lib64", "set `libdir` to lib64 if the artifacts were built for it"),
         ("lib/x86_64-linux-gnu", "set `libdir` to lib/x86_64-linux-gnu if the artifacts"),
         ("share/hello", "give the files that need them a search path to share/hello"),
+        ("rocm-7.1.0/lib", "of an installed tree, and should name its folder rocm-7.1.0"),
     ] {
         let case = library_in(folder);
         // One library in the right place says nothing of the others.
@@ -53,6 +54,31 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
         assert!(problems.contains("V067 rocm-hello_7.1.0-1_amd64.deb: "), "{problems}");
         assert!(problems.contains(&problem), "{problems}");
     }
+}
+
+/// A search path to the folder helps the library alone that its file needs; and the remedy for a wrong
+/// line of a manifest is another line, whoever needs the library.
+#[test]
+fn other_libraries_of_the_folder_and_those_that_are_needed_in_vain_are_named() {
+    tools::need(&TOOLS);
+    let case = library_in("lib64");
+    let (stage, search) = (case.stage("hello"), "-Wl,-rpath,$ORIGIN/../lib64");
+    case.library(&stage.join("lib64/libother.so.1"), "");
+    case.program(&stage.join("bin/hello"), &stage.join("lib64/libhello.so.3"), search);
+    case.library(&stage.join("lib/libright.so.1"), "");
+    let told = case.built("", &["--format", "deb"]);
+    assert!(told.contains(&format!("{FOUND_BY_NONE} lib64/libother.so.1 by name")), "{told}");
+    assert_eq!(told.matches("R083").count(), 1, "{told}");
+
+    let case = library_in("usr/lib");
+    let stage = case.stage("hello");
+    case.program(&stage.join("usr/bin/hello"), &stage.join("usr/lib/libhello.so.3"), "");
+    let told = case.built("", &["--format", "deb"]);
+    assert!(told.contains("R095") && told.contains("should name its folder usr"), "{told}");
+    let accepted = "[[accept]]\ncode = 'R083'\nsubject = 'libhello.so*'\nreason = 'a test'\n\
+                    [[accept]]\ncode = 'R095'\nsubject = 'libhello.so*'\nreason = 'a test'\n";
+    let told = case.built(accepted, &["--format", "deb"]);
+    assert_eq!(told.matches("accepted: R0").count(), 2, "{told}");
 }
 
 #[test]
@@ -82,6 +108,8 @@ fn libraries_that_something_leads_to_and_modules_are_none() {
     let link = case.stage("hello").join("lib/libhello.so.3");
     symlink("private/libhello.so.3", link).unwrap();
     silent(&case);
+    case.built("", &["--format", "rpm"]);
+    assert!(case.rpm("rocm-hello", "--provides").contains("libhello.so.3()(64bit)"));
 
     let case = Case::new();
     case.library(&case.stage("hello").join("lib/tool/plugins/module.so"), "");

@@ -68,6 +68,20 @@ fn the_search_path_that_the_finding_names_settles_it() {
     assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
 }
 
+/// The loader follows links to folders.
+#[test]
+fn a_search_path_through_a_link_to_a_folder_leads_to_the_library() {
+    tools::need(&TOOLS);
+    let case = deep("-Wl,-rpath,$ORIGIN/../../rocm_sysdeps/lib64");
+    let link = case.stage("other").join("lib/rocm_sysdeps/lib64");
+    std::os::unix::fs::symlink("lib", link).unwrap();
+    let told = case.built("", &["--format", "deb"]);
+    assert!(!told.contains("R095"), "{told}");
+    std::fs::remove_file(case.path("out/packages.json")).unwrap();
+    assert_eq!(case.verified(), (Some(0), Vec::new()));
+    assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
+}
+
 /// A library without a `DT_RUNPATH` has the `DT_RPATH` of what makes it load.
 #[test]
 fn a_library_that_a_program_finds_by_its_rpath_is_none() {

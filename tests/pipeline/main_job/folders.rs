@@ -160,7 +160,7 @@ fn libraries_where_the_loader_is_not_told_to_look_are_a_finding() {
     let without = told(&shards, &[]);
     let remedy = "set `libdir` to lib64 if the artifacts were built for it";
     assert!(
-        without.contains("R083 libraries-misplaced: rocm-blas: programs do not find"),
+        without.contains("R083 library-misplaced: rocm-blas: programs do not find"),
         "{without}"
     );
     assert!(without.contains("lib64/libexblas.so.1"), "{without}");

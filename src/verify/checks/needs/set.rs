@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LibraryTables;
+use crate::tree::LINK_LIMIT;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -72,6 +73,8 @@ pub(in crate::verify::checks) struct InstalledSet<'a> {
     pub(super) offering: BTreeMap<&'a str, Vec<&'a Installed>>,
     /// File name, or soname → the packages with such a file, and its path.
     pub(super) holders: BTreeMap<&'a str, Vec<(&'a Installed, &'a str)>>,
+    /// Path of a link → its target.
+    links: BTreeMap<&'a str, &'a str>,
     /// Folder → the packages that tell the loader of it.
     pub(super) loader: BTreeMap<&'a str, Vec<&'a Installed>>,
     /// Versions of the packages.
@@ -85,6 +88,7 @@ impl<'a> InstalledSet<'a> {
         excuses: &Excuses,
     ) -> Self {
         let (mut offering, mut holders) = (BTreeMap::new(), BTreeMap::new());
+        let mut links = BTreeMap::new();
         let mut loader: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
         for &package in packages {
             let provided = package.provides.iter().map(|offer| offer.name.as_str());
@@ -97,6 +101,9 @@ impl<'a> InstalledSet<'a> {
                 };
                 if !matches!(node, InstalledNode::Directory { .. }) {
                     hold(split(path).1);
+                }
+                if let InstalledNode::Link { target } = node {
+                    links.insert(path.as_str(), target.as_str());
                 }
                 let InstalledNode::File { facts, .. } = node else { continue };
                 match &facts.class {
@@ -125,6 +132,7 @@ impl<'a> InstalledSet<'a> {
             known: tables.values().flatten().map(String::as_str).collect(),
             offering,
             holders,
+            links,
             loader,
             versions: packages.iter().map(|package| package.version.as_str()).collect(),
         }
@@ -139,8 +147,32 @@ impl<'a> InstalledSet<'a> {
     /// Whether the search path of `file` leads to `folder`, or, where it has no `DT_RUNPATH`, the
     /// `DT_RPATH` of a file that needs it.
     pub(super) fn searches(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
+        self.leads(file, folder) || (!file.linked.has_runpath && self.inherits(file, folder))
+    }
+
+    /// Whether the search path in `file` names `folder`, or a link to it.
+    fn leads(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
         file.searched().contains(folder)
-            || (!file.linked.has_runpath && self.inherits(file, folder))
+            || file.searched().iter().any(|searched| self.behind_links(searched) == folder)
+    }
+
+    /// The folder that `path` leads to, with all links of the set on the way.
+    fn behind_links(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        for _ in 0..LINK_LIMIT {
+            let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+            let link =
+                ends.filter_map(|end| path.split_at_checked(end)).find_map(|(link, rest)| {
+                    let target = self.links.get(link)?;
+                    let above = if target.starts_with('/') { "" } else { split(link).0 };
+                    Some(normal(&format!("{above}/{target}{rest}")))
+                });
+            match link {
+                Some(next) => path = next,
+                None => break,
+            }
+        }
+        path
     }
 
     fn inherits(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
@@ -148,7 +180,7 @@ impl<'a> InstalledSet<'a> {
         let mut names: Vec<&str> = file.names().collect();
         while let Some(name) = names.pop() {
             for user in self.users(name) {
-                if !user.linked.has_runpath && user.searched().contains(folder) {
+                if !user.linked.has_runpath && self.leads(user, folder) {
                     return true;
                 }
                 if seen.insert(user.path) {

@@ -53,8 +53,6 @@ pub struct NeededVersion {
     pub index: u16,
     /// Its name.
     pub name: String,
-    /// Whether the loader goes on without it (`VER_FLG_WEAK`).
-    pub is_weak: bool,
 }
 
 impl Versions {
@@ -199,7 +197,6 @@ fn needed(
             Ok(NeededVersion {
                 index: aux.vna_other.0 & elf::VERSYM_VERSION,
                 name: names.text(aux.vna_name, place)?,
-                is_weak: aux.vna_flags.0 & elf::VER_FLG_WEAK.0 != 0,
             })
         };
         let versions = all.into_iter().map(version).collect::<Result<_>>()?;

@@ -30,6 +30,12 @@ const BLANKS: [char; 2] = [' ', '\t'];
 /// Characters that give a word of `env -S` another meaning.
 const SPECIAL: [char; 5] = ['\'', '"', '\\', '$', '#'];
 
+/// The option of `env` that takes a text apart, in its long form.
+const SPLIT: &str = "--split-string";
+
+/// Options of `env` without a value, which may stand before the short form of [`SPLIT`] in one word.
+const ENV_FLAGS: &str = "iv0";
+
 /// Options of `env` with a value in the next word.
 const ENV_OPTIONS_WITH_VALUE: [&str; 4] = ["-u", "--unset", "-C", "--chdir"];
 
@@ -183,21 +189,39 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn behind_options(text: &str) -> Option<(usize, &str)> {
     let mut words = words(text);
     let (at, first) = words.next()?;
-    if let Some(program) = first.strip_prefix("-S").filter(|rest| !rest.is_empty()) {
-        return Some((at + 2, program));
-    }
-    let splits = !first.starts_with("--") && first.ends_with('S');
-    if !splits && first != "--split-string" {
-        return None;
+    let start = behind_split(first)?;
+    if start < first.len() {
+        return Some(unquoted(at + start, first.get(start..)?));
     }
     while let Some((at, word)) = words.next() {
         if ENV_OPTIONS_WITH_VALUE.contains(&word) {
             words.next();
         } else if !word.starts_with('-') && !word.contains('=') {
-            return Some((at, word));
+            return Some(unquoted(at, word));
         }
     }
     None
+}
+
+/// Where the text begins that the option `word` has `env` take apart: in the word itself, or behind it.
+fn behind_split(word: &str) -> Option<usize> {
+    if word == SPLIT {
+        return Some(word.len());
+    }
+    if let Some(rest) = word.strip_prefix(SPLIT).and_then(|rest| rest.strip_prefix('=')) {
+        return Some(word.len() - rest.len());
+    }
+    let (flags, rest) = word.strip_prefix('-')?.split_once('S')?;
+    flags.chars().all(|flag| ENV_FLAGS.contains(flag)).then(|| word.len() - rest.len())
+}
+
+/// A word, which begins at `at`, without the quotes around all of it.
+fn unquoted(at: usize, word: &str) -> (usize, &str) {
+    let inside = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
+    match inside('"').or_else(|| inside('\'')) {
+        Some(inside) => (at + 1, inside),
+        None => (at, word),
+    }
 }
 
 #[cfg(test)]
@@ -226,6 +250,12 @@ mod tests {
             ("#!/usr/bin/env -S A=1 python3 -u", "/usr/bin/env python3 | /usr/bin/env -> python3"),
             ("#!/usr/bin/env -Spython3 -u", "/usr/bin/env python3 | /usr/bin/env -> python3"),
             ("#!/usr/bin/env -vS -u X python3", "/usr/bin/env python3 | /usr/bin/env -> python3"),
+            (
+                "#!/usr/bin/env -iS/x/python3 -u",
+                "/usr/bin/env /x/python3 | /usr/bin/env -> /x/python3",
+            ),
+            ("#!/usr/bin/env -S \"/x/py\" -u", "/usr/bin/env /x/py | /usr/bin/env -> /x/py"),
+            ("#!/usr/bin/env --split-string=/x/py", "/usr/bin/env /x/py | /usr/bin/env -> /x/py"),
             ("#!/usr/bin/env -i", "/usr/bin/env | /usr/bin/env"),
             ("#!/usr/bin/env -S 'a b'", "/usr/bin/env | /usr/bin/env"),
             ("#!/usr/bin/env python3 -u", "/usr/bin/env python3 | EnvArguments"),

@@ -101,7 +101,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // Files for clients say where the key package, which is named after the repository, puts the key.
     ("repo", &["content", "files", "formats", "once", "package", "run", "signing", "tree"]),
     // Of the input, the rules of databases: which files they have, not what became of them. Of the
-    // dependencies, the tables of distributions: who has a library, not who needs it.
+    // dependencies, the tables of distributions (who has a library or program, not who needs it), and
+    // which folders are no place for a library to be found by its name.
     (
         "verify",
         &[

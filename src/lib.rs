@@ -239,6 +239,14 @@ fn decide(
     scan_options: &ScanOptions,
     progress: &dyn Progress,
 ) -> Result<Decided> {
+    settings.plan.config.accept_of_error(decide_scanned(settings, scan_options, progress))
+}
+
+fn decide_scanned(
+    settings: &SetSettings,
+    scan_options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Decided> {
     let earlier: Vec<_> =
         settings.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?;
     let scan = artifact::scan_with(&settings.artifacts, scan_options)?;

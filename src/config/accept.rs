@@ -26,6 +26,15 @@ const NEVER: [Code; 9] = [
     Code::AcceptUnmatchedHere,
 ];
 
+/// Findings about an earlier set and this one.
+const OF_EARLIER: [Code; 5] = [
+    Code::VersionNotNewer,
+    Code::PathMoved,
+    Code::PathKindChanged,
+    Code::PackageDropped,
+    Code::OtherSeries,
+];
+
 /// Findings that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +52,17 @@ pub struct AcceptSchema {
     pub reason: String,
 }
 
+impl SetScope {
+    /// Whether a run has all findings of this code that the configuration is for.
+    fn has_all(self, code: Code) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::WithoutEarlier => !OF_EARLIER.contains(&code),
+            Self::Limited | Self::Artifacts => false,
+        }
+    }
+}
+
 /// Findings of one code that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
@@ -57,9 +77,11 @@ pub struct Accepted {
 /// How much of what the configuration is for a run makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
-    /// All packages in all formats.
+    /// All packages in all formats, as an update of an earlier set.
     Whole,
-    /// Some packages, or one format: findings about the others are not there.
+    /// The same without an earlier set: findings about it are not there.
+    WithoutEarlier,
+    /// Some packages, one format, or another distribution: findings about the others are not there.
     Limited,
     /// Artifacts: findings about packages are not there.
     Artifacts,
@@ -117,9 +139,11 @@ pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScop
             let (entry, accepts, pattern) =
                 (format!("{ACCEPT}.{index}"), code.id().to_owned(), subject.clone());
             unmatched.extend(match scope {
-                SetScope::Whole => Some(Finding::AcceptUnmatched { entry, accepts, pattern }),
-                SetScope::Limited => Some(Finding::AcceptUnmatchedHere { entry, accepts, pattern }),
                 SetScope::Artifacts => None,
+                _ if scope.has_all(*code) => {
+                    Some(Finding::AcceptUnmatched { entry, accepts, pattern })
+                }
+                _ => Some(Finding::AcceptUnmatchedHere { entry, accepts, pattern }),
             });
         }
     }

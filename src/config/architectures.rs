@@ -17,6 +17,9 @@ const GROUPS: &str = "architecture_groups";
 /// The key of the archs that a configuration declares.
 const ADDITIONAL: &str = "additional_architectures";
 
+/// How archs are written.
+const WRITTEN: &str = "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
+
 /// The archs that a configuration may name: those that rockpack knows, and those that it declares.
 pub(super) struct ArchNames<'a> {
     declared: BTreeSet<BaseArch>,
@@ -27,10 +30,23 @@ impl<'a> ArchNames<'a> {
     pub fn new(declared: &[String], document: &'a ConfigDocument, faults: &mut Faults) -> Self {
         let mut names = Self { declared: BTreeSet::new(), document };
         for (index, text) in declared.iter().enumerate() {
-            let arch = names.parse(text, &[ADDITIONAL, &index.to_string()]);
+            let arch = names.declare(text, &[ADDITIONAL, &index.to_string()]);
             names.declared.extend(faults.keep(arch));
         }
         names
+    }
+
+    /// The arch that `text` at `keys` declares: one that this version of rockpack need not know, of a
+    /// processor or generic target that could be.
+    fn declare(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        let arch = self.parse(text, keys)?;
+        let stem = text.split('-').next().and_then(|stem| stem.parse().ok());
+        if gfx::is_plausible(&arch) || stem.is_some_and(|stem| gfx::is_plausible(&stem)) {
+            return Ok(arch);
+        }
+        let message = format!("`{arch}` is built like no GPU arch");
+        let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
+        Err(self.document.fault(keys, message).hint(meant + WRITTEN))
     }
 
     /// The arch that `text`, which stands at `keys`, names.
@@ -55,7 +71,7 @@ impl<'a> ArchNames<'a> {
             let hint = if text.contains(':') {
                 "a base arch is meant; all its feature variants go with it"
             } else {
-                "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`"
+                WRITTEN
             };
             let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
             self.document.fault(keys, fault.to_string()).hint(meant + hint)

@@ -137,6 +137,12 @@ impl Config {
         check::checked(keys, document)
     }
 
+    /// `result`; of the findings that its error keeps, those are marked that the configuration accepts.
+    pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
+        let mark = |findings: &mut Findings| self.accept(findings, SetScope::Artifacts);
+        result.map_err(|error| Findings::remark_again(error, mark))
+    }
+
     /// Marks the findings that it accepts.
     pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
         accept::accept(&self.accept, findings, scope);

@@ -81,6 +81,7 @@ pub fn interpreters(start: &Start) -> Vec<String> {
             vec![env.clone(), program.clone()]
         }
         Start::ThroughEnv { env, .. } => vec![env.clone()],
+        Start::ThroughShell { shell, .. } => vec![shell.clone()],
         Start::Fails(_) => Vec::new(),
     }
 }

@@ -4,10 +4,12 @@
 //! #! /usr/bin/perl -w            the interpreter, and everything behind it as one argument
 //! #!/usr/bin/env python3         the program that env finds in PATH
 //! #!/usr/bin/env -S python3 -u   the same with arguments, which env takes apart
+//! #!/bin/sh                      a shell that hands over to the program in the second line, which
+//! '''exec' /x/python "$0" "$@"   is a text for that program: pip writes so where paths are long
 //! ```
 //!
 //! Sources: `load_script` of Linux (`fs/binfmt_script.c`), which reads `BINPRM_BUF_SIZE`, 256 bytes;
-//! env(1) of coreutils.
+//! env(1) of coreutils; `distlib.scripts` of pip.
 
 use std::ops::Range;
 
@@ -39,6 +41,9 @@ const ENV_FLAGS: &str = "iv0";
 /// Options of `env` with a value in the next word.
 const ENV_OPTIONS_WITH_VALUE: [&str; 4] = ["-u", "--unset", "-C", "--chdir"];
 
+/// How the second line of a script begins in which a shell hands over to another program.
+const HANDED_OVER: &str = "'''exec' ";
+
 /// The first line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLine {
@@ -62,6 +67,9 @@ pub enum Start {
     /// The `env` at this path, and through it `program`: a name, or an absolute path.
     #[allow(missing_docs, reason = "said above")]
     ThroughEnv { env: String, program: String, has_options: bool },
+    /// The `shell` at this path, which has the absolute path `program` take over.
+    #[allow(missing_docs, reason = "said above")]
+    ThroughShell { shell: String, program: String },
     /// Nothing, or not what was meant.
     Fails(StartFault),
 }
@@ -83,11 +91,31 @@ impl FirstLine {
         }
         let end = content.len().min(WINDOW);
         let start = content.read_vec(0..end, WINDOW, "first line of a script")?;
-        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let mut lines = start.split(|byte| *byte == b'\n');
+        let line = lines.next().unwrap_or_default();
         let is_whole = line.len() < start.len() || end == content.len();
         let found = Self::parse(String::from_utf8_lossy(line).into_owned());
+        let second = lines.next().and_then(|line| std::str::from_utf8(line).ok());
+        let found = match second.and_then(handed_over) {
+            Some(program) => found.handing_over(program),
+            None => found,
+        };
         let is_text = std::str::from_utf8(line).is_ok();
         Ok(Some(Self { is_whole: is_whole && is_text, ..found }))
+    }
+
+    /// The line, of a script in which the shell that it names has `program` take over. That program
+    /// reads the second line as a text, so it can stand in the first line, too.
+    fn handing_over(self, program: &str) -> Self {
+        match &self.start {
+            Start::Program(shell) if shell.ends_with("/sh") => Self {
+                interpreter: program.to_owned(),
+                start: Start::ThroughShell { shell: shell.clone(), program: program.to_owned() },
+                place: self.place.start..self.line.len(),
+                ..self
+            },
+            _ => self,
+        }
     }
 
     fn parse(line: String) -> Self {
@@ -110,6 +138,16 @@ impl FirstLine {
         let rest = content.slice(own..content.len())?;
         Ok(Content::concat([&Content::of_bytes(self.line.as_bytes()), &rest]))
     }
+}
+
+/// The absolute path of the program that takes over in the second line of a script, if one does.
+fn handed_over(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix(HANDED_OVER)?;
+    let program = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => rest.split(BLANKS).next(),
+    };
+    program.filter(|path| path.starts_with('/') && !path.contains(char::is_control))
 }
 
 /// Reads the interpreter of a line that begins with `#!`.
@@ -233,6 +271,7 @@ mod tests {
         let start = match found.start {
             Start::Program(path) => path,
             Start::ThroughEnv { env, program, .. } => format!("{env} -> {program}"),
+            Start::ThroughShell { shell, program } => format!("{shell} => {program}"),
             Start::Fails(fault) => format!("{fault:?}"),
         };
         format!("{} | {start}", found.interpreter)
@@ -291,6 +330,35 @@ mod tests {
             let new = own.with_interpreter("/new").unwrap().put_into(&content).unwrap();
             let bytes = new.read_vec(0..new.len(), new.len(), "script").unwrap();
             assert_eq!(String::from_utf8(bytes).unwrap(), format!("{expected}\nrest\n"));
+        }
+    }
+
+    #[test]
+    fn a_shell_hands_over_in_the_second_line() {
+        let with = |first: &str, second: &str| {
+            Content::of_bytes(format!("{first}\n{second}\n' '''\nrest\n").into_bytes())
+        };
+        for (second, program) in [
+            ("'''exec' /x/python3 \"$0\" \"$@\"", "/x/python3"),
+            ("'''exec' \"/a b/python3\" \"$0\" \"$@\"", "/a b/python3"),
+        ] {
+            let content = with("#!/bin/sh -e", second);
+            let found = FirstLine::read(&content).unwrap().unwrap();
+            assert_eq!(found.interpreter, program);
+            let shell = "/bin/sh".to_owned();
+            assert_eq!(found.start, Start::ThroughShell { shell, program: program.to_owned() });
+            let new = found.with_interpreter("/new").unwrap().put_into(&content).unwrap();
+            let bytes = new.read_vec(0..new.len(), new.len(), "script").unwrap();
+            let expected = format!("#!/new\n{second}\n' '''\nrest\n");
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        }
+        for (first, second) in [
+            ("#!/usr/bin/python3", "'''exec' /x/python3 \"$0\" \"$@\""),
+            ("#!/bin/sh", "exec /x/python3 \"$0\" \"$@\""),
+            ("#!/bin/sh", "'''exec' python3 \"$0\" \"$@\""),
+        ] {
+            let found = FirstLine::read(&with(first, second)).unwrap().unwrap();
+            assert_eq!(found.start, Start::Program(first[2..].to_owned()));
         }
     }
 

@@ -82,7 +82,7 @@ pub struct Setting {
     pub time: u32,
     /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
     /// libraries by their names, which no table of Debian's could confirm or deny.
-    pub(super) distribution: Option<Distribution>,
+    pub distribution: Option<Distribution>,
     /// Programs and packages of the distribution, or else of those with rpm.
     pub(super) known: KnownNames,
     /// The HIP runtime that transformed binaries need.

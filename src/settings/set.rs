@@ -12,6 +12,7 @@ use super::environment::{EPOCH, Environment};
 use super::layers::Layers;
 use super::origin::{Gathered, Origin, Resolved};
 use crate::config::{Config, Keys, PackageList, SetScope};
+use crate::dependencies::distribution;
 use crate::error::{Error, Kind, Result};
 use crate::package::{Format, Relation};
 use crate::plan::{Choices, Setting};
@@ -101,10 +102,18 @@ pub struct SetSettings {
 }
 
 impl SetSettings {
-    /// Whether the set is all that the configuration is for.
+    /// How much of what the configuration is for the run makes.
     pub fn scope(&self) -> SetScope {
-        let is_whole = self.plan.only.is_empty() && self.plan.formats.len() == Format::ALL.len();
-        if is_whole { SetScope::Whole } else { SetScope::Limited }
+        let plan = &self.plan;
+        let configured = plan.config.keys.distro.as_deref().unwrap_or(distribution::DEFAULT);
+        let is_another = plan.distribution.as_ref().is_some_and(|it| it.name != configured);
+        if !plan.only.is_empty() || plan.formats.len() < Format::ALL.len() || is_another {
+            SetScope::Limited
+        } else if self.since.is_empty() {
+            SetScope::WithoutEarlier
+        } else {
+            SetScope::Whole
+        }
     }
 }
 

@@ -129,7 +129,7 @@ fn verify_packages(
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     if let Some(scan) = options.against {
         let prefix = prefix(&receipts, &sets)?;
-        let inputs = ArtifactInputs::read(scan, progress)?;
+        let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
         for packages in sets.iter().filter(|set| !set.is_empty()) {
             let comparison =
                 SetComparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };

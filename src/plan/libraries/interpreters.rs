@@ -67,9 +67,10 @@ impl<'a> InterpreterNeeds<'a> {
             Some(InterpreterSchema::Ignored) => self.note_settled(linked, &own.interpreter, None),
             Some(InterpreterSchema::Path(path)) => match own.with_interpreter(path) {
                 Some(new) if new != *own => {
+                    let is_there = self.is_there(path);
                     self.note_settled(linked, &own.interpreter, Some(path));
                     self.replaced.insert(linked.path.clone(), new.clone());
-                    self.add_script(linked, &new, true);
+                    self.add_script(linked, &new, is_there);
                 }
                 _ if own.interpreter == *path => {
                     self.note_settled(linked, path, Some(path));
@@ -87,13 +88,23 @@ impl<'a> InterpreterNeeds<'a> {
         rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
     }
 
-    /// Adds a script with this first line. Where the configuration names its interpreter, it is
-    /// somewhere.
-    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_configured: bool) {
+    /// Whether the configuration says of the interpreter at `path` that it is there: by that path in
+    /// its own place.
+    fn is_there(&self, path: &str) -> bool {
+        self.rule(path).and_then(InterpreterSchema::path) == Some(path)
+    }
+
+    /// Adds a script with this first line. `is_there` says that the configuration takes its interpreter
+    /// for one that is.
+    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_there: bool) {
         let by_path = rpm::interpreters(&line.start);
         let fault = match &line.start {
             Start::Fails(fault) => Some(InterpreterFault::Start(*fault)),
             Start::Program(path) => self.add_program(linked.portion, path, &by_path),
+            Start::ThroughShell { shell, program } => {
+                let own = self.add_program(linked.portion, shell, &by_path);
+                own.or_else(|| self.add_program(linked.portion, program, &by_path))
+            }
             Start::ThroughEnv { env, program, .. } => {
                 let own = self.add_program(linked.portion, env, &by_path);
                 own.or_else(|| match program.starts_with('/') {
@@ -103,7 +114,7 @@ impl<'a> InterpreterNeeds<'a> {
             }
         };
         let is_settled = |fault: &InterpreterFault| {
-            is_configured && matches!(fault, InterpreterFault::Unknown { .. })
+            is_there && matches!(fault, InterpreterFault::Unknown { .. })
         };
         if let Some(fault) = fault.filter(|fault| !is_settled(fault)) {
             self.note(linked, &line.interpreter, fault);

@@ -193,6 +193,15 @@ impl Findings {
         result.map_err(|error| error.explained(self.list.iter().filter_map(|it| self.remark(it))))
     }
 
+    /// The error with its findings as `mark` leaves them.
+    pub fn remark_again(mut error: Error, mark: impl FnOnce(&mut Findings)) -> Error {
+        let remarks = error.take_remarks();
+        let list = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
+        let mut findings = Self { list: list.collect(), ..Self::default() };
+        mark(&mut findings);
+        error.explained(findings.list.iter().filter_map(|finding| findings.remark(finding)))
+    }
+
     /// A finding as results show it.
     fn remark(&self, finding: &Finding) -> Option<Remark> {
         let accepted = self.acceptance(finding);

@@ -608,13 +608,13 @@ findings! {
             "accepts {accepts} about `{pattern}`, and this set has no such finding: take the entry \
              out, or correct its subject"
         ];
-    /// An entry of the configuration accepts findings that a limited set does not have.
+    /// An entry of the configuration accepts findings that a run without the whole set does not have.
     AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note
         { entry: String, accepts: String, pattern: String }
         ["{entry}"]
         [
-            "accepts {accepts} about `{pattern}`, and this set, which is limited by --only or \
-             --format, has no such finding"
+            "accepts {accepts} about `{pattern}`, and this run has no such finding: it makes a part \
+             of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
 }
 

@@ -14,14 +14,15 @@ use object::elf;
 use super::device_ranges;
 use super::search::{self, ELF_MAGIC};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Place, Result};
 use crate::formats::ccob::{self, CcobMethod};
 use crate::formats::elf::ElfFile;
 use crate::formats::{offload_bundle, zstd_stream};
 use crate::report::{EmbeddedCode, EmbeddedForm};
 
-/// Most places that are looked for in a file: one of damaged bytes could have any number.
-const PLACES_LIMIT: usize = 16;
+/// Most pieces of device code that a file may have outside of `.hip_fatbin`: a finding names each, and
+/// damaged bytes could have any number.
+const PLACES_LIMIT: usize = 1 << 12;
 
 /// Bytes of the table of a bundle that are read at once; one of ten entries has fewer.
 const TABLE_BUFFER: usize = 1 << 10;
@@ -49,13 +50,22 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
         {
             gap.start = found.offset.saturating_add(found.len);
             let Found { form, offset, .. } = found;
-            places.push(EmbeddedCode { form, offset, section: section_at(&file, offset) });
             if places.len() == PLACES_LIMIT {
-                return Ok(places);
+                return Err(too_many(&content.place(offset)));
             }
+            places.push(EmbeddedCode { form, offset, section: section_at(&file, offset) });
         }
     }
     Ok(places)
+}
+
+fn too_many(place: &Place) -> Error {
+    let message = format!(
+        "the file has more than {PLACES_LIMIT} pieces of device code outside of .hip_fatbin"
+    );
+    Error::new(Kind::Limit, message)
+        .at(place)
+        .hint("ship them as a file of their own, or together as one archive")
 }
 
 /// What is left of a file of `len` bytes without `ranges`.

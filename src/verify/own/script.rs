@@ -15,6 +15,9 @@ pub(super) const MAGIC: &[u8] = b"#!";
 /// Bytes of a file that Linux reads to start it.
 const READ: u64 = 256;
 
+/// Bytes in which a second line is looked for.
+const SECOND_READ: u64 = 4096;
+
 /// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Script {
@@ -43,9 +46,27 @@ pub(in crate::verify) fn read(content: &Content) -> Result<Option<Script>> {
         return Ok(None);
     }
     let mut reader = BufReader::new(content.reader());
-    reader.skip_until(b'\n').map_err(fault)?;
+    let first = reader.skip_until(b'\n').map_err(fault)? as u64;
     let body = hash(&mut reader as &mut dyn Read)?;
-    Ok(Some(Script { runner: runner(&start), body }))
+    let runner = match runner(&start) {
+        Runner::Path(shell) if shell.ends_with("/sh") => {
+            let end = content.len().min(first + SECOND_READ);
+            let second = content.read_vec(first..end, SECOND_READ, "second line")?;
+            Runner::Path(successor(&second).unwrap_or(shell))
+        }
+        other => other,
+    };
+    Ok(Some(Script { runner, body }))
+}
+
+/// The program for which the shell of a script makes way in the second line, where `'''exec'` is both a
+/// command of the shell and the start of a text for that program.
+fn successor(second: &[u8]) -> Option<String> {
+    let line = second.split(|byte| *byte == b'\n').next()?;
+    let words = std::str::from_utf8(line).ok()?.strip_prefix("'''exec' ")?;
+    let end = if words.starts_with('"') { '"' } else { ' ' };
+    let path = words.trim_start_matches('"').split(end).next()?;
+    path.starts_with('/').then(|| path.to_owned())
 }
 
 /// Reads the first bytes of a script.
@@ -94,6 +115,10 @@ mod tests {
             ("#!python\n", Runner::Nothing),
             ("#!\n", Runner::Nothing),
             (&long, path(&long[2..255])),
+            ("#!/bin/sh\n'''exec' /x/python \"$0\" \"$@\"\n", path("/x/python")),
+            ("#!/bin/sh\n'''exec' \"/a b/python\" \"$0\"\n", path("/a b/python")),
+            ("#!/bin/sh\nexec /x/python \"$0\"\n", path("/bin/sh")),
+            ("#!/usr/bin/perl\n'''exec' /x/python \"$0\"\n", path("/usr/bin/perl")),
             (&long.replace('\n', "x\n"), Runner::Nothing),
         ] {
             let content = Content::of_bytes(start.as_bytes());

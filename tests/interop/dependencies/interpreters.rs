@@ -107,6 +107,47 @@ fn an_interpreter_may_be_left_to_others() {
     assert!(rpm_needs(&case, OWN) && verify(&case).contains("exit status: 0"));
 }
 
+/// An interpreter that the configuration names has to be there as well, unless it says that it is.
+#[test]
+fn another_interpreter_that_nobody_has_is_named() {
+    tools::need(&TOOLS);
+    let case = scripts(&[("one", &format!("#!{OWN}"))]);
+    let rule = format!("'{OWN}' = '/usr/bin/pyhton3'\n");
+    let expected = "needs /usr/bin/pyhton3, which neither the set nor debian-12 has (bin/one)";
+    case.refused(&format!("[interpreters]\n{rule}"), &["--strict"], &[expected]);
+    let itself = "'/usr/bin/pyhton3' = '/usr/bin/pyhton3'\n";
+    let found = told(&case, &format!("[interpreters]\n{rule}{itself}"), &["--strict"]);
+    assert!(found.len() == 1 && found[0].contains("becomes /usr/bin/pyhton3"), "{found:?}");
+    assert!(verify(&case).contains("exit status: 0"));
+}
+
+/// pip writes such scripts where the path of its interpreter is too long for a first line.
+#[test]
+fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
+    tools::need(&TOOLS);
+    let line = format!("#!/bin/sh\n'''exec' \"{OWN}\" \"$0\" \"$@\"\n' '''");
+    let case = scripts(&[("one", &line)]);
+    let expected = format!(
+        "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has"
+    );
+    case.refused("", &["--strict"], &[&expected]);
+    // A package without the receipt's word for it.
+    told(&case, "", &[]);
+    assert!(rpm_needs(&case, "/bin/sh") && !rpm_needs(&case, OWN), "as rpmbuild does it");
+    fs::remove_file(case.path("out").join("packages.json")).unwrap();
+    let found = tools::told(rockpack().arg("verify").arg(case.path("out")));
+    assert!(found.contains("V068") && found.contains(OWN), "{found}");
+    fs::remove_dir_all(case.path("out")).unwrap();
+    let config = format!("[interpreters]\n'{OWN}' = '/usr/bin/python3'\n");
+    let found = told(&case, &config, &["--strict"]);
+    assert!(found.len() == 1 && found[0].contains("becomes /usr/bin/python3"), "{found:?}");
+    assert!(case.depends("rocm-tool").split(", ").any(|name| name == "python3"));
+    let script = case.unpacked("rocm-tool").join("bin/one");
+    tools::run(Command::new("/usr/bin/python3").arg(&script));
+    assert!(fs::read_to_string(script).unwrap().starts_with("#!/usr/bin/python3\n'''exec'"));
+    assert!(verify(&case).contains("exit status: 0"));
+}
+
 #[test]
 fn each_format_depends_as_its_own_tools_do() {
     tools::need(&TOOLS);

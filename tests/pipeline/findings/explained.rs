@@ -35,9 +35,14 @@ impl Shards {
 
     /// The example configuration with a further key.
     fn config(&self, key: &str, value: Value) -> PathBuf {
+        self.config_of([(key, value)])
+    }
+
+    /// The example configuration with further keys.
+    fn config_of<const N: usize>(&self, keys: [(&str, Value); N]) -> PathBuf {
         let text = fs::read_to_string(configuration()).unwrap();
         let mut config: Value = serde_json::from_str(&text).unwrap();
-        config[key] = value;
+        keys.into_iter().for_each(|(key, value)| config[key] = value);
         let file = self.path("config.json");
         fs::write(&file, config.to_string()).unwrap();
         file
@@ -127,6 +132,50 @@ fn a_stage_that_fails_tells_its_own_findings() {
     let [_, stderr] = failed(plan.arg("--config").arg(&config));
     assert_before(&stderr, "warning: R070 library-unresolved: rocm-blas", "moved.rocm-bals: there");
     assert!(stderr.contains("did you mean `rocm-blas`?"), "{stderr}");
+}
+
+/// What the configuration accepts is told as accepted, whichever stage fails.
+#[test]
+fn accepted_findings_are_told_as_accepted_by_a_run_that_fails() {
+    let shards = Shards::new();
+    let accept = json!([
+        { "code": "R008", "subject": "*", "reason": "a backup" },
+        { "code": "R070", "subject": "rocm-blas", "reason": "installed by hand" },
+    ]);
+    let config = shards
+        .config_of([("accept", accept), ("moved", json!({ "rocm-bals": ["rocm-blas < 7"] }))]);
+    let run = |words: &[&str]| {
+        let mut command = shards.command(words);
+        failed(command.arg("--config").arg(&config))
+    };
+    let [_, stderr] = run(&["plan", "--version", "7.1.0", "--artifacts"]);
+    let accepted = PASSED_OVER.replacen("warning", "accepted", 1);
+    assert_before(&stderr, &accepted, "moved.rocm-bals: there");
+    assert_before(
+        &stderr,
+        "accepted: R070 library-unresolved: rocm-blas",
+        "moved.rocm-bals: there",
+    );
+    assert!(stderr.contains("; reason: installed by hand\n"), "{stderr}");
+    assert!(!stderr.contains("warning: R070") && !stderr.contains("warning: R008"), "{stderr}");
+    shards.spoil();
+    let recombine = ["recombine", "--output-dir", "joined", "--artifacts"];
+    for words in [&["plan", "--version", "7.1.0", "--artifacts"][..], &recombine] {
+        let [_, stderr] = run(words);
+        assert_before(&stderr, &accepted, "the artifact has no manifest");
+        assert!(stderr.contains("; reason: a backup\n"), "{stderr}");
+    }
+}
+
+#[test]
+fn an_original_that_verify_cannot_read_is_told_behind_the_findings() {
+    let shards = Shards::new();
+    let build = build_of(&shards.path("shards"), &shards.path("out")).output().unwrap();
+    assert!(build.status.success());
+    let binary = GROUPS[1].original(&shards.path("shards"), "bin/exblas-bench");
+    fs::write(&binary, &fs::read(&binary).unwrap()[..6000]).unwrap();
+    let [_, stderr] = failed(&mut shards.command(&["verify", "out", "--against"]));
+    assert_before(&stderr, PASSED_OVER, "bin/exblas-bench");
 }
 
 #[test]

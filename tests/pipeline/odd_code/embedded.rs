@@ -80,6 +80,21 @@ fn r035_several_in_one_file() {
     assert_eq!(found, forms().map(|(form, _)| form));
 }
 
+#[test]
+fn r035_counts_all_and_refuses_too_many() {
+    let object = code_object(FLAGS, "one");
+    let with = |count: usize| {
+        let case = Case::new();
+        case.library(&[], &placed(&case, ".data", 0, &object.repeat(count)));
+        case
+    };
+    let message = messages(&with(40).built(), "R035").remove(0);
+    assert!(message.contains(" and 37 more outside of .hip_fatbin; they stay"), "{message}");
+    let expected = "the file has more than 4096 pieces of device code outside of .hip_fatbin";
+    let refusal = with(4097).refusal();
+    assert!(refusal.contains(expected) && refusal.contains("together as one archive"), "{refusal}");
+}
+
 /// What lies behind the end of the file, or in a file without section table, is in no section.
 #[test]
 fn r035_device_code_in_no_section() {

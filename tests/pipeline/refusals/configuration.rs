@@ -150,6 +150,12 @@ fn archs_that_nobody_knows() {
         let meant = format!("did you mean `{key}`?");
         refuses("c.toml", &format!("{tables}\n"), &["line 1, column ", &meant]);
     }
+    let declared = "additional_architectures = ['gfx10300x']\n";
+    refuses(
+        "c.toml",
+        declared,
+        &["line 1", "is built like no GPU arch", "did you mean `gfx1030`?"],
+    );
     let family = "architecture_groups.x.architectures = ['gfx120X']\n";
     refuses("c.toml", family, &["line 1", "no GPU arch", "one by one: `gfx1200`, `gfx1201`"]);
 }

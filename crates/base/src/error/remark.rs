@@ -20,6 +20,13 @@ impl Error {
         self
     }
 
+    /// Takes the remarks out of this error and all further faults, each once.
+    pub fn take_remarks(&mut self) -> BTreeSet<Remark> {
+        let mut taken = BTreeSet::from_iter(std::mem::take(&mut self.inner.remarks));
+        self.inner.others.iter_mut().for_each(|fault| taken.extend(fault.take_remarks()));
+        taken
+    }
+
     /// What was noticed before this error and all further faults, each once.
     pub fn remarks(&self) -> BTreeSet<&Remark> {
         self.flattened().flat_map(|fault| &fault.inner.remarks).collect()
@@ -36,9 +43,11 @@ mod tests {
             |text: &str| Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() };
         let first = Error::malformed("a").explained([remark("y"), remark("x")]);
         let second = Error::malformed("b").explained([remark("x")]);
-        let all = Error::gather(vec![first, second]).unwrap();
+        let mut all = Error::gather(vec![first, second]).unwrap();
         let told: Vec<&str> =
             all.remarks().into_iter().map(|remark| remark.text.as_str()).collect();
         assert_eq!(told, ["x", "y"]);
+        assert_eq!(all.take_remarks().len(), 2);
+        assert!(all.remarks().is_empty());
     }
 }

@@ -64,8 +64,13 @@ const GENERIC: &str = "-generic";
 /// SPIR-V.
 pub fn is_known(arch: &BaseArch) -> bool {
     let processor = |name: &str| processors().iter().any(|row| row.name.as_str() == name);
+    arch.is_spirv() || processor(unqualified(arch))
+}
+
+/// The name of the processor of `arch`; of a generic target, whose name takes no qualifier, all of it.
+fn unqualified(arch: &BaseArch) -> &str {
     let name = arch.as_str();
-    arch.is_spirv() || processor(name.strip_suffix(STRICT).unwrap_or(name))
+    name.strip_suffix(STRICT).filter(|stem| !stem.ends_with(GENERIC)).unwrap_or(name)
 }
 
 /// All archs that are known.
@@ -85,7 +90,7 @@ pub fn is_plausible(arch: &BaseArch) -> bool {
         let is_number = |part: &str| part.len() <= 2 && part.bytes().all(|c| c.is_ascii_digit());
         numbers.is_some_and(|numbers| numbers.split('-').all(is_number))
     };
-    is_known(arch) || has_shape(name.strip_suffix(STRICT).unwrap_or(name)) || is_generic(name)
+    is_known(arch) || has_shape(unqualified(arch)) || is_generic(name)
 }
 
 /// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch that has no value of its own
@@ -185,7 +190,14 @@ mod tests {
         for tomorrow in ["gfx1400", "gfx1130", "gfx1400-strict", "gfx14-generic"] {
             assert!(!is_known(&arch(tomorrow)) && is_plausible(&arch(tomorrow)), "{tomorrow}");
         }
-        for neither in ["gfx10300x", "gfx110x", "gfx1030-strct", "gfx9", "gfx11-generics"] {
+        for neither in [
+            "gfx10300x",
+            "gfx110x",
+            "gfx1030-strct",
+            "gfx9",
+            "gfx11-generics",
+            "gfx9-4-generic-strict",
+        ] {
             assert!(!is_plausible(&arch(neither)), "{neither}");
         }
         assert!(known_archs().all(|arch| is_known(&arch)));

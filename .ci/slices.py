@@ -29,6 +29,7 @@ class Slice:
 
 
 TOOLS = ("tools", (".ci/tools",))
+SBOM_TOOLS = ("sbom-tools", (".ci/tools", "sbom"))
 TESTS = ("build-tests", ("cargo", "test", "--locked", "--release", "--no-run"))
 PROGRAM = ("build-program", ("cargo", "build", "--locked", "--release"))
 LIBRARIES = ("fetch-libraries", ("examples/debian-rocm/fetch.sh", "target/acceptance", "all"))
@@ -59,6 +60,7 @@ SLICES = [
         ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
     test("tests/limits", 8, "limits"),
     test("tests/large", 8, "formats", "--ignored"),
+    test("tests/sbom", 1, "tree", "--ignored", "the_sbom_of_the_program", needs=(SBOM_TOOLS,)),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",
          variables={"ROCKPACK_DEBIAN_ROCM": str(REPOSITORY / "target/acceptance")}, needs=(LIBRARIES,)),
     # --- faults: every call is struck ---

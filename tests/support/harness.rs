@@ -59,7 +59,10 @@ pub fn run(program: Program) -> ExitCode {
     let (arguments, tests) = asked();
     keep_panics(arguments.nocapture);
     std::thread::spawn(watch);
-    let ignored: Vec<_> = tests.iter().filter_map(|test| test.ignored).collect();
+    let is_asked = |test: &&&Test| {
+        arguments.filter.as_ref().is_none_or(|filter| fits(test.name(), filter, arguments.exact))
+    };
+    let ignored: Vec<_> = tests.iter().filter(is_asked).filter_map(|test| test.ignored).collect();
     let trials = tests.into_iter().map(trial).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     times::print_slowest();
@@ -87,12 +90,14 @@ fn asked() -> (Arguments, Vec<&'static Test>) {
     tests.sort_by_key(|test| (test.path.rsplit("::").next(), test.path));
     if filters.len() > 1 {
         arguments.filter = None;
-        let fits = |name: &str, filter: &str| {
-            if arguments.exact { name == filter } else { name.contains(filter) }
-        };
-        tests.retain(|test| filters.iter().any(|filter| fits(test.name(), filter)));
+        let exact = arguments.exact;
+        tests.retain(|test| filters.iter().any(|filter| fits(test.name(), filter, exact)));
     }
     (arguments, tests)
+}
+
+fn fits(name: &str, filter: &str, exact: bool) -> bool {
+    if exact { name == filter } else { name.contains(filter) }
 }
 
 impl Test {

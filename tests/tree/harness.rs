@@ -1,5 +1,6 @@
 //! The harness of the test programs: what it reports, and what it runs.
 
+use std::backtrace::Backtrace;
 use std::process::Command;
 
 use support::harness;
@@ -84,12 +85,18 @@ fn a_backtrace_shows_the_frames_of_the_test_alone() {
     if program.iter().any(|folder| folder == "release") {
         harness::skip("needs a program that is not optimised: others do not know their frames");
     }
+    // Without debug information, as in `.ci/run`, no frame can be told from another one by its place.
+    let has_places = Backtrace::force_capture().to_string().contains("tests/tree/harness.rs:");
     // A single test runs in the main thread, below more frames than others.
     for threads in ["1", "2"] {
         let mut program = again(&["harness::an_example_fails", "--test-threads", threads]);
         let said = told(program.env("RUST_BACKTRACE", "1"));
         let (_, report) = said.split_once("\nwhy the example fails\n").unwrap();
         let (frames, _) = report.split_once("\n\n").unwrap();
+        assert!(frames.contains("an_example_fails"), "{frames}");
+        if !has_places {
+            continue;
+        }
         let [frame, place] = frames.lines().collect::<Vec<_>>()[..] else { panic!("{frames}") };
         assert!(frame.ends_with("an_example_fails"), "{frame}");
         assert!(place.trim_start().starts_with("at ./tests/tree/harness.rs:"), "{place}");

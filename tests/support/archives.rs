@@ -134,6 +134,17 @@ impl Handmade {
         self.owned(["", ""], (name, kind, target, mode), content);
     }
 
+    /// Adds a file whose header has these bytes `at` a place.
+    pub fn patched(&mut self, name: &str, content: &[u8], at: usize, bytes: &[u8]) {
+        let start = self.bytes.len();
+        self.file(name, content);
+        let header = &mut self.bytes[start..start + 512];
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    }
+
     /// Adds a member that states the names of its owner and group.
     pub fn owned(
         &mut self,

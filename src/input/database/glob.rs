@@ -13,15 +13,30 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
     parts_match(&pattern, &path)
 }
 
+/// Whether the parts of a path match those of a pattern. The earliest match of what stands between two
+/// `**` leaves the most for what is behind it, so only the last `**` is ever made longer, and the steps
+/// are at most the product of both numbers of parts.
 fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
-    match (pattern.split_first(), path.split_first()) {
-        (None, None) => true,
-        (Some((&"**", rest)), _) => (0..=path.len()).any(|at| parts_match(rest, &path[at..])),
-        (Some((first, rest)), Some((part, left))) => {
-            matches_name(first, part) && parts_match(rest, left)
+    let (mut at, mut done) = (0, 0);
+    let mut last: Option<(usize, usize)> = None;
+    while let Some(part) = path.get(done) {
+        match pattern.get(at) {
+            Some(&"**") => {
+                at += 1;
+                last = Some((at, done));
+            }
+            Some(wanted) if matches_name(wanted, part) => {
+                at += 1;
+                done += 1;
+            }
+            _ => {
+                let Some((behind, taken)) = &mut last else { return false };
+                *taken += 1;
+                (at, done) = (*behind, *taken);
+            }
         }
-        _ => false,
     }
+    pattern.iter().skip(at).all(|part| *part == "**")
 }
 
 /// Whether one name matches one part of a pattern.
@@ -78,5 +93,43 @@ mod tests {
             assert_eq!(matches_path("**/rocblas/library", path), expected, "{path}");
         }
         assert!(matches_path("**/rocblas/*/library", "lib/rocblas/4.2/library"));
+    }
+
+    /// The definition: `**` stands for any parts.
+    fn by_definition(pattern: &[&str], path: &[&str]) -> bool {
+        match (pattern.split_first(), path.split_first()) {
+            (None, None) => true,
+            (Some((&"**", rest)), _) => (0..=path.len()).any(|at| by_definition(rest, &path[at..])),
+            (Some((first, rest)), Some((part, left))) => {
+                matches_name(first, part) && by_definition(rest, left)
+            }
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn short_patterns_match_as_they_are_defined() {
+        let words = |letters: [&'static str; 3], most: u32| {
+            (0..=most).flat_map(move |len| {
+                (0..3usize.pow(len)).map(move |number| {
+                    let digit = |place: u32| letters[number / 3usize.pow(place) % 3];
+                    (0..len).map(digit).collect::<Vec<_>>()
+                })
+            })
+        };
+        let paths: Vec<_> = words(["a", "b", "ab"], 4).collect();
+        for pattern in words(["**", "a", "*b"], 5) {
+            for path in &paths {
+                let expected = by_definition(&pattern, path);
+                assert_eq!(parts_match(&pattern, path), expected, "{pattern:?} {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_more_steps_than_parts() {
+        let path = vec!["a"; 2000].join("/");
+        assert!(!matches_path(&format!("{}x/a", "**/a/".repeat(40)), &path));
+        assert!(matches_path(&format!("{}a", "**/a/".repeat(40)), &path));
     }
 }

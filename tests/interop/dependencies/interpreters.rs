@@ -121,6 +121,16 @@ fn another_interpreter_that_nobody_has_is_named() {
     assert!(verify(&case).contains("exit status: 0"));
 }
 
+/// A pattern takes steps by its length times that of a path, however many `**` it has.
+#[test]
+fn patterns_of_many_folders_are_matched_at_once() {
+    tools::need(&TOOLS);
+    let case = scripts(&[("one", &format!("#!{}/sh", "/a".repeat(100)))]);
+    let rule = |last: &str| format!("[interpreters]\n'{}/{last}/sh' = false\n", "/**/a".repeat(20));
+    assert!(told(&case, &rule("b"), &[])[0].contains("R066"));
+    assert!(told(&case, &rule("a"), &[])[0].contains("R068"));
+}
+
 /// pip writes such scripts where the path of its interpreter is too long for a first line.
 #[test]
 fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {

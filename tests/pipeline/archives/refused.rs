@@ -73,6 +73,38 @@ fn special_members_are_refused() {
     }
 }
 
+/// Numbers in base 256 whose upper bytes a reader could drop: the size 2 among them.
+#[test]
+fn numbers_that_no_system_has_are_refused() {
+    let size = |upper: [u8; 4]| [&upper[..], &[0, 0, 0, 0, 0, 0, 0, 2]].concat();
+    for (at, number, name) in [
+        (124, size([0x80, 0, 0, 1]), "size"),
+        (124, size([0x80, 1, 0, 0]), "size"),
+        (124, size([0x81, 0, 0, 0]), "size"),
+        (124, vec![0xff; 12], "size"),
+        (124, [&[0x80, 0, 0, 0, 1][..], &[0; 6], &[2]].concat(), "size"),
+        (100, vec![0x80, 0, 0, 1, 0, 0, 1, 0xa4], "mode"),
+        (108, vec![0x81, 0, 0, 0, 0, 0, 0, 0], "user"),
+        (116, vec![0xff; 8], "group"),
+        (136, size([0x80, 0, 0, 1]), "time"),
+    ] {
+        let message = format!("has a {name} that no system has");
+        let mut archive = Handmade::with_manifest();
+        archive.patched("libs/A/stage/x", b"xy", at, &number);
+        let packed = Packed::new(&archive.finish());
+        assert_names(&packed.refusal(), &packed.archive, &message);
+    }
+    for (at, number) in [
+        (124, size([0x80, 0, 0, 0])),
+        (136, vec![0xff; 12]),
+    ] {
+        let mut archive = Handmade::with_manifest();
+        archive.patched("libs/A/stage/x", b"xy", at, &number);
+        let packed = Packed::new(&archive.finish());
+        assert_eq!(text(&packed.scan().unwrap(), "x"), b"xy");
+    }
+}
+
 #[test]
 fn sparse_archives_of_tar_are_refused() {
     need(&archives::TOOLS);

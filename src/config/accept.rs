@@ -115,8 +115,11 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
         None => {
             let message = format!("`{}` is no code of a finding", text.escape_debug());
             let meant = acceptable().find(|code| code.name() == text).map(|code| code.id());
-            let meant = meant.or_else(|| nearest(text, acceptable().map(|code| code.id())));
+            let is_finding = !text.to_uppercase().starts_with('V');
+            let near = || nearest(text, acceptable().map(|code| code.id()));
+            let meant = meant.or_else(|| near().filter(|_| is_finding));
             let hint = match meant {
+                None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "a code is written as in `R070`, as `build` and `plan` print it".to_owned(),
             };

@@ -192,7 +192,8 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
     let rest_at = text.len() - rest.len();
     let has_options = rest.starts_with('-');
     let found = if has_options { behind_options(rest) } else { words(rest).next() };
-    let is_plain = |word: &str| !word.contains('=') && !word.contains(SPECIAL);
+    // Only what the options have `env` take apart has quotes and variables.
+    let is_plain = |word: &str| !(word.contains('=') || has_options && word.contains(SPECIAL));
     let Some((offset, program)) = found.filter(|(_, word)| is_plain(word)) else {
         let fault = Start::Fails(StartFault::Nothing);
         let start = if rest.is_empty() { fault } else { Start::Program(path.to_owned()) };
@@ -300,6 +301,8 @@ mod tests {
             ("#!/usr/bin/env python3 -u", "/usr/bin/env python3 | EnvArguments"),
             ("#!/usr/bin/env bin/x", "/usr/bin/env bin/x | Relative"),
             ("#!/usr/bin/env", "/usr/bin/env | Nothing"),
+            ("#!/usr/bin/env $PY", "/usr/bin/env $PY | /usr/bin/env -> $PY"),
+            ("#!/usr/bin/env 'sh'", "/usr/bin/env 'sh' | /usr/bin/env -> 'sh'"),
             ("#!/bin/sh\r", "/bin/sh | CarriageReturn"),
             ("#!/bin/sh -e\r", "/bin/sh | CarriageReturn"),
             ("#!/usr/bin/env python3\r", "/usr/bin/env python3 | CarriageReturn"),

@@ -105,20 +105,34 @@ const SYSTEM_ENDING: &str = "-linux-gnu";
 /// whose sonames have no version and which lie in folders of their own, nor of private libraries:
 /// files of other folders have a search path that names the folder, so that it `is_searched`.
 pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
+    is_public(folder, soname) && (is_wrong_place(folder) || !is_searched)
+}
+
+/// Whether programs of other folders may be meant to find a library with `soname` in `folder`, of which
+/// the last name alone need be known.
+pub fn is_public(folder: &str, soname: &str) -> bool {
     let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
-    (is_versioned || is_library_folder(folder)) && (is_wrong_place(folder) || !is_searched)
+    is_versioned || is_library_folder(folder)
 }
 
 /// Whether no build means to have libraries in `folder`, or means it to be the linker path: the prefix
 /// itself, a tree that was installed below it, another folder for the libraries of a prefix.
 pub fn is_wrong_place(folder: &str) -> bool {
-    let first = folder.split('/').next().unwrap_or_default();
-    folder.is_empty() || ROOT_FOLDERS.contains(&first) || is_prefix_libraries(folder)
+    folder.is_empty() || is_in_root(folder) || is_prefix_libraries(folder)
 }
 
-/// What was probably to be the prefix of a folder of libraries: `usr` of `usr/lib`.
+/// Whether `folder` lies in one that belongs to the root of a system.
+pub fn is_in_root(folder: &str) -> bool {
+    ROOT_FOLDERS.contains(&folder.split('/').next().unwrap_or_default())
+}
+
+/// What was probably to be the prefix of a folder of libraries, or of one inside of it: `usr` of
+/// `usr/lib`.
 pub fn installed_prefix(folder: &str) -> Option<&str> {
-    folder.find("/lib").and_then(|end| folder.get(..end))
+    let ends = folder.match_indices('/').filter_map(|(at, _)| folder.split_at_checked(at));
+    let is_libraries =
+        |rest: &str| LIBRARY_FOLDERS.contains(&rest.split('/').nth(1).unwrap_or_default());
+    ends.filter(|(_, rest)| is_libraries(rest)).map(|(above, _)| above).next()
 }
 
 /// Whether builds put libraries into a folder of this name, or the prefix itself was named.
@@ -184,5 +198,7 @@ mod tests {
         assert!(!is_prefix_libraries("lib/llvm/lib") && !is_prefix_libraries(""));
         assert_eq!(installed_prefix("opt/rocm/lib/x86_64-linux-gnu"), Some("opt/rocm"));
         assert_eq!(installed_prefix("lib"), None);
+        assert_eq!(installed_prefix("usr/lib/private"), Some("usr"));
+        assert_eq!(installed_prefix("build/libx-1.0/lib"), Some("build/libx-1.0"));
     }
 }

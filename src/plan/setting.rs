@@ -80,9 +80,8 @@ pub struct Setting {
     pub(super) date: String,
     /// Time of changelog entries, headers and signatures, in seconds since 1970.
     pub time: u32,
-    /// Whose libraries `.deb` packages depend on; none where there are none. An `.rpm` needs
-    /// libraries by their names, which no table of Debian's could confirm or deny.
-    pub distribution: Option<Distribution>,
+    /// The distribution with the libraries that systems have.
+    systems: Distribution,
     /// Programs and packages of the distribution, or else of those with rpm.
     pub(super) known: KnownNames,
     /// The HIP runtime that transformed binaries need.
@@ -113,8 +112,8 @@ impl Setting {
         let seconds = choices.changelog_date.unwrap_or(i64::from(content_date));
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
-        let distribution = Some(choices.distribution).filter(|_| formats.contains(&Format::Deb));
-        let whose = distribution.as_ref().map_or(names::RPM, |known| known.name.as_str());
+        let systems = choices.distribution;
+        let whose = if formats.contains(&Format::Deb) { &systems.name } else { names::RPM };
         let known = faults.keep(KnownNames::named(whose));
         let made = || {
             let (time, date) = dates?;
@@ -136,7 +135,7 @@ impl Setting {
                 content_date,
                 date,
                 time,
-                distribution,
+                systems,
             })
         };
         faults.settle(made())
@@ -162,17 +161,22 @@ impl Setting {
         &self.folders.kernels
     }
 
-    /// Whether the distribution has the library `soname`, or the configuration says who has.
+    /// Whether the distribution has the library `soname`, or the configuration says who has. For `.rpm`
+    /// packages alone, what Debian calls by that soname is taken for a library of every system.
     pub(super) fn knows_library(&self, soname: &str) -> bool {
-        let distribution = self.distribution.as_ref();
-        self.configured_library(soname).is_some()
-            || distribution.is_some_and(|distribution| distribution.has(soname))
+        self.configured_library(soname).is_some() || self.systems.has(soname)
+    }
+
+    /// The distribution whose libraries `.deb` packages depend on; none where there are none. An `.rpm`
+    /// needs libraries by their names.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        Some(&self.systems).filter(|_| self.formats.contains(&Format::Deb))
     }
 
     /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
     pub fn compression(&self) -> PayloadCompression {
-        let distribution = self.distribution.as_ref();
-        distribution.map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
+        self.distribution()
+            .map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
     }
 
     /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme

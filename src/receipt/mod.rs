@@ -179,8 +179,12 @@ impl Receipt {
     /// Its findings, but for those of a later version of rockpack.
     pub fn known_findings(&self) -> Findings {
         let mut findings = Findings::default();
-        for finding in self.findings.iter().filter_map(FindingRecord::known) {
+        for record in &self.findings {
+            let Some(finding) = record.known() else { continue };
             findings.add(finding.clone());
+            if let Some(reason) = record.accepted() {
+                findings.accept(|other| other == finding, reason);
+            }
         }
         findings
     }

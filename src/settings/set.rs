@@ -106,7 +106,7 @@ impl SetSettings {
     pub fn scope(&self) -> SetScope {
         let plan = &self.plan;
         let configured = plan.config.keys.distro.as_deref().unwrap_or(distribution::DEFAULT);
-        let is_another = plan.distribution.as_ref().is_some_and(|it| it.name != configured);
+        let is_another = plan.distribution().is_some_and(|it| it.name != configured);
         if !plan.only.is_empty() || plan.formats.len() < Format::ALL.len() || is_another {
             SetScope::Limited
         } else if self.since.is_empty() {

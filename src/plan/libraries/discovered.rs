@@ -110,7 +110,7 @@ impl<'a> Gathering<'a> {
         linking: &Linking,
         found: &BTreeMap<&str, LibraryPlace>,
     ) -> Result<()> {
-        let Some(distribution) = &setting.distribution else { return Ok(()) };
+        let Some(distribution) = setting.distribution() else { return Ok(()) };
         let is_outside = |name: &&str| found.get(name) == Some(&LibraryPlace::Outside);
         let mut known = Vec::new();
         for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
@@ -138,7 +138,7 @@ impl<'a> Gathering<'a> {
 
     /// Adds a finding for each package and library, and for each symbol version that a library lacks.
     fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
-        let Some(distribution) = &setting.distribution else { return };
+        let Some(distribution) = setting.distribution() else { return };
         let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
         for (library, files) in &self.missing {
             findings.add(Finding::LibraryUnresolved {

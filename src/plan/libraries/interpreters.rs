@@ -65,19 +65,28 @@ impl<'a> InterpreterNeeds<'a> {
         match self.rule(&own.interpreter) {
             None => self.add_script(linked, own, false),
             Some(InterpreterSchema::Ignored) => self.note_settled(linked, &own.interpreter, None),
+            Some(InterpreterSchema::Path(path)) if own.interpreter == *path => {
+                self.note_settled(linked, path, Some(path));
+                self.add_script(linked, own, true);
+            }
             Some(InterpreterSchema::Path(path)) => match own.with_interpreter(path) {
                 Some(new) if new != *own => {
-                    let is_there = self.is_there(path);
                     self.note_settled(linked, &own.interpreter, Some(path));
-                    self.replaced.insert(linked.path.clone(), new.clone());
-                    self.add_script(linked, &new, is_there);
-                }
-                _ if own.interpreter == *path => {
-                    self.note_settled(linked, path, Some(path));
-                    self.add_script(linked, own, true);
+                    self.add_replaced(linked, &new, path);
+                    self.replaced.insert(linked.path.clone(), new);
                 }
                 _ => self.add_script(linked, own, false),
             },
+        }
+    }
+
+    /// Adds a script that gets the first line `line`, with the interpreter at `path`, which another entry
+    /// may settle.
+    fn add_replaced(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, path: &str) {
+        match self.rule(path) {
+            Some(InterpreterSchema::Ignored) => {}
+            Some(InterpreterSchema::Path(new)) => self.add_script(linked, line, new == path),
+            None => self.add_script(linked, line, false),
         }
     }
 
@@ -86,12 +95,6 @@ impl<'a> InterpreterNeeds<'a> {
         let setting = self.setting;
         let rules = setting.config.keys.interpreters.0.iter();
         rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
-    }
-
-    /// Whether the configuration says of the interpreter at `path` that it is there: by that path in
-    /// its own place.
-    fn is_there(&self, path: &str) -> bool {
-        self.rule(path).and_then(InterpreterSchema::path) == Some(path)
     }
 
     /// Adds a script with this first line. `is_there` says that the configuration takes its interpreter
@@ -210,7 +213,7 @@ impl<'a> InterpreterNeeds<'a> {
         linkage: &mut Linkage,
         findings: &mut Findings,
     ) -> Result<()> {
-        let has_deb = self.setting.distribution.is_some();
+        let has_deb = self.setting.distribution().is_some();
         for (portion, needs) in self.portions {
             needs.note(&name(portion), findings);
             linkage.needs.entry(portion).or_default().extend(needs.portions);

@@ -164,7 +164,7 @@ impl<'a> LibrarySet<'a> {
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(linked.portion, name, &all, findings) {
             Some(found) => LibraryPlace::InSet(found.library(true, false)),
-            None if self.setting.distribution.is_none() => LibraryPlace::Outside,
+            None if self.setting.distribution().is_none() => LibraryPlace::Outside,
             None => LibraryPlace::Nowhere,
         }
     }

@@ -97,7 +97,7 @@ pub(in crate::plan) fn discover(
     let names = names.collect::<Result<Vec<String>>>()?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     versions::note(&library_set, &located, name, findings);
-    reach::note(setting, &public, &located, name, findings);
+    reach::note(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)

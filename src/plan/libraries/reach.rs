@@ -3,23 +3,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::library_set::LibrarySet;
 use super::linked_file::LocatedFile;
 use crate::dependencies::{runpath, search};
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings, LibraryFolder};
 use crate::tree::TreePath;
 
-/// Adds the findings. `public` are the files that the dynamic linker finds by their names alone, and
-/// `name` is the name of a portion.
+/// Adds the findings. `name` is the name of a portion.
 pub(super) fn note(
     setting: &Setting,
-    public: &BTreeSet<TreePath>,
+    set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
     name: impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
     note_out_of_reach(located, &name, findings);
-    note_misplaced(setting, public, located, &name, findings);
+    note_misplaced(setting, set, located, &name, findings);
 }
 
 /// Notes libraries that a file needs, and that lie where it does not look.
@@ -28,15 +28,16 @@ fn note_out_of_reach(
     name: &impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
-    let mut unreached: BTreeMap<(usize, &str, usize, &TreePath), BTreeSet<&TreePath>> =
-        BTreeMap::new();
+    let mut unreached: BTreeMap<_, BTreeSet<&TreePath>> = BTreeMap::new();
     for file in located {
         for (library, found) in file.in_set().filter(|(_, found)| !found.is_reached) {
-            let key = (file.linked.portion, library, found.owner, &found.file);
+            // Files of one folder need the same search path.
+            let folder = file.linked.path.parent();
+            let key = (file.linked.portion, library, found.owner, &found.file, folder);
             unreached.entry(key).or_default().insert(file.linked.path);
         }
     }
-    for ((portion, library, owner, path), files) in unreached {
+    for ((portion, library, owner, path, _), files) in unreached {
         let Some(first) = files.first() else { continue };
         findings.add(Finding::LibraryOutOfReach {
             package: name(portion),
@@ -54,7 +55,7 @@ fn note_out_of_reach(
 /// only where they obviously lie in the wrong place.
 fn note_misplaced(
     setting: &Setting,
-    public: &BTreeSet<TreePath>,
+    set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
     name: &impl Fn(usize) -> String,
     findings: &mut Findings,
@@ -63,16 +64,18 @@ fn note_misplaced(
     let reached: BTreeSet<&TreePath> =
         needed().filter(|library| library.is_reached).map(|library| &library.file).collect();
     let needed: BTreeSet<&TreePath> = needed().map(|library| &library.file).collect();
-    let searched = searched_from_elsewhere(setting, located);
+    let public = set.public_files();
+    let searched = searched_from_elsewhere(setting, set, located);
     for file in located {
         let (path, folder) = (file.linked.path, file.linked.path.parent());
         let below = folder.as_ref().map_or("", TreePath::as_str);
         let Some(soname) = file.linked.soname() else { continue };
-        // Where `libdir` has nothing, it probably is the wrong one, whatever search paths there are.
+        if public.contains(path) || reached.contains(path) {
+            continue;
+        }
+        // Where `libdir` has nothing, it probably is the wrong one.
         let is_libdir = public.is_empty() && search::is_prefix_libraries(below);
-        let is_unfound = !public.contains(path)
-            && !reached.contains(path)
-            && (!needed.contains(path) || search::is_wrong_place(below));
+        let is_unfound = !needed.contains(path) || search::is_wrong_place(below);
         let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));
         if is_libdir || (is_unfound && is_misplaced()) {
             findings.add(Finding::LibraryMisplaced {
@@ -94,20 +97,27 @@ fn place(setting: &Setting, folder: Option<TreePath>) -> LibraryFolder {
         return LibraryFolder::Libraries(folder);
     }
     let prefix = search::installed_prefix(folder.as_str());
-    match prefix.filter(|_| !is_below_libdir && search::is_library_folder(folder.as_str())) {
+    let is_of_tree =
+        search::is_library_folder(folder.as_str()) || search::is_in_root(folder.as_str());
+    match prefix.filter(|_| !is_below_libdir && is_of_tree) {
         Some(prefix) => LibraryFolder::InstalledTree { prefix: prefix.to_owned(), folder },
         None => LibraryFolder::Other(folder),
     }
 }
 
-/// The folders that the search paths of files in other folders name, relative to the prefix.
-fn searched_from_elsewhere(setting: &Setting, located: &[LocatedFile<'_>]) -> BTreeSet<String> {
+/// The folders that the search paths of files in other folders name or lead to, relative to the prefix.
+fn searched_from_elsewhere(
+    setting: &Setting,
+    set: &LibrarySet<'_>,
+    located: &[LocatedFile<'_>],
+) -> BTreeSet<String> {
     let mut searched = BTreeSet::new();
     for file in located {
         let own = file.linked.path.parent();
         let own = own.as_ref().map_or("", TreePath::as_str);
         let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
-        searched.extend(search::order(folders).into_keys().filter(|folder| folder != own));
+        let folders = set.through_links(search::order(folders));
+        searched.extend(folders.into_keys().filter(|folder| folder != own));
     }
     searched
 }

@@ -1,8 +1,11 @@
 //! Symbol versions that files need of libraries of the set, and that these do not have.
 //!
-//! The loader does not start a program whose library lacks a version that it needs; and rpm makes a
-//! requirement of each, which then nothing provides. Weak needs count as well: the loader goes on
-//! without the version, but not without all versions, and rpm tells no weak one from others.
+//! The loader refuses a program whose library has versions, but lacks one that it needs. Of a library
+//! without any version it warns and goes on, or aborts where the library has no version table at all. rpm
+//! makes a requirement of each version in any case, which then nothing provides. Weak needs count as
+//! well: the loader goes on without them, and rpm tells none from others.
+//!
+//! Source: `match_symbol` of glibc (`elf/dl-version.c`) and `check_match` (`elf/dl-lookup.c`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +24,8 @@ struct Lack<'a> {
     owner: usize,
     /// The library's file.
     path: &'a TreePath,
+    /// Whether the library has other versions.
+    has_others: bool,
 }
 
 /// Adds a finding for each version that a library of the set lacks. `name` is the name of a portion.
@@ -43,6 +48,7 @@ pub(super) fn note(
             version: lack.version.to_owned(),
             provider: name(lack.owner),
             path: lack.path.clone(),
+            has_others: lack.has_others,
             files: files.into_iter().collect(),
         });
     }
@@ -64,6 +70,7 @@ fn lacks<'a>(set: &LibrarySet<'_>, file: &'a LocatedFile<'_>) -> Vec<Lack<'a>> {
             version: &version.name,
             owner: library.owner,
             path: &library.file,
+            has_others: !linking.versions.defined.is_empty(),
         }));
     }
     found

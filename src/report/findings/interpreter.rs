@@ -72,6 +72,12 @@ impl InterpreterFault {
             }
             Self::NotExecutable => "make it executable in the build",
             Self::Start(StartFault::CarriageReturn) => "give the file the line ends of Unix",
+            Self::Start(StartFault::TooLong) => {
+                "write a shorter line in the build, or name a shorter path in `interpreters`"
+            }
+            Self::Start(StartFault::Nothing | StartFault::NotText) => {
+                "write another line in the build"
+            }
             Self::Start(_) => {
                 "`interpreters` names another one, or write another line in the build"
             }

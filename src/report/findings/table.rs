@@ -446,13 +446,20 @@ findings! {
             version: String,
             provider: String,
             path: TreePath,
+            has_others: bool,
             files: Vec<TreePath>,
         }
         ["{package}"]
         [
-            "needs {version} of {library}, and {path} of {provider} does not have it ({}): the \
-             loader refuses that; build these files against the library of this set",
-            few(files, 3)
+            "needs {version} of {library}, and {path} of {provider} {} ({}): {}; build these files \
+             against the library of this set",
+            if *has_others { "has only others" } else { "has no versions" },
+            few(files, 3),
+            if *has_others {
+                "the loader refuses that"
+            } else {
+                "the loader warns or aborts, and an .rpm needs what nothing provides"
+            }
         ];
     /// A list of packages has a key that is not known.
     ListKeyUnknown = "R075" "list-key-unknown" Warning { entry: String, key: String }

@@ -452,6 +452,16 @@ fn of_libraries() -> Vec<Finding> {
             version: text("X_9.9"),
             provider: text("rocm-x"),
             path: path("lib/libx.so.1"),
+            has_others: true,
+            files: paths(["bin/x"]),
+        },
+        Finding::VersionNotInSet {
+            package: package(),
+            library: library(),
+            version: text("X_9.9"),
+            provider: text("rocm-x"),
+            path: path("lib/libx.so.1"),
+            has_others: false,
             files: paths(["bin/x"]),
         },
         Finding::LibraryOutOfReach {

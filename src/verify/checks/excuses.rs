@@ -121,8 +121,10 @@ impl Excuses {
             Finding::InterpreterUnresolved { files, .. } => {
                 return self.interpreted.extend(files.iter().cloned());
             }
-            Finding::InterpreterSettled { files, .. } => {
-                self.rewritten.extend(files.iter().cloned());
+            Finding::InterpreterSettled { before, after, files, .. } => {
+                if after.as_ref().is_some_and(|after| after != before) {
+                    self.rewritten.extend(files.iter().cloned());
+                }
                 return self.interpreted.extend(files.iter().cloned());
             }
             _ => return self.add_others(finding),

@@ -77,16 +77,19 @@ fn runner(start: &[u8]) -> Runner {
     }
     let line = start.get(MAGIC.len()..end.unwrap_or(start.len())).unwrap_or_default();
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    let Ok(text) = std::str::from_utf8(line) else { return Runner::Nothing };
+    let text = String::from_utf8_lossy(line);
     if text.trim_end_matches([' ', '\t']).ends_with('\r') {
         return Runner::Nothing;
     }
     let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
     match (words.next(), words.next()) {
+        // What stands for bytes that are no text.
+        (Some(path), _) if path.contains(char::REPLACEMENT_CHARACTER) => Runner::Nothing,
         (Some(env), Some(option)) if env.ends_with("/bin/env") && option.starts_with('-') => {
             Runner::Env
         }
         (Some(env), Some(name)) if env.ends_with("/bin/env") => match name {
+            path if path.contains(char::REPLACEMENT_CHARACTER) => Runner::Nothing,
             path if path.starts_with('/') => Runner::Path(path.to_owned()),
             other if other.contains(['/', '=']) => Runner::Env,
             name if words.next().is_none() => Runner::Named(name.to_owned()),
@@ -124,6 +127,10 @@ mod tests {
             let content = Content::of_bytes(start.as_bytes());
             assert_eq!(read(&content).unwrap().unwrap().runner, expected, "{start:?}");
         }
+        let latin = Content::of_bytes(*b"#!/usr/bin/perl -w # caf\xe9\n");
+        assert_eq!(read(&latin).unwrap().unwrap().runner, path("/usr/bin/perl"));
+        let latin = Content::of_bytes(*b"#!/usr/bin/caf\xe9\n");
+        assert_eq!(read(&latin).unwrap().unwrap().runner, Runner::Nothing);
         assert_eq!(read(&Content::of_bytes(*b"/bin/sh\n")).unwrap(), None);
     }
 }

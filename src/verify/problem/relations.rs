@@ -82,8 +82,8 @@ pub enum InterpreterLack {
     /// Neither the set nor any distribution that is known has its interpreter.
     #[display("needs {interpreter}, which neither the set nor a known distribution has")]
     Nowhere { interpreter: String },
-    /// Its first line names nothing that Linux could start.
-    #[display("has a first line that names nothing Linux could start")]
+    /// Its first line names nothing that Linux could start, or is longer than what Linux reads.
+    #[display("has a first line that Linux does not start, or of which it reads only a part")]
     Unreadable,
 }
 

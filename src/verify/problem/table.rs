@@ -115,8 +115,8 @@ problems! {
         { package: String, path: String, library: String, version: String, at: PackagePath }
         ["{package}"]
         [
-            "{path} needs {version} of {library}, which {} of {} does not have, so the loader \
-             refuses it",
+            "{path} needs {version} of {library}, which {} of {} does not have: the loader refuses \
+             that, or warns where the library has no versions",
             at.path, at.package
         ];
     /// A library lies where the loader does not look, and no file that needs it has a search path to it.

@@ -115,10 +115,46 @@ fn another_interpreter_that_nobody_has_is_named() {
     let rule = format!("'{OWN}' = '/usr/bin/pyhton3'\n");
     let expected = "needs /usr/bin/pyhton3, which neither the set nor debian-12 has (bin/one)";
     case.refused(&format!("[interpreters]\n{rule}"), &["--strict"], &[expected]);
-    let itself = "'/usr/bin/pyhton3' = '/usr/bin/pyhton3'\n";
-    let found = told(&case, &format!("[interpreters]\n{rule}{itself}"), &["--strict"]);
-    assert!(found.len() == 1 && found[0].contains("becomes /usr/bin/pyhton3"), "{found:?}");
-    assert!(verify(&case).contains("exit status: 0"));
+    for (settled, is_needed) in [("'/usr/bin/pyhton3'", true), ("false", false)] {
+        let settled = format!("[interpreters]\n{rule}'/usr/bin/pyhton3' = {settled}\n");
+        let found = told(&case, &settled, &["--strict"]);
+        assert!(found.len() == 1 && found[0].contains("becomes /usr/bin/pyhton3"), "{found:?}");
+        assert_eq!(rpm_needs(&case, "/usr/bin/pyhton3"), is_needed);
+        assert!(verify(&case).contains("exit status: 0"));
+    }
+}
+
+/// What stays as it is has to be that of the artifact.
+#[test]
+fn an_interpreter_that_is_left_alone_excuses_no_other_line() {
+    tools::need(&TOOLS);
+    let case = scripts(&[("one", &format!("#!{OWN}"))]);
+    told(&case, "[interpreters]\n'/opt/buildpython/**' = false\n", &["--strict"]);
+    write(&case.stage("tool").join("bin/one"), 0o755, "#!/bin/other -x\nprint()\n");
+    let found = verify(&case);
+    assert!(found.contains("V013") && found.contains("exit status: 1"), "{found}");
+}
+
+/// Quotes and variables have a meaning for `env` only behind its option -S; what is no text stands in an
+/// argument as well.
+#[test]
+fn lines_with_odd_characters_are_judged_alike_by_build_and_verify() {
+    tools::need(&TOOLS);
+    for (line, starts) in [
+        ("#!/usr/bin/env $PYTHON", false),
+        ("#!/usr/bin/env \"python3\"", false),
+        ("#!/usr/bin/perl # é", true),
+    ] {
+        let case = scripts(&[("one", line)]);
+        let file = case.stage("tool").join("bin/one");
+        let bytes: Vec<u8> = line.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        fs::write(&file, [&bytes[..], b"\nprint()\n"].concat()).unwrap();
+        let found = told(&case, "", &[]);
+        assert_eq!(found.is_empty(), starts, "{line}: {found:?}");
+        fs::remove_file(case.path("out/packages.json")).unwrap();
+        let verified = tools::told(rockpack().arg("verify").arg(case.path("out")));
+        assert_eq!(verified.contains("V068"), !starts, "{line}: {verified}");
+    }
 }
 
 /// A pattern takes steps by its length times that of a path, however many `**` it has.
@@ -156,6 +192,10 @@ fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
     tools::run(Command::new("/usr/bin/python3").arg(&script));
     assert!(fs::read_to_string(script).unwrap().starts_with("#!/usr/bin/python3\n'''exec'"));
     assert!(verify(&case).contains("exit status: 0"));
+    // One that is said to be there stays where it is.
+    told(&case, &format!("[interpreters]\n'{OWN}' = '{OWN}'\n"), &["--strict"]);
+    let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
+    assert!(script.starts_with(&line));
 }
 
 #[test]
@@ -174,6 +214,7 @@ fn each_format_depends_as_its_own_tools_do() {
         ("#!/bin/sh", "debian-12", "", "/bin/sh"),
         ("#!/bin/bash -e", "debian-12", "", "/bin/bash"),
         ("#!/usr/bin/awk -f", "debian-13", "", "/usr/bin/awk"),
+        ("#!/usr/bin/gnuplot", "debian-12", "gnuplot", "/usr/bin/gnuplot"),
     ] {
         let case = scripts(&[("script", line)]);
         let found = told(&case, "", &["--strict", "--distro", distro]);
@@ -366,7 +407,7 @@ fn v066_an_interpreter_that_does_not_come_with_a_script() {
             "which is /opt/rocm-7.1/bin/interpreter of rocm-other{other}, and no dependency brings that"
         );
         for part in [
-            "odd has a first line that names nothing Linux could start".to_owned(),
+            "odd has a first line that Linux does not start, or of which".to_owned(),
             format!("own needs /opt/rocm-7.1/bin/interpreter, {holder}"),
             format!("other needs interpreter, {holder}"),
             format!("build needs {OWN}, which neither the set nor a known distribution has"),

@@ -56,6 +56,58 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
     }
 }
 
+/// A private library, as that of a plugin that programs open by name: a search path names its folder, also
+/// through a link, and `verify` sees that without knowing the prefix.
+#[test]
+fn a_folder_that_programs_search_is_meant_for_its_libraries() {
+    tools::need(&TOOLS);
+    for search in ["$ORIGIN/../llvm/lib", "$ORIGIN/../lib/llvm/lib"] {
+        let case = library_in("lib/llvm/lib");
+        let stage = case.stage("hello");
+        case.library(&stage.join("lib/libright.so.1"), "");
+        symlink("lib/llvm", stage.join("llvm")).unwrap();
+        let options = format!("-Wl,--disable-new-dtags,-rpath,{search}");
+        case.program(&stage.join("bin/hello"), &stage.join("lib/libright.so.1"), &options);
+        let told = case.built("", &["--format", "deb"]);
+        assert!(!told.contains("R083"), "{search}: {told}");
+        assert_eq!(case.verified(), (Some(0), Vec::new()));
+        fs::remove_file(case.path("out/packages.json")).unwrap();
+        let (_, problems) = case.verified();
+        assert!(!problems.iter().any(|problem| problem.contains("V067")), "{problems:?}");
+    }
+}
+
+/// Where `libdir` has nothing, a library that its program finds lies in the right place all the same.
+#[test]
+fn a_library_that_its_only_user_finds_is_none() {
+    tools::need(&TOOLS);
+    let case = library_in("lib64");
+    let (stage, search) = (case.stage("hello"), "-Wl,-rpath,$ORIGIN/../lib64");
+    case.program(&stage.join("bin/hello"), &stage.join("lib64/libhello.so.3"), search);
+    let told = told(&case);
+    assert!(!told.contains("R083"), "{told}");
+}
+
+/// An `.rpm` needs a library of the system by its soname, whatever private copy the set has.
+#[test]
+fn a_private_copy_of_a_library_of_the_system_does_not_settle_the_need_of_others() {
+    tools::need(&TOOLS);
+    let case = Case::new();
+    let stage = case.stage("user");
+    case.library(&stage.join("lib/private/libz.so.1"), "");
+    case.library(&stage.join("lib/private/libown.so.1"), "");
+    for name in ["libz.so.1", "libown.so.1"] {
+        let program = stage.join("bin").join(name);
+        case.program(&program, &stage.join("lib/private").join(name), "");
+    }
+    for options in [&["--format", "rpm"][..], &[]] {
+        let told = case.built("", options);
+        assert!(!told.contains("needs libz.so.1, which rocm-user has"), "{told}");
+        assert!(told.contains("R095 library-out-of-reach: rocm-user: needs libown.so.1"), "{told}");
+        assert!(case.rpm("rocm-user", "--requires").contains("libz.so.1()(64bit)"));
+    }
+}
+
 /// A search path to the folder helps the library alone that its file needs; and the remedy for a wrong
 /// line of a manifest is another line, whoever needs the library.
 #[test]

@@ -9,6 +9,9 @@ use crate::dependencies::Case;
 
 const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
 
+/// What the loader does where a library has no versions.
+const WARNS: &str = "the loader warns or aborts, and an .rpm needs what nothing provides";
+
 /// A program that was linked against `libother.so.1` with the version `OLD_1`, and the library with
 /// the version `shipped`, if any. Both lie where the loader finds them.
 fn linked_against_another(folder: &str, shipped: Option<&str>) -> Case {
@@ -39,10 +42,14 @@ fn a_version_that_a_library_of_the_set_lacks_is_a_finding() {
     tools::need(&TOOLS);
     for (folder, shipped) in [("lib", None), ("lib", Some("NEW_2")), ("lib/private", None)] {
         let case = linked_against_another(folder, shipped);
+        let [has, fault] = match shipped {
+            Some(_) => ["has only others", "the loader refuses that"],
+            None => ["has no versions", WARNS],
+        };
         let lacking = format!(
             "R074 library-version-not-in-set: rocm-user: needs OLD_1 of libother.so.1, and \
-             {folder}/libother.so.1 of rocm-other does not have it (bin/user): the loader refuses \
-             that; build these files against the library of this set"
+             {folder}/libother.so.1 of rocm-other {has} (bin/user): {fault}; build these files \
+             against the library of this set"
         );
         case.refused("", &["--strict"], &[&lacking]);
         for format in ["deb", "rpm"] {
@@ -60,6 +67,21 @@ fn a_version_that_a_library_of_the_set_lacks_is_a_finding() {
         case.built("", &["--format", "deb"]);
         assert!(!run(&case).status.success());
     }
+}
+
+/// A library that needs versions of others has a table of versions, and the loader goes on without its own.
+#[test]
+fn a_library_without_versions_of_its_own_is_warned_of_as_the_loader_does() {
+    tools::need(&TOOLS);
+    let case = linked_against_another("lib", None);
+    let source = "int getpid(void); int answer(void) { return getpid() ? 42 : 0; }";
+    let library = case.stage("other").join("lib/libother.so.1");
+    case.compile(&library, source, "-shared -fPIC -Wl,-soname,libother.so.1");
+    let told = case.built("", &["--format", "deb"]);
+    assert!(told.contains("R074") && told.contains(WARNS), "{told}");
+    let ran = run(&case);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && said.contains("no version information available"), "{said}");
 }
 
 #[test]

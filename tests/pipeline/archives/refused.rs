@@ -94,10 +94,7 @@ fn numbers_that_no_system_has_are_refused() {
         let packed = Packed::new(&archive.finish());
         assert_names(&packed.refusal(), &packed.archive, &message);
     }
-    for (at, number) in [
-        (124, size([0x80, 0, 0, 0])),
-        (136, vec![0xff; 12]),
-    ] {
+    for (at, number) in [(124, size([0x80, 0, 0, 0])), (136, vec![0xff; 12])] {
         let mut archive = Handmade::with_manifest();
         archive.patched("libs/A/stage/x", b"xy", at, &number);
         let packed = Packed::new(&archive.finish());

@@ -32,22 +32,23 @@ fn is_misplaced(set: &InstalledSet<'_>, file: &LinkedFile<'_>, excuses: &Excuses
         return false;
     };
     let folder = file.folder();
-    let is_searched = || {
-        set.linked.iter().any(|user| user.folder() != folder && user.searched().contains(folder))
+    let is_searched =
+        || set.linked.iter().any(|user| user.folder() != folder && set.leads(user, folder));
+    let is_misplaced = || match relative(folder, excuses) {
+        Some(below) => search::is_misplaced(below, soname, is_searched()),
+        None => search::is_public(folder, soname) && !is_searched(),
     };
     !set.is_told(folder)
         // Whether files that need it get it is another check.
         && set.users(soname).next().is_none()
-        && search::is_misplaced(relative(folder, excuses), soname, is_searched())
+        && is_misplaced()
         && !is_linked(set, file)
 }
 
-/// The folder relative to the prefix; where that is not known, its name alone.
-fn relative<'a>(folder: &'a str, excuses: &Excuses) -> &'a str {
-    let prefix = excuses.prefix.as_deref();
-    let below = prefix.and_then(|prefix| folder.strip_prefix(prefix));
-    let name = folder.rsplit('/').next().unwrap_or_default();
-    below.map_or(name, |below| below.trim_start_matches('/'))
+/// The folder relative to the prefix, where that is known.
+fn relative<'a>(folder: &'a str, excuses: &Excuses) -> Option<&'a str> {
+    let below = folder.strip_prefix(excuses.prefix.as_deref()?)?;
+    Some(below.trim_start_matches('/'))
 }
 
 /// Whether a link to the library lies where the loader looks.

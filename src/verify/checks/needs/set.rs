@@ -151,7 +151,7 @@ impl<'a> InstalledSet<'a> {
     }
 
     /// Whether the search path in `file` names `folder`, or a link to it.
-    fn leads(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
+    pub(super) fn leads(&self, file: &LinkedFile<'_>, folder: &str) -> bool {
         file.searched().contains(folder)
             || file.searched().iter().any(|searched| self.behind_links(searched) == folder)
     }

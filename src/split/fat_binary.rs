@@ -9,7 +9,7 @@ use super::{CodeObject, FatBinary, HostKind, SplitArtifact, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::fatbin::{Bundles, FatbinBundle};
-use crate::report::{Finding, InputArtifact};
+use crate::report::{EmbeddedForm, Finding, InputArtifact};
 use crate::split::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
 use crate::tree::TreePath;
 
@@ -166,6 +166,19 @@ fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
         wrapper.index, wrapper.bundle_offset
     );
     Error::malformed(message).structure(".hip_fatbin").at(&section.place(wrapper.bundle_offset))
+}
+
+/// Refuses a linked file without section table that has a bundle of device code, unless `keeps_fat`:
+/// without the table nobody knows where its device code begins and ends.
+pub(super) fn refuse_stripped(content: &Content, keeps_fat: bool) -> Result<()> {
+    let places = host_binary::embedded_code(content)?;
+    let bundle = places.into_iter().find(|place| place.form != EmbeddedForm::CodeObject);
+    let Some(bundle) = bundle.filter(|_| !keeps_fat) else { return Ok(()) };
+    let message = format!("has no section table, and {}", bundle.form);
+    Err(Error::unsupported(message).at(&content.place(bundle.offset)).hint(
+        "strip it without taking its section table (`strip --strip-unneeded`), or keep its device \
+         code in it: `validation.untransformable = \"keep-fat\"` in the configuration",
+    ))
 }
 
 /// Notes the device code of the ELF file at `path` that the transform leaves in it.

@@ -352,8 +352,13 @@ fn classify(
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
-    if matches!(sniffed, Sniffed::HostElf | Sniffed::Stripped) {
-        fat_binary::note_embedded(path, &content, notes)?;
+    match sniffed {
+        Sniffed::HostElf => fat_binary::note_embedded(path, &content, notes)?,
+        Sniffed::Stripped => {
+            fat_binary::refuse_stripped(&content, keeps_fat)?;
+            fat_binary::note_embedded(path, &content, notes)?;
+        }
+        _ => {}
     }
     let mut fat_development = |kind| {
         let file = notes.file(path);

@@ -45,7 +45,7 @@ pub(super) fn read(
 }
 
 /// An error for a file that its library would fail to load.
-fn no_code(content: &Content) -> Error {
+pub(super) fn no_code(content: &Content) -> Error {
     let message = if content.is_empty() {
         "is empty; its name says that it holds device code"
     } else {

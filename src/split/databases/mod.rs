@@ -33,6 +33,9 @@ use crate::split::host_binary;
 use crate::tree::{Node, Tree, TreePath};
 pub(super) use partners::pair;
 
+/// How the names of files end that compilers write code objects to.
+const CODE_ENDING: &str = ".hsaco";
+
 /// The rule named for device code that no rule of the table claims.
 const LONE_CODE: &str = "code-object";
 
@@ -93,6 +96,10 @@ pub(super) fn claim(
         claim => (claim, None),
     };
     let declared = match (claimed, sniffed) {
+        // A damaged header has made something else of it.
+        (claim, Sniffed::HostElf | Sniffed::Stripped) if is_named_code(path, claim.as_ref()) => {
+            return Err(evidence::no_code(&file.content));
+        }
         // A library that its rule does not know as one of an arch belongs to the host.
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
             return Ok(None);
@@ -143,6 +150,14 @@ fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
 fn note_unknown_arch(path: &TreePath, rules: &DatabaseRules, notes: &mut Notes) {
     if let Some(directory) = rules.unknown_arch_directory(path) {
         notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
+    }
+}
+
+/// Whether the name of a file says that it is device code and nothing else.
+fn is_named_code(path: &TreePath, claim: Option<&DatabaseClaim<'_>>) -> bool {
+    match claim {
+        Some(claim) => claim.role != DatabaseRole::Whole && claim.rule.is_code(path.name()),
+        None => path.name().ends_with(CODE_ENDING),
     }
 }
 

@@ -115,7 +115,14 @@ fn r035_device_code_in_no_section() {
     bytes[40..48].fill(0);
     bytes[60..64].fill(0);
     fs::write(&library, bytes).unwrap();
-    let findings = case.built();
+    let refusal = case.refusal();
+    assert!(
+        refusal.contains(&format!("at offset {offset:#x}: has no section table, and an offload"))
+    );
+    assert!(refusal.contains("untransformable"), "{refusal}");
+    let config = case.folder.path().join("config.toml");
+    fs::write(&config, "validation.untransformable = 'keep-fat'\n").unwrap();
+    let findings = case.built_with(&["--config", config.to_str().unwrap()]);
     assert_eq!(of_device_code(&findings), ["R032", "R035"].into());
     let expected = format!("holds an offload bundle at offset {offset:#x} (in no section)");
     assert!(messages(&findings, "R035")[0].starts_with(&expected));

@@ -100,7 +100,12 @@ impl Case {
 
     /// Builds packages, and verifies them against the artifacts; returns the findings.
     fn built(&self) -> Vec<Finding> {
-        tools::run(&mut self.build(&[]));
+        self.built_with(&[])
+    }
+
+    /// The same with further options.
+    fn built_with(&self, options: &[&str]) -> Vec<Finding> {
+        tools::run(&mut self.build(options));
         self.verify().fired(&[]);
         let receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
         let known = receipt.findings.iter().filter_map(|finding| finding.known().cloned());

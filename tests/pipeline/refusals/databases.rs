@@ -27,6 +27,25 @@ fn a_database_file_that_is_cut() {
     bad.is_refused(FAILED, &[CODE]);
 }
 
+/// A code object whose header says another machine, class or byte order by one damaged byte.
+#[test]
+fn a_database_file_with_a_damaged_header() {
+    for path in [CODE, "share/kernels/one.hsaco"] {
+        let bad = Bad::new();
+        let good = fs::read(bad.file(CODE)).unwrap();
+        let file = bad.file(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        for (at, byte) in [(18, 0x3e), (18, 0x3f), (4, 1), (4, 0), (5, 2), (5, 9)] {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            support::note!("{path}: {byte:#x} at {at}");
+            // EM_X86_64 is 62 in the first byte, and 0 in the second one as AMDGPU's.
+            fs::write(&file, bytes).unwrap();
+            bad.is_refused(FAILED, &[path]);
+        }
+    }
+}
+
 #[test]
 fn a_shared_database_file_without_device_code() {
     let bad = Bad::new();

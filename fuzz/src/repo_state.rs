@@ -10,7 +10,7 @@ use rockpack::content::Content;
 use rockpack::error::{Error, Result};
 use rockpack::formats::compression::Method;
 use rockpack::repo::{
-    Body, Changes, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
+    Body, Changes, Confirmed, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack::report::Silent;
 use serde_json::Value;
@@ -107,6 +107,7 @@ fn options() -> RepoOptions<'static> {
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: 1_800_000_000,
+        confirmed: Confirmed::default(),
         list_method: Method::Stored,
         signer: None,
         package_signer: None,

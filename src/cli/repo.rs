@@ -119,7 +119,7 @@ impl Arguments {
             out: self.out,
             formats: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
             changes: Changes { keep, remove: self.remove, ..Changes::default() },
-            time: faults.keep(environment.now()),
+            now: faults.keep(environment.now()),
         };
         let key = signer.as_ref().and_then(Option::as_ref);
         let publish = self.publication.resolve(request, key, &mut faults);

@@ -89,7 +89,7 @@ fn trust(arguments: &Arguments) -> Result<Trust> {
     }
     refuse_absent(&arguments.paths, "what is to be verified", &mut faults);
     refuse_absent(&arguments.against, "the artifacts of --against", &mut faults);
-    let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now });
+    let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now: now.time, clock: now.clock });
     faults.usage_first().settle(trust)
 }
 

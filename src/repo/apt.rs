@@ -156,7 +156,7 @@ fn fields(
         ("Origin", settings.origin.clone()),
         ("Label", settings.label.clone()),
         ("Suite", Some(suite.to_owned())),
-        ("Codename", Some(settings.codename.clone().unwrap_or_else(|| suite.to_owned()))),
+        ("Codename", Some(settings.codename(suite).to_owned())),
         ("Date", Some(format_date(state.date)?)),
     ];
     if let Some(days) = settings.valid_days.filter(|days| *days > 0) {

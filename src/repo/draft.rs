@@ -11,6 +11,7 @@ use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::channel::Channel;
 use super::channels::{Announcement, Channels};
 use super::clients;
+use super::follows;
 use super::foreign::other_file;
 use super::index_paths::{self, REPOMD};
 use super::input::GivenPackage;
@@ -75,7 +76,7 @@ impl ChannelDraft {
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
-        let mut next = next_state(earlier, &catalog.records, options)?;
+        let mut next = next_state(channel, earlier, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         let listed = if options.check {
@@ -195,30 +196,13 @@ fn in_pool(
     Ok(there.into_keys().collect())
 }
 
-/// Refuses a publication after `earlier` that its clients would not take.
-pub(super) fn check_follows(earlier: &ChannelState, options: &RepoOptions<'_>) -> Result<()> {
-    if options.date < earlier.date {
-        let message = format!(
-            "the time is {} and the repository was published at {}",
-            options.date, earlier.date
-        );
-        return Err(Error::new(Kind::Usage, message).hint(
-            "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH",
-        ));
-    }
-    if earlier.signed && options.signer.is_none() {
-        return Err(Error::new(Kind::Usage, "the repository is signed, and no key is given")
-            .hint("its clients would refuse it: give --sign-key, --gpg-key-id or --sign-command"));
-    }
-    Ok(())
-}
-
 fn next_state(
+    channel: &Channel,
     earlier: &ChannelState,
     records: &PoolRecords,
     options: &RepoOptions<'_>,
 ) -> Result<ChannelState> {
-    check_follows(earlier, options)?;
+    follows::check(channel, earlier, options)?;
     Ok(ChannelState {
         schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
@@ -315,6 +299,8 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let stays = |path: &String| next.records.contains_key(path) || next.indexes.contains(path);
     let mut retired = earlier.retired.clone();
     retired.retain(|path, _| !stays(path));
+    // After a publication of the future the hour is counted from the one that takes it back.
+    retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         retired.insert(path.clone(), Retired { generation, date, sha256 });

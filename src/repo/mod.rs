@@ -23,7 +23,8 @@
 //!
 //! Refuses: what is no package, two contents of one name, version and architecture, downgrades
 //! that are not asked for, packages of the pool that were changed, packages that change meanwhile,
-//! times before the last one, and what somebody else put where files go (`foreign`, `places`).
+//! what clients of the last publication would not take (`follows`), and what somebody else put where
+//! files go (`foreign`, `places`).
 
 mod apt;
 mod body;
@@ -33,6 +34,7 @@ mod channels;
 mod clients;
 mod compress;
 mod draft;
+mod follows;
 mod foreign;
 mod index_paths;
 mod input;
@@ -56,7 +58,7 @@ use rayon::prelude::*;
 
 pub use body::{Body, KnownFile};
 pub use input::refuse_output_inside;
-pub use options::{Changes, KeyPackage, RepoOptions};
+pub use options::{Changes, Confirmed, KeyPackage, RepoOptions};
 pub use published::{ChannelReport, Published};
 pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUITE, check_word};
 pub use stat::{Modified, Stat};
@@ -105,7 +107,7 @@ fn check_there(options: &RepoOptions<'_>) -> Result<()> {
         }
         faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
         let earlier = channels.0.get(&channel.name());
-        faults.keep(earlier.map_or(Ok(()), |earlier| draft::check_follows(earlier, options)));
+        faults.keep(earlier.map_or(Ok(()), |it| follows::check(&channel, it, options)));
     }
     faults.finish().context(doing)
 }

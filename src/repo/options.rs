@@ -38,6 +38,8 @@ pub struct RepoOptions<'a> {
     pub generations: u64,
     /// The time of the publication, in seconds since 1970.
     pub date: i64,
+    /// What is published although clients would not take it.
+    pub confirmed: Confirmed,
     /// How the lists of the rpm repository are compressed: gzip or zstd.
     pub list_method: Method,
     /// What signs the indexes.
@@ -60,6 +62,15 @@ pub struct Changes {
     pub remove: Vec<String>,
     /// Whether a package may come back in a lower version than the channel has.
     pub allow_downgrade: bool,
+}
+
+/// Changes since the last publication that are refused unless they are confirmed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Confirmed {
+    /// A time before the last publication.
+    pub any_date: bool,
+    /// Another origin, label or codename of a suite.
+    pub release_info: bool,
 }
 
 /// Writes a package into a folder and says what the index has of its files.

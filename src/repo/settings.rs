@@ -60,6 +60,21 @@ impl ChannelSettings {
         self.name.as_deref().unwrap_or(DEFAULT_NAME)
     }
 
+    /// The codename of `suite`.
+    pub fn codename<'a>(&'a self, suite: &'a str) -> &'a str {
+        self.codename.as_deref().unwrap_or(suite)
+    }
+
+    /// The fields of `suite` by which apt knows it, with their values; empty where there are none.
+    pub(super) fn release_info<'a>(&'a self, suite: &'a str) -> [(&'static str, &'a str); 3] {
+        let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default().trim();
+        [
+            ("Origin", text(&self.origin)),
+            ("Label", text(&self.label)),
+            ("Codename", self.codename(suite)),
+        ]
+    }
+
     /// Refuses what would change the structure of an index or a file for clients.
     pub fn check(&self) -> Result<()> {
         let mut faults = Vec::new();

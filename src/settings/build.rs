@@ -147,13 +147,13 @@ impl BuildArguments {
                 // SOURCE_DATE_EPOCH was refused with the set where it is no time; the clock was not.
                 let is_told = environment.epoch().is_err();
                 let now = environment.now();
-                let time = if is_told { now.ok() } else { gathered.faults.keep(now) };
+                let now = if is_told { now.ok() } else { gathered.faults.keep(now) };
                 let request = PublishRequest {
                     packages: Vec::new(),
                     out: repo,
                     formats,
                     changes: Changes::default(),
-                    time,
+                    now,
                 };
                 publication.resolve(request, signer.as_ref(), &mut gathered.faults)
             }

@@ -43,16 +43,28 @@ impl Environment {
         })
     }
 
-    /// The time, in seconds since 1970: SOURCE_DATE_EPOCH's, or the clock's.
-    pub fn now(&self) -> Result<i64> {
-        if let Some(seconds) = self.epoch()? {
-            return Ok(seconds);
-        }
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let seconds = since.ok().and_then(|since| i64::try_from(since.as_secs()).ok());
-        seconds.ok_or_else(|| {
+    /// The time: SOURCE_DATE_EPOCH's, or the clock's. The clock is read once.
+    pub fn now(&self) -> Result<Now> {
+        let (epoch, clock) = (self.epoch()?, clock());
+        let time = epoch.or(clock).ok_or_else(|| {
             Error::new(Kind::Usage, "the clock stands before 1970")
                 .hint("set the clock, or SOURCE_DATE_EPOCH")
-        })
+        })?;
+        Ok(Now { time, clock: clock.unwrap_or(time) })
     }
+}
+
+/// The time that is stated of what is made, and the time that it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// SOURCE_DATE_EPOCH, or else what the clock shows, in seconds since 1970.
+    pub time: i64,
+    /// What the clock shows, in seconds since 1970; the time that is stated where it stands before.
+    pub clock: i64,
+}
+
+/// What the clock shows, in seconds since 1970, if that is not before.
+fn clock() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
 }

@@ -28,7 +28,7 @@ pub(crate) use origin::Gathered;
 
 pub use build::{BuildArguments, BuildSettings, CacheSettings, OutputSettings};
 pub use cost::CostSettings;
-pub use environment::Environment;
+pub use environment::{Environment, Now};
 pub use given::GivenOptions;
 pub use memory::MemoryArguments;
 pub use origin::{Origin, Resolved};

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::error::{Faults, Result};
+use super::environment::Now;
+use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::apt_index::format_date;
 use crate::formats::compression::Method;
 use crate::package::Format;
-use crate::repo::{self, Changes, RepoOptions, WhenLocked};
+use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
 use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
 
 /// The options of a publication.
@@ -51,6 +53,14 @@ pub struct PublicationArguments {
     /// Publish packages of a lower version than REPO has
     #[arg(long)]
     allow_downgrade: bool,
+    /// Publish at a time more than a day ahead of the clock, or before the last publication: apt
+    /// refuses a suite of the future, and keeps what it has of a later time
+    #[arg(long)]
+    allow_any_date: bool,
+    /// Change --origin, --label or --codename of a suite: every apt-get update fails until a person
+    /// accepts it with apt's option of this name
+    #[arg(long)]
+    allow_releaseinfo_change: bool,
     #[command(flatten)]
     trust: TrustArguments,
     /// Wait for another run that writes to REPO, instead of failing
@@ -100,9 +110,9 @@ pub struct PublishRequest {
     pub formats: Vec<Format>,
     /// What to do with the packages that are there.
     pub changes: Changes,
-    /// The time of the publication, in seconds since 1970; none if that cannot be told, which is a
-    /// fault already.
-    pub time: Option<i64>,
+    /// The time of the publication, and that of the clock; none if it cannot be told, which is a fault
+    /// already.
+    pub now: Option<Now>,
 }
 
 /// Where and how packages are published.
@@ -132,7 +142,11 @@ impl PublicationArguments {
         signer: Option<&Arc<dyn Signer>>,
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
-        let signer = request.time.and_then(|time| faults.keep(self.index_signer(signer, time)));
+        let now = request.now;
+        if let Some(now) = now.filter(|_| !self.allow_any_date) {
+            faults.keep(refuse_future(now));
+        }
+        let signer = now.and_then(|now| faults.keep(self.index_signer(signer, now.time)));
         let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
@@ -170,7 +184,7 @@ impl PublicationArguments {
 
     /// What is to be published, without what signs.
     fn options(self, request: PublishRequest) -> RepoOptions<'static> {
-        let PublishRequest { packages, out, formats, changes, time } = request;
+        let PublishRequest { packages, out, formats, changes, now } = request;
         RepoOptions {
             packages,
             out,
@@ -190,7 +204,11 @@ impl PublicationArguments {
             check: false,
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
-            date: time.unwrap_or_default(),
+            date: now.map_or(0, |now| now.time),
+            confirmed: Confirmed {
+                any_date: self.allow_any_date,
+                release_info: self.allow_releaseinfo_change,
+            },
             list_method: match self.rpm_md_compression {
                 ListCompression::Gzip => Method::Gzip,
                 ListCompression::Zstd => Method::Zstd,
@@ -201,4 +219,24 @@ impl PublicationArguments {
             key_package: None,
         }
     }
+}
+
+/// Clocks differ by less than this, in seconds.
+const DAY: i64 = 86_400;
+
+/// Refuses a publication that is dated more than a day ahead of the clock.
+fn refuse_future(now: Now) -> Result<()> {
+    if now.time <= now.clock.saturating_add(DAY) {
+        return Ok(());
+    }
+    let message = format!(
+        "the publication would be dated {}, more than a day ahead of the clock ({})",
+        format_date(now.time)?,
+        format_date(now.clock)?
+    );
+    Err(Error::new(Kind::Usage, message).structure("SOURCE_DATE_EPOCH").hint(
+        "apt refuses it until then, and every publication before then would be refused: set \
+         SOURCE_DATE_EPOCH to a time that has been, or unset it; --allow-any-date publishes it all \
+         the same",
+    ))
 }

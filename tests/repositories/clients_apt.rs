@@ -17,18 +17,18 @@ use support::waiting::Process;
 use crate::server::Server;
 
 /// A root of a release, with the key of a repository and nothing else to install from.
-struct Root {
-    folder: PathBuf,
+pub struct Root {
+    pub folder: PathBuf,
     _room: tempfile::TempDir,
 }
 
-fn need_all() {
+pub fn need_all() {
     need(&["mmdebstrap", "chroot", "gpg", "python3", "dpkg-deb"]);
     need_root();
 }
 
 impl Root {
-    fn of(suite: &str) -> Self {
+    pub fn of(suite: &str) -> Self {
         let base = bases::debian(suite);
         let room = tempfile::tempdir().unwrap();
         let folder = room.path().join("root");
@@ -38,7 +38,7 @@ impl Root {
     }
 
     /// Takes `.sources` and key of the repository in `out` as an administrator would.
-    fn trust(&self, out: &Path) {
+    pub fn trust(&self, out: &Path) {
         let copy = |from: PathBuf, to: &str| {
             let to = self.folder.join(to);
             fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -51,7 +51,7 @@ impl Root {
         copy(out.join("rocm-archive-keyring.asc"), "usr/share/keyrings/rocm-archive-keyring.asc");
     }
 
-    fn apt(&self, arguments: &[&str]) -> Command {
+    pub fn apt(&self, arguments: &[&str]) -> Command {
         let mut apt = Command::new("chroot");
         apt.arg(&self.folder).args(["apt-get", "-y", "-q"]).env_clear();
         apt.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
@@ -69,7 +69,7 @@ impl Root {
     }
 
     /// Refused, for one of these reasons.
-    fn refused(&self, arguments: &[&str], reasons: &[&str]) {
+    pub fn refused(&self, arguments: &[&str], reasons: &[&str]) {
         let said = told(&mut self.apt(arguments));
         assert!(!said.ends_with("exit status: 0\n"), "{said}");
         assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");

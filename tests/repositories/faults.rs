@@ -12,7 +12,8 @@ use rockpack::content::Content;
 use rockpack::error::{Error, Kind, Result};
 use rockpack::formats::compression::Method;
 use rockpack::repo::{
-    Body, Changes, ChannelSettings, LocalStore, RepoOptions, Stat, Store, WhenLocked, publish_to,
+    Body, Changes, ChannelSettings, Confirmed, LocalStore, RepoOptions, Stat, Store, WhenLocked,
+    publish_to,
 };
 use rockpack::report::Silent;
 use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
@@ -153,6 +154,7 @@ impl Room {
             when_locked: WhenLocked::Fail,
             generations: 1,
             date: EPOCH + after,
+            confirmed: Confirmed::default(),
             list_method: Method::Gzip,
             signer: Some(&signer),
             package_signer: None,

@@ -11,6 +11,7 @@ mod clients_apt;
 mod clients_rpm;
 mod faults;
 mod figures;
+mod follows;
 mod foreign;
 mod interrupted;
 mod key_lives;

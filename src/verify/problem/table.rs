@@ -172,4 +172,11 @@ problems! {
             "has the name of a whole set's receipt; that of part {part} is {}",
             file_name(Some(*part))
         ];
+    /// A suite or the rpm repository is dated in the future.
+    PublicationInFuture = "V084" "publication-in-future" { file: String, date: String }
+        ["{file}"]
+        [
+            "is dated {date}, more than a day ahead of the clock: apt refuses such a suite until then; \
+             publish it again with --allow-any-date"
+        ];
 }

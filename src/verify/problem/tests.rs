@@ -457,6 +457,10 @@ fn of_indexed_packages() -> Vec<Problem> {
             file: text("dists/stable/Release"),
             until: text("Thu, 01 Jan 2026 00:00:00 UTC"),
         },
+        Problem::PublicationInFuture {
+            file: text("dists/stable/Release"),
+            date: text("Wed, 01 Jan 2036 00:00:00 UTC"),
+        },
         Problem::OrphanFile { file: file() },
         open(OpenDependency::Deb { alternatives: alternatives(), arch: Some(arch()) }),
         open(OpenDependency::Deb { alternatives: alternatives(), arch: None }),

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::keys::Trust;
 use crate::content::{hex, if_there, is_file, read_file};
 use crate::error::{Error, Result};
+use crate::formats::apt_index::format_date;
 use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
     IndexContradiction, IndexDifference, IndexFault, Problem, Problems, Report, SignatureFault,
@@ -17,6 +18,9 @@ use crate::verify::problem::{
 
 /// An index is held in memory; those of the largest distributions are below this.
 const INDEX_MAX: u64 = 2 << 30;
+
+/// Clocks differ by less than this, in seconds.
+const DAY: i64 = 86_400;
 
 /// What a check works on.
 pub(super) struct Context<'a> {
@@ -62,6 +66,14 @@ impl Context<'_> {
 
     pub(super) fn bad_signature(&mut self, file: &str, fault: SignatureFault) {
         self.problems.add(Problem::BadSignature { file: file.to_owned(), fault });
+    }
+
+    /// A problem where what `file` makes valid is dated more than a day ahead of the clock.
+    pub(super) fn check_date(&mut self, file: &str, seconds: i64) {
+        if seconds > self.trust.clock.saturating_add(DAY) {
+            let date = format_date(seconds).unwrap_or_else(|_| seconds.to_string());
+            self.problems.add(Problem::PublicationInFuture { file: file.to_owned(), date });
+        }
     }
 
     pub(super) fn contradicts(&mut self, file: &str, fault: IndexContradiction) {

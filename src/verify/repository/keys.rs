@@ -15,8 +15,10 @@ const SIGNATURES_MAX: usize = 16;
 pub struct Trust {
     /// Keys of which one must have signed; without any, signatures are not looked at.
     pub keys: PublicKeys,
-    /// The time, in seconds since 1970.
+    /// The time at which expiry is judged, in seconds since 1970.
     pub now: i64,
+    /// What the clock shows, in seconds since 1970.
+    pub clock: i64,
 }
 
 /// Public keys.

@@ -22,7 +22,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
             return Ok(());
         }
     };
-    check_expiry(context, &subject, &release);
+    check_dates(context, &subject, &release);
     let texts = indexes::check(context, &folder, &release)?;
     packages::check(context, &texts);
     Ok(())
@@ -101,7 +101,7 @@ fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()>
     }
 }
 
-fn check_expiry(context: &mut Context<'_>, subject: &str, release: &Release) {
+fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
     match release.field("Valid-Until").map(parse_date) {
         Some(Ok(until)) if until < context.trust.now => {
             let until = release.field("Valid-Until").unwrap_or_default().to_owned();
@@ -110,7 +110,9 @@ fn check_expiry(context: &mut Context<'_>, subject: &str, release: &Release) {
         Some(Err(error)) => context.unreadable(subject, &error),
         _ => {}
     }
-    if let Some(Err(error)) = release.field("Date").map(parse_date) {
-        context.unreadable(subject, &error);
+    match release.field("Date").map(parse_date) {
+        Some(Ok(date)) => context.check_date(subject, date),
+        Some(Err(error)) => context.unreadable(subject, &error),
+        None => {}
     }
 }

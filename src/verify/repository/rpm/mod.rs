@@ -38,6 +38,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             return Ok(());
         }
     };
+    check_date(context, &repomd);
     let mut lists = RpmLists::new();
     let mut kinds = BTreeSet::new();
     for data in repomd.all("data") {
@@ -63,6 +64,14 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     check_packages(context, primary, lists.get("filelists"))?;
     dependencies::check(context, primary);
     Ok(())
+}
+
+/// The newest time of a list: the revision is any text.
+fn check_date(context: &mut Context<'_>, repomd: &Element) {
+    let times = repomd.all("data").filter_map(|data| data.child("timestamp")?.text.parse().ok());
+    if let Some(newest) = times.max() {
+        context.check_date(REPOMD, newest);
+    }
 }
 
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use super::options::RepoOptions;
 use super::state::ChannelState;
 use crate::package::indexed::Facts;
 use crate::repo::keyring;
+use crate::report::Finding;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, String)> {
@@ -38,9 +40,7 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
     let name = settings.name();
     let title = settings.description.as_deref().unwrap_or(name);
     let check = |on: bool| u8::from(on);
-    let mut facts = state.records.values().map(|record| &record.indexed.facts);
-    let signed_packages =
-        state.signed && facts.all(|facts| matches!(facts, Facts::Rpm(package) if package.signed));
+    let signed_packages = state.signed && unsigned(state).is_empty();
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
         check(signed_packages),
@@ -50,4 +50,27 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
         text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(name)));
     }
     Some((format!("{name}.repo"), text))
+}
+
+/// Paths of the packages of the rpm repository whose headers have no signature.
+fn unsigned(state: &ChannelState) -> Vec<String> {
+    let is_signed = |facts: &Facts| matches!(facts, Facts::Rpm(package) if package.signed);
+    let unsigned = state.records.iter().filter(|(_, record)| !is_signed(&record.indexed.facts));
+    unsigned.map(|(path, _)| path.clone()).collect()
+}
+
+/// The finding that clients of the rpm repository are not told to insist on signatures, where whoever
+/// publishes may think that they are: some packages are signed, or were to be.
+pub(super) fn unsigned_packages(
+    channel: String,
+    state: &ChannelState,
+    options: &RepoOptions<'_>,
+) -> Option<Finding> {
+    let (unsigned, of) = (unsigned(state), state.records.len());
+    let is_meant = options.package_signer.is_some() || unsigned.len() < of;
+    (state.signed && is_meant && !unsigned.is_empty()).then_some(Finding::PackagesUnsigned {
+        channel,
+        unsigned,
+        of,
+    })
 }

@@ -227,6 +227,10 @@ fn files(
     if next.settings.url.is_none() {
         findings.add(Finding::ClientFilesMissing { channel: channel.name() });
     }
+    if *channel == Channel::Rpm {
+        let unsigned = clients::unsigned_packages(channel.name(), next, options);
+        unsigned.into_iter().for_each(|finding| findings.add(finding));
+    }
     match channel {
         Channel::Apt(suite) => apt_files(suite, next, listed, options),
         Channel::Rpm => rpm_files(next, listed, options),

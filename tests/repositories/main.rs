@@ -22,6 +22,7 @@ mod refused;
 mod server;
 mod signed;
 mod twice;
+mod unsigned;
 mod verified;
 
 support::main!();

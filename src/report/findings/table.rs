@@ -623,6 +623,22 @@ findings! {
             "accepts {accepts} about `{pattern}`, and this run has no such finding: it makes a part \
              of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
+    /// Packages of the rpm repository that were published without a signature and stay so, beside signed
+    /// ones, or where packages were to be signed.
+    PackagesUnsigned = "R102" "packages-unsigned" Warning
+        { channel: String, unsigned: Vec<String>, of: usize }
+        ["{channel}"]
+        [
+            "{} of {} {} unsigned, as a published file is never changed, so clients are told \
+             gpgcheck=0 ({}): publish {} anew with a new release number and --sign-packages, and \
+             take the unsigned {} out (--keep 1 or --remove)",
+            unsigned.len(),
+            counted(*of, "package"),
+            if unsigned.len() == 1 { "stays" } else { "stay" },
+            few(unsigned, 3),
+            if unsigned.len() == 1 { "it" } else { "them" },
+            if unsigned.len() == 1 { "one" } else { "ones" },
+        ];
 }
 
 /// The keys of the configuration that are unset, one for each format.

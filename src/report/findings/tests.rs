@@ -578,6 +578,7 @@ fn of_updates() -> Vec<Finding> {
         packages,
         shared_paths,
     };
+    let unsigned = |unsigned| Finding::PackagesUnsigned { channel: text("rpm"), unsigned, of: 9 };
     vec![
         not_newer(NotNewer::TakesPaths { package: text("rocm-blas"), from: earlier("rocblas") }),
         not_newer(NotNewer::Packages { format, newer: vec![earlier("rocm-blas")] }),
@@ -599,6 +600,8 @@ fn of_updates() -> Vec<Finding> {
         Finding::RepositoryUnsigned { channel: text("stable") },
         Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
         Finding::ClientFilesMissing { channel: text("stable") },
+        unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
+        unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

@@ -1,0 +1,80 @@
+//! Packages without signatures beside those that are signed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::keys::key;
+use support::repo_fixture::{deb, plain_spec, publish, repo_at, rpm, verify_by};
+use support::tools::need;
+
+const URL: [&str; 2] = ["--url", "https://example.org/rocm"];
+
+/// What the `.repo` file tells clients to do with packages without a signature.
+fn gpgcheck(out: &Path) -> bool {
+    fs::read_to_string(out.join("rocm.repo")).unwrap().contains("\ngpgcheck=1\n")
+}
+
+#[test]
+fn packages_that_stay_unsigned_are_counted() {
+    need(&["gpg", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let packages = ["plain", "other"]
+        .map(|name| rpm(&room.path().join("packages"), &plain_spec(name, "1", "")));
+    let given: Vec<&Path> = packages.iter().map(|path| path.as_path()).collect();
+    let at = |packages: &[&Path], after: i64| -> Command {
+        let mut repo = repo_at(packages, &out, after);
+        repo.arg("--sign-key").arg(&own.secret).args(URL);
+        repo
+    };
+    // Nobody asked for signatures.
+    let said = publish(&mut at(&given, 0));
+    assert!(!said.contains("R102") && !gpgcheck(&out), "{said}");
+    let both = "2 of 2 packages stay unsigned";
+    for (after, packages, more) in
+        [(1, &[][..], &[][..]), (2, &given, &[]), (3, &given, &["--check"])]
+    {
+        let said = publish(at(packages, after).arg("--sign-packages").args(more));
+        assert!(said.contains("R102") && said.contains(both), "{after}: {said}");
+        assert!(said.contains("0 added") && said.contains("new release number"), "{said}");
+        assert!(said.contains("packages/p/plain-1-1.noarch.rpm") && !gpgcheck(&out), "{said}");
+    }
+    // One of them anew; the finding stays while unsigned ones do.
+    let anew = rpm(room.path(), &plain_spec("plain", "2", ""));
+    let said = publish(at(&[&anew], 4).arg("--sign-packages"));
+    assert!(said.contains("R102") && said.contains("2 of 3 packages stay unsigned"), "{said}");
+    // Whoever adds to them is told, too.
+    assert!(publish(&mut at(&[], 5)).contains("R102"));
+    let anew = rpm(room.path(), &plain_spec("other", "2", ""));
+    let said = publish(at(&[&anew], 6).args(["--sign-packages", "--keep", "1"]));
+    assert!(!said.contains("R102") && gpgcheck(&out), "{said}");
+    assert!(verify_by(&out, &own.public).contains("all checks passed"));
+    // No .deb has a signature of its own.
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    assert!(!publish(at(&[&one], 7).arg("--sign-packages")).contains("R102"));
+}
+
+/// A build signs its packages, and joins those that are there.
+#[test]
+fn a_signed_build_beside_unsigned_packages_is_told() {
+    need(&["gpg", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let own = key(room.path(), "own", "ed25519");
+    let build = |out: &Path| {
+        let mut build = support::example::rockpack();
+        build.args(["build", "--artifacts"]).arg(support::example::shards());
+        build.args(["--version", "7.1.0", "--format", "rpm", "--out"]);
+        build.arg(room.path().join("built")).arg("--repo").arg(out);
+        build.arg("--sign-key").arg(&own.secret).args(URL);
+        publish(&mut build)
+    };
+    let alone = room.path().join("alone");
+    assert!(!build(&alone).contains("R102") && gpgcheck(&alone));
+    let out = room.path().join("out");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    publish(repo_at(&[&plain], &out, 0).arg("--sign-key").arg(&own.secret));
+    let said = build(&out);
+    assert!(said.contains("R102") && said.contains("1 of ") && !gpgcheck(&out), "{said}");
+}

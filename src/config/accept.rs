@@ -14,12 +14,13 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that the decisions about a package set never have, or that are about this table.
-const NEVER: [Code; 10] = [
+const NEVER: [Code; 11] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
     Code::VersionNotKept,
     Code::ClientFilesMissing,
+    Code::KeyWeak,
     Code::PackagesUnsigned,
     Code::CacheEntryDamaged,
     Code::CacheUnusable,

@@ -69,6 +69,7 @@ use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::check_folder;
 use crate::report::{Findings, Progress};
 use crate::run::threads;
+use crate::signing::IndexSigner;
 use channel::Channel;
 use channels::{Announcement, Channels};
 use draft::ChannelDraft;
@@ -139,11 +140,16 @@ pub fn publish_to(
         .collect();
     let drafts: Vec<ChannelDraft> =
         drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
-    let noticed = Findings::of(drafts.iter().map(|draft| &draft.findings));
+    let mut noticed = Findings::of(drafts.iter().map(|draft| &draft.findings));
+    let of_keys = options.signer.map(IndexSigner::findings).unwrap_or_default();
+    of_keys.iter().for_each(|finding| noticed.add(finding.clone()));
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = drafts.iter().flat_map(ChannelDraft::paths).collect();
     noticed.explain(store.check(&paths))?;
-    noticed.explain(write(store, &mut channels, drafts))
+    let mut published = noticed.explain(write(store, &mut channels, drafts))?;
+    of_keys.into_iter().for_each(|finding| published.findings.add(finding));
+    published.findings.sort();
+    Ok(published)
 }
 
 fn wanted(options: &RepoOptions<'_>, given: &input::GivenPackage) -> bool {
@@ -213,7 +219,6 @@ fn write(
     store.put(visible)?;
     channels.put(store, states, bodies)?;
     prune(store, channels, &outdated)?;
-    published.findings.sort();
     Ok(published)
 }
 

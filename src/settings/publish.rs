@@ -179,7 +179,7 @@ impl PublicationArguments {
             .iter()
             .map(|key| read_key_file(key, "key of --also-key"))
             .collect::<Result<_>>()?;
-        Ok(Some(Arc::new(KeySigner::new(Arc::clone(signer), time, &others)?)))
+        Ok(Some(Arc::new(KeySigner::new(vec![Arc::clone(signer)], time, &others)?)))
     }
 
     /// What is to be published, without what signs.

@@ -5,20 +5,34 @@
 //! `{mode}` stands for `detach-sign` or `clear-sign`, as gpg calls the two.
 
 use std::io::Write;
+use std::iter;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
+use pgp::packet::Signature;
+use pgp::types::KeyDetails;
+
 use super::IndexSigner;
-use crate::error::{Error, Kind, Result};
+use super::own::{self, Weakness};
+use super::public::{finding, public_keys, weakness};
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::report::Finding;
+use crate::report::words::list;
 
 /// The word that stands for the kind of signature.
 const MODE: &str = "{mode}";
+
+/// Its value for texts with a signature around them.
+const CLEAR: &str = "clear-sign";
 
 /// A program that signs indexes.
 #[derive(Debug)]
 pub struct CommandSigner {
     words: Vec<String>,
     public: String,
+    /// Those of the public keys that clients refuse, of which none may sign.
+    weak: Vec<(SignedPublicKey, Weakness)>,
 }
 
 impl CommandSigner {
@@ -37,7 +51,15 @@ impl CommandSigner {
             return Err(Error::new(Kind::Usage, "the public key is not armoured")
                 .hint("write it by `gpg --armor --export`"));
         }
-        Ok(Self { words, public })
+        let keys =
+            public_keys(public.as_bytes()).context(|| "reading the public key".to_owned())?;
+        let count = keys.len();
+        let weak = keys.into_iter().filter_map(|key| Some((weakness(&key)?, key)));
+        let weak: Vec<_> = weak.map(|(weakness, key)| (key, weakness)).collect();
+        match weak.first() {
+            Some((_, weakness)) if weak.len() == count => Err(weakness.refusal()),
+            _ => Ok(Self { words, public, weak }),
+        }
     }
 
     /// Signs by the key `id` of gpg's own keyring and agent.
@@ -51,6 +73,14 @@ impl CommandSigner {
         if public.is_empty() {
             return Err(Error::new(Kind::Usage, format!("gpg has no key {id}")));
         }
+        let keys = public_keys(public.as_bytes()).context(|| "reading gpg's key".to_owned())?;
+        if keys.len() > 1 {
+            let names = keys.iter().map(|key| own::named(&key.primary_key, &key.details));
+            let names: Vec<String> = names.collect();
+            let message = format!("gpg has {} keys {id}: {}", names.len(), list(&names));
+            return Err(Error::new(Kind::Usage, message)
+                .hint("which one is to sign? give its fingerprint by --gpg-key-id"));
+        }
         Self::new(&format!("gpg --batch --yes --local-user {key} --armor --{MODE}"), public)
     }
 
@@ -58,16 +88,53 @@ impl CommandSigner {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(MODE, mode)).collect();
         let signed = run(&words, data)?;
         let begin = match mode {
-            "clear-sign" => "-----BEGIN PGP SIGNED MESSAGE-----",
+            CLEAR => "-----BEGIN PGP SIGNED MESSAGE-----",
             _ => "-----BEGIN PGP SIGNATURE-----",
         };
-        if signed.starts_with(begin) {
-            Ok(signed)
-        } else {
+        if !signed.starts_with(begin) {
             let message = format!("{} wrote no armoured signature for {mode}", named(&words));
-            Err(Error::new(Kind::Malformed, message))
+            return Err(Error::new(Kind::Malformed, message));
         }
+        let unreadable = |error| {
+            let message = format!("{} wrote a signature that cannot be read", named(&words));
+            Error::new(Kind::Malformed, message).cause(error)
+        };
+        for signature in signatures(&signed, mode).map_err(unreadable)? {
+            self.check(&signature, named(&words))?;
+        }
+        Ok(signed)
     }
+
+    /// Refuses a signature that clients refuse, of whatever it is.
+    fn check(&self, signature: &Signature, program: &str) -> Result<()> {
+        if let Some(fault) = own::fault(signature) {
+            let message =
+                format!("the signature that {program} wrote {fault}, which clients refuse");
+            return Err(Error::new(Kind::Usage, message).hint(
+                "have it use SHA-256 or SHA-512: `gpg --digest-algo SHA512`, or without digest-algo and \
+                 personal-digest-preferences in gpg.conf",
+            ));
+        }
+        let by = self.weak.iter().find(|(key, _)| is_by(signature, key));
+        by.map_or(Ok(()), |(_, weakness)| Err(weakness.refusal()))
+    }
+}
+
+/// The signatures that are written in armour, as `mode` says.
+fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
+    if mode == CLEAR {
+        let (message, _) = CleartextSignedMessage::from_string(signed)?;
+        return Ok(message.signatures().to_vec());
+    }
+    let (found, _) = DetachedSignature::from_armor_many(signed.as_bytes())?;
+    found.map(|found| found.map(|found| found.signature)).collect()
+}
+
+/// Whether a signature says that it is by the key or a subkey of it.
+fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
+    let issuers = signature.issuer_key_id();
+    let subkeys = key.public_subkeys.iter().map(|sub| sub.legacy_key_id());
+    iter::once(key.primary_key.legacy_key_id()).chain(subkeys).any(|id| issuers.contains(&&id))
 }
 
 impl IndexSigner for CommandSigner {
@@ -76,11 +143,15 @@ impl IndexSigner for CommandSigner {
     }
 
     fn sign_clear(&self, text: &str) -> Result<String> {
-        self.sign("clear-sign", text.as_bytes())
+        self.sign(CLEAR, text.as_bytes())
     }
 
     fn public_keys(&self) -> Result<String> {
         Ok(self.public.clone())
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.weak.iter().map(|(_, weakness)| finding(weakness)).collect()
     }
 }
 

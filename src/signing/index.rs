@@ -10,7 +10,9 @@ use pgp::composed::{
 use pgp::ser::Serialize;
 
 use super::Signer;
+use super::public::{finding, public_keys, weakness};
 use crate::error::{Error, Kind, Result};
+use crate::report::Finding;
 
 /// What signs the indexes of a repository.
 pub trait IndexSigner: fmt::Debug + Send + Sync {
@@ -22,12 +24,17 @@ pub trait IndexSigner: fmt::Debug + Send + Sync {
 
     /// The armoured public keys that signatures are checked with.
     fn public_keys(&self) -> Result<String>;
+
+    /// What is worth knowing of those keys.
+    fn findings(&self) -> Vec<Finding> {
+        Vec::new()
+    }
 }
 
-/// A key that signs indexes at a given time.
+/// Keys that sign indexes at a given time, each with a signature of its own.
 #[derive(Debug)]
 pub struct KeySigner {
-    signer: Arc<dyn Signer>,
+    signers: Vec<Arc<dyn Signer>>,
     /// Seconds since 1970.
     time: u32,
     /// Further keys that clients are to trust.
@@ -35,32 +42,26 @@ pub struct KeySigner {
 }
 
 impl KeySigner {
-    /// Signs by `signer` at `time`, seconds since 1970. `others` are the contents of files of
+    /// Signs by each of `signers` at `time`, seconds since 1970. `others` are the contents of files of
     /// public keys that clients are to trust, too: the next key, or the one before.
-    pub fn new(signer: Arc<dyn Signer>, time: i64, others: &[Vec<u8>]) -> Result<Self> {
+    pub fn new(signers: Vec<Arc<dyn Signer>>, time: i64, others: &[Vec<u8>]) -> Result<Self> {
         let time = u32::try_from(time)
             .map_err(|_| Error::new(Kind::Limit, format!("no signature can state time {time}")))?;
         let mut keys = Vec::new();
         for bytes in others {
             keys.extend(public_keys(bytes)?);
         }
-        Ok(Self { signer, time, others: keys })
+        Ok(Self { signers, time, others: keys })
     }
-}
-
-/// The public keys of a file.
-fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    let fault = |error: pgp::errors::Error| {
-        Error::new(Kind::Usage, "is no public key of OpenPGP").cause(error)
-    };
-    let (keys, _) = SignedPublicKey::from_reader_many(bytes).map_err(fault)?;
-    let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
-    if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
 }
 
 impl IndexSigner for KeySigner {
     fn sign_detached(&self, data: &[u8]) -> Result<String> {
-        armored(&self.signer.sign(data, self.time)?, BlockType::Signature)
+        let mut all = Vec::new();
+        for signer in &self.signers {
+            all.extend(signer.sign(data, self.time)?);
+        }
+        armored(&all, BlockType::Signature)
     }
 
     fn sign_clear(&self, text: &str) -> Result<String> {
@@ -68,12 +69,15 @@ impl IndexSigner for KeySigner {
         let text = text.strip_suffix('\n').unwrap_or(text);
         let mut fault = None;
         let message = CleartextSignedMessage::new_many(text, |canonical| {
-            let signature = self.signer.sign_text(canonical.as_bytes(), self.time);
-            let bytes = signature.unwrap_or_else(|error| {
-                fault = Some(error);
-                Vec::new()
-            });
-            Ok(vec![DetachedSignature::from_bytes(&bytes[..])?.signature])
+            let sign = |signer: &Arc<dyn Signer>| {
+                let signature = signer.sign_text(canonical.as_bytes(), self.time);
+                let bytes = signature.unwrap_or_else(|error| {
+                    fault = Some(error);
+                    Vec::new()
+                });
+                DetachedSignature::from_bytes(&bytes[..]).map(|made| made.signature)
+            };
+            self.signers.iter().map(sign).collect()
         });
         if let Some(fault) = fault {
             return Err(fault);
@@ -83,11 +87,18 @@ impl IndexSigner for KeySigner {
     }
 
     fn public_keys(&self) -> Result<String> {
-        let mut all = self.signer.public_key()?;
+        let mut all = Vec::new();
+        for signer in &self.signers {
+            all.extend(signer.public_key()?);
+        }
         for key in &self.others {
             key.to_writer(&mut all).map_err(failed)?;
         }
         armored(&all, BlockType::PublicKey)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.others.iter().filter_map(weakness).map(|weakness| finding(&weakness)).collect()
     }
 }
 

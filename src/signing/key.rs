@@ -3,8 +3,9 @@
 //! It signs by the newest subkey that may sign and whose secret part is there, or by the primary
 //! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4
 //! and gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, RSA of less than
-//! 2048 bits, revoked and expired keys, a wrong passphrase. A subkey signs no longer than its
-//! primary key lives. What other keys say of a key, as gpg exports it, is left out.
+//! 2048 bits, revoked and expired keys, keys whose own signatures clients refuse (`own`), a wrong
+//! passphrase. A subkey signs no longer than its primary key lives. What other keys say of a key, as gpg
+//! exports it, is left out.
 
 use std::fmt;
 use std::path::Path;
@@ -21,9 +22,12 @@ use pgp::types::{
     KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
 };
 
+use super::own::{self, Weakness};
 use super::{Algorithm, Passphrase, Signer};
 use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Kind, Result, ResultExt};
+use crate::formats::armor;
+use crate::report::words::list;
 
 /// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
 const RSA_BITS_MIN: u16 = 2048;
@@ -63,10 +67,14 @@ impl OpenPgpKey {
         if !key.details.revocation_signatures.is_empty() {
             return Err(unusable("the key is revoked"));
         }
+        let whole = key.to_public_key();
         let mut public = Vec::new();
-        key.to_public_key().to_writer(&mut public).map_err(failed)?;
+        whole.to_writer(&mut public).map_err(failed)?;
         let (mut part, expires) = signing_part(key)?;
         let algorithm = part.algorithm()?;
+        if let Some(weakness) = Weakness::of(&whole, Some(&part.details().fingerprint())) {
+            return Err(weakness.refusal());
+        }
         part.unlock(passphrase)?;
         Ok(Self { part, algorithm, expires, public })
     }
@@ -142,90 +150,75 @@ fn unusable(message: impl Into<String>) -> Error {
 /// The one secret key in `bytes`.
 fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     let unreadable = |error: pgp::errors::Error| unusable("is no OpenPGP key").cause(error);
-    let (keys, _) = PublicOrSecret::from_reader_many(bytes).map_err(unreadable)?;
-    let mut found = None;
-    for key in keys {
-        match key.map_err(unreadable)? {
-            PublicOrSecret::Public(_) => {
-                return Err(unusable("has no secret part: it is a public key"));
+    let mut found = Vec::new();
+    for block in armor::blocks(bytes) {
+        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(unreadable)?;
+        for key in keys {
+            match key.map_err(unreadable)? {
+                PublicOrSecret::Public(_) => {
+                    return Err(unusable("has no secret part: it is a public key"));
+                }
+                PublicOrSecret::Secret(key) => found.push(key),
             }
-            PublicOrSecret::Secret(_) if found.is_some() => {
-                return Err(unusable("has several keys, and one is to sign"));
-            }
-            PublicOrSecret::Secret(key) => found = Some(key),
         }
     }
-    let mut key = found.ok_or_else(|| unusable("has no key"))?;
-    drop_foreign(&mut key);
+    let mut key = the_one(found)?;
+    own::drop_foreign(&mut key.details, &key.primary_key);
     key.verify_bindings()
         .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
     Ok(key)
 }
 
-/// Leaves of what is said of the key what it says itself: others' keys are not there to check the
-/// rest by.
-fn drop_foreign(key: &mut SignedSecretKey) {
-    let (id, fingerprint) = (key.primary_key.legacy_key_id(), key.primary_key.fingerprint());
-    let own = |signature: &Signature| match signature.issuer_fingerprint().as_slice() {
-        [] => signature.issuer_key_id().into_iter().all(|issuer| *issuer == id),
-        issuers => issuers.iter().all(|issuer| **issuer == fingerprint),
-    };
-    let details = &mut key.details;
-    details.direct_signatures.retain(own);
-    details.users.iter_mut().for_each(|user| user.signatures.retain(own));
-    details.users.retain(|user| !user.signatures.is_empty());
-    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(own));
-    details.user_attributes.retain(|user| !user.signatures.is_empty());
+/// The key of a file that has one.
+fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
+    match (found.pop(), found.is_empty()) {
+        (Some(key), true) => Ok(key),
+        (Some(last), false) => {
+            found.push(last);
+            let names = found.iter().map(|key| own::named(&key.primary_key, &key.details));
+            let names: Vec<String> = names.collect();
+            let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
+            Err(Error::new(Kind::Usage, message).hint(
+                "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
+                 the indexes of a repository are to be signed by several, name a file for each",
+            ))
+        }
+        (None, _) => Err(unusable("has no key")),
+    }
 }
 
 /// The newest subkey that may sign, or the primary key, and when it may no longer: no subkey
 /// outlives the primary key.
 fn signing_part(key: SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
-    let said = said_of(&key).ok_or_else(|| {
-        unusable("has no valid user id: none is signed by the key, or all revoked")
-    })?;
-    let whole = end(key.primary_key.created_at(), &said);
-    let usable = key.secret_subkeys.into_iter().filter_map(|sub| {
-        let binding = newest(&sub.signatures)?.clone();
-        let revoked = sub.signatures.iter().any(revokes);
-        let signs = binding.key_flags().sign() && is_there(sub.key.secret_params());
-        (signs && !revoked).then_some((sub.key, binding))
-    });
-    if let Some((sub, binding)) = usable.max_by_key(|(sub, _)| sub.created_at().as_secs()) {
-        let expires = [whole, end(sub.created_at(), &binding)].into_iter().flatten().min();
-        return Ok((SigningPart::Sub(sub), expires));
+    // Clients that do not take the newest go by the one before it.
+    let said = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
+    let said: Vec<&Signature> = said.into_iter().flatten().collect();
+    if said.is_empty() {
+        return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
     }
-    if !said.key_flags().sign() {
+    let first_end = |made, said: &[&Signature]| {
+        said.iter().filter_map(|signature| own::end(made, signature)).min()
+    };
+    let whole = first_end(key.primary_key.created_at(), &said);
+    let usable = key.secret_subkeys.iter().filter(|sub| {
+        let signs = own::newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
+        signs && is_there(sub.key.secret_params()) && !sub.signatures.iter().any(own::revokes)
+    });
+    if let Some(sub) = usable.max_by_key(|sub| sub.key.created_at().as_secs()) {
+        let strong = sub.signatures.iter().filter(|binding| own::is_strong(binding));
+        let bound = [own::newest(&sub.signatures), own::newest(strong)];
+        let bound: Vec<&Signature> = bound.into_iter().flatten().collect();
+        let end = first_end(sub.key.created_at(), &bound);
+        let expires = [whole, end].into_iter().flatten().min();
+        return Ok((SigningPart::Sub(sub.key.clone()), expires));
+    }
+    if !said.iter().all(|signature| signature.key_flags().sign()) {
         return Err(unusable("no part of the key that is in the file may sign"));
     }
     if !is_there(key.primary_key.secret_params()) {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
     Ok((SigningPart::Primary(key.primary_key), whole))
-}
-
-/// The newest that the primary key says of itself, of user ids that it has not revoked.
-fn said_of(key: &SignedSecretKey) -> Option<Signature> {
-    let users = key.details.users.iter().filter_map(|user| newest(&user.signatures));
-    let valid = users.filter(|said| said.typ() != Some(SignatureType::CertRevocation));
-    let said: Vec<Signature> = valid.chain(&key.details.direct_signatures).cloned().collect();
-    newest(&said).cloned()
-}
-
-/// When a key that was made at `made` expires by what is said of it, in seconds since 1970.
-fn end(made: Timestamp, said: &Signature) -> Option<u64> {
-    let lives = u64::from(said.key_expiration_time()?.as_secs());
-    // No time means forever.
-    (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
-}
-
-fn newest(signatures: &[Signature]) -> Option<&Signature> {
-    let made = |signature: &&Signature| signature.created().map(Timestamp::as_secs);
-    signatures.iter().max_by_key(made)
-}
-
-fn revokes(signature: &Signature) -> bool {
-    signature.typ() == Some(SignatureType::SubkeyRevocation)
 }
 
 /// gpg leaves secret parts out (`--export-secret-subkeys`) and says so by a way of its own to

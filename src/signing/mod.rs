@@ -9,7 +9,9 @@ mod command;
 mod header;
 mod index;
 mod key;
+mod own;
 mod passphrase;
+mod public;
 
 use std::fmt;
 

@@ -141,7 +141,7 @@ impl Room {
         suite: &str,
     ) -> bool {
         let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default()).unwrap();
-        let signer = KeySigner::new(Arc::new(key), EPOCH + after, &[]).unwrap();
+        let signer = KeySigner::new(vec![Arc::new(key)], EPOCH + after, &[]).unwrap();
         let options = RepoOptions {
             packages: packages.iter().map(|path| path.to_path_buf()).collect(),
             out: out.to_owned(),

@@ -8,7 +8,7 @@ use support::repo_fixture::{EPOCH, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 
 /// A keyring of gpg whose keys have no passphrase.
-struct Ring(tempfile::TempDir);
+pub struct Ring(tempfile::TempDir);
 
 impl Drop for Ring {
     fn drop(&mut self) {
@@ -17,18 +17,18 @@ impl Drop for Ring {
 }
 
 impl Ring {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let ring = Self(tempfile::tempdir().unwrap());
         run(Command::new("chmod").arg("700").arg(ring.home()));
         ring
     }
 
-    fn home(&self) -> &Path {
+    pub fn home(&self) -> &Path {
         self.0.path()
     }
 
     /// gpg at the start of a day.
-    fn gpg(&self, day: &str) -> Command {
+    pub fn gpg(&self, day: &str) -> Command {
         let mut gpg = Command::new("gpg");
         gpg.env("GNUPGHOME", self.home()).args(["--batch", "--quiet", "--yes"]);
         gpg.args(["--passphrase", "", "--faked-system-time", &format!("{day}T000000")]);
@@ -39,12 +39,17 @@ impl Ring {
     fn key(&self, name: &str, algorithm: &str, usage: &str, until: &str) -> String {
         let user = format!("{name} <{name}@example.org>");
         run(self.gpg("20230101").args(["--quick-generate-key", &user, algorithm, usage, until]));
+        self.fingerprint(name)
+    }
+
+    /// The fingerprint of the key that is called `name`.
+    pub fn fingerprint(&self, name: &str) -> String {
         let shown = succeed(self.gpg("20230101").args(["--with-colons", "--list-keys", name]));
         let fingerprint = shown.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap();
         fingerprint.trim_matches(':').to_owned()
     }
 
-    fn export(&self, options: &[&str], file: &str) -> PathBuf {
+    pub fn export(&self, options: &[&str], file: &str) -> PathBuf {
         let file = self.home().join(file);
         run(self.gpg("20230101").arg("--output").arg(&file).arg("--armor").args(options));
         file

@@ -24,5 +24,6 @@ mod signed;
 mod twice;
 mod unsigned;
 mod verified;
+mod weak_keys;
 
 support::main!();

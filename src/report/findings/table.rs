@@ -623,6 +623,13 @@ findings! {
             "accepts {accepts} about `{pattern}`, and this run has no such finding: it makes a part \
              of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
+    /// A key that clients are to trust speaks of itself in a signature that they refuse.
+    KeyWeak = "R101" "key-weak" Warning { key: String, fault: String, remedy: String }
+        ["{key}"]
+        [
+            "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
+             on signing, {remedy}"
+        ];
     /// Packages of the rpm repository that were published without a signature and stay so, beside signed
     /// ones, or where packages were to be signed.
     PackagesUnsigned = "R102" "packages-unsigned" Warning

@@ -600,6 +600,11 @@ fn of_updates() -> Vec<Finding> {
         Finding::RepositoryUnsigned { channel: text("stable") },
         Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
         Finding::ClientFilesMissing { channel: text("stable") },
+        Finding::KeyWeak {
+            key: text("0123ABCD (Packager <packager@example.org>)"),
+            fault: text("the key's signature of its own user id uses SHA-1"),
+            remedy: text("have it signed anew: `gpg --quick-set-expire 0123ABCD never`"),
+        },
         unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },

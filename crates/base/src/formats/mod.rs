@@ -4,6 +4,7 @@
 pub mod amdgpu_metadata;
 pub mod apt_index;
 pub mod ar;
+pub mod armor;
 pub mod ccob;
 pub mod code_object;
 pub mod compression;

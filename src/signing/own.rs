@@ -1,0 +1,188 @@
+//! The signatures by which a key speaks of itself: of its user ids, and of its subkeys.
+//!
+//! Clients judge them before they judge what the key signed. Since 2026-02-01 apt of Debian 13 takes none by
+//! SHA-1, SHA-224 or RIPEMD-160, and none of version 3 (its policy is default-sequoia.config); other clients
+//! refuse other old digests. All of them take SHA-256, SHA-384 and SHA-512.
+
+use std::fmt;
+
+use jiff::Timestamp as Time;
+use pgp::composed::{SignedKeyDetails, SignedPublicKey};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{Signature, SignatureType, SignatureVersion};
+use pgp::types::{Fingerprint, KeyDetails, Timestamp};
+
+use crate::content::hex;
+use crate::error::{Error, Kind};
+
+/// Leaves of what is said of `key` what it says itself: others' keys are not there to check the rest by.
+pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
+    let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
+    let own = |signature: &Signature| match signature.issuer_fingerprint().as_slice() {
+        [] => signature.issuer_key_id().into_iter().all(|issuer| *issuer == id),
+        issuers => issuers.iter().all(|issuer| **issuer == fingerprint),
+    };
+    details.direct_signatures.retain(own);
+    details.users.iter_mut().for_each(|user| user.signatures.retain(own));
+    details.users.retain(|user| !user.signatures.is_empty());
+    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(own));
+    details.user_attributes.retain(|user| !user.signatures.is_empty());
+}
+
+/// The newest that a key says of itself, of user ids that it has not revoked, in signatures that `count`.
+pub(super) fn said_of(
+    details: &SignedKeyDetails,
+    counts: impl Fn(&Signature) -> bool,
+) -> Option<&Signature> {
+    let revokes = |signature: &Signature| signature.typ() == Some(SignatureType::CertRevocation);
+    let users = details.users.iter().map(|user| &user.signatures);
+    let users = users.filter(|said| newest(*said).is_some_and(|newest| !revokes(newest)));
+    let said = users.flatten().filter(|signature| !revokes(signature));
+    newest(said.chain(&details.direct_signatures).filter(|signature| counts(signature)))
+}
+
+pub(super) fn newest<'a>(
+    signatures: impl IntoIterator<Item = &'a Signature>,
+) -> Option<&'a Signature> {
+    signatures.into_iter().max_by_key(|signature| signature.created().map(Timestamp::as_secs))
+}
+
+/// When a key that was made at `made` expires by what is said of it, in seconds since 1970.
+pub(super) fn end(made: Timestamp, said: &Signature) -> Option<u64> {
+    let lives = u64::from(said.key_expiration_time()?.as_secs());
+    // No time means forever.
+    (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
+}
+
+/// Whether a signature takes a subkey back.
+pub(super) fn revokes(signature: &Signature) -> bool {
+    signature.typ() == Some(SignatureType::SubkeyRevocation)
+}
+
+/// Whether every client takes a signature, and the one in it by which a subkey agrees.
+pub(super) fn is_strong(signature: &Signature) -> bool {
+    fault(signature).is_none()
+}
+
+/// Why clients refuse a signature, or the one in it by which a subkey agrees, as the rest of a sentence.
+pub(super) fn fault(signature: &Signature) -> Option<String> {
+    let digest = match (signature.version(), signature.hash_alg()) {
+        (SignatureVersion::V4, Some(digest)) => digest,
+        (version, _) => return Some(format!("is of version {}", u8::from(version))),
+    };
+    let name = match digest {
+        HashAlgorithm::Sha256 | HashAlgorithm::Sha384 | HashAlgorithm::Sha512 => {
+            return signature.embedded_signature().and_then(fault);
+        }
+        HashAlgorithm::Sha1 => "SHA-1".to_owned(),
+        HashAlgorithm::Sha224 => "SHA-224".to_owned(),
+        HashAlgorithm::Ripemd160 => "RIPEMD-160".to_owned(),
+        other => other.to_string(),
+    };
+    Some(format!("uses {name}"))
+}
+
+/// How a key is told from others: its fingerprint, and the first of its user ids.
+pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
+    let fingerprint = upper(&key.fingerprint());
+    match details.users.first() {
+        Some(user) => {
+            let name = String::from_utf8_lossy(user.id.id());
+            format!("{fingerprint} ({})", name.escape_debug())
+        }
+        None => fingerprint,
+    }
+}
+
+fn upper(fingerprint: &Fingerprint) -> String {
+    hex(fingerprint.as_bytes()).to_uppercase()
+}
+
+/// Why clients refuse what a key signs: a signature by which it speaks of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Weakness {
+    /// The key, as it is told from others.
+    pub key: String,
+    primary: String,
+    /// The subkey that is bound by the signature; without one, the signature is of the user ids.
+    subkey: Option<String>,
+    is_rsa: bool,
+    expires: Option<u64>,
+    fault: String,
+}
+
+impl Weakness {
+    /// Of `key`, which signs by the subkey `by`, or itself.
+    pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
+        let newest_said = said_of(&key.details, |_| true)?;
+        let whole = match said_of(&key.details, is_strong) {
+            Some(_) => None,
+            None => fault(newest_said),
+        };
+        let subkeys = key.public_subkeys.iter().filter(|sub| Some(&sub.fingerprint()) == by);
+        let of_subkey = || {
+            let sub = subkeys.into_iter().next()?;
+            let weak = !sub.signatures.iter().any(|it| !revokes(it) && is_strong(it));
+            let fault = newest(&sub.signatures).filter(|_| weak).and_then(fault)?;
+            Some((Some(upper(&sub.fingerprint())), fault))
+        };
+        let (subkey, fault) = whole.map(|fault| (None, fault)).or_else(of_subkey)?;
+        Some(Self {
+            key: named(&key.primary_key, &key.details),
+            primary: upper(&key.primary_key.fingerprint()),
+            subkey,
+            is_rsa: key.primary_key.algorithm() == PublicKeyAlgorithm::RSA,
+            expires: end(key.primary_key.created_at(), newest_said),
+            fault,
+        })
+    }
+
+    /// Of a key of which only the public part is there: it would sign by its newest subkey that may.
+    pub fn of_public(key: &SignedPublicKey) -> Option<Self> {
+        let signing = key.public_subkeys.iter().filter(|sub| {
+            let signs = newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
+            signs && !sub.signatures.iter().any(revokes)
+        });
+        let by = signing.max_by_key(|sub| sub.created_at().as_secs());
+        Self::of(key, by.map(|sub| sub.fingerprint()).as_ref())
+    }
+
+    /// The error that the key is not used, and how to mend it.
+    pub fn refusal(&self) -> Error {
+        let message = format!("{self}: apt of Debian 13 and others refuse all that the key signs");
+        Error::new(Kind::Usage, message).hint(format!(
+            "{}; then export the key again, and give the new public key to those who have the old one",
+            self.remedy()
+        ))
+    }
+
+    /// The command of gpg that mends it.
+    pub fn remedy(&self) -> String {
+        let primary = &self.primary;
+        if self.subkey.is_some() {
+            let algorithm = if self.is_rsa { "rsa4096" } else { "ed25519" };
+            return format!(
+                "make a new subkey to sign with: `gpg --cert-digest-algo SHA256 --quick-add-key \
+                 {primary} {algorithm} sign`"
+            );
+        }
+        let time = |seconds: u64| Time::from_second(i64::try_from(seconds).ok()?).ok();
+        let until = self.expires.and_then(time);
+        let until = until.map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
+        format!(
+            "have it signed anew: `gpg --cert-digest-algo SHA256 --quick-set-expire {primary} {until}`"
+        )
+    }
+}
+
+impl fmt::Display for Weakness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subkey {
+            None => write!(f, "the key's signature of its own user id {}", self.fault),
+            Some(subkey) => {
+                write!(f, "the signature that binds its subkey {subkey} {}", self.fault)
+            }
+        }
+    }
+}

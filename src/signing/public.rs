@@ -1,0 +1,39 @@
+//! Files of public keys.
+
+use pgp::composed::{Deserializable, SignedPublicKey};
+
+use super::own::{self, Weakness};
+use crate::error::{Error, Kind, Result};
+use crate::formats::armor;
+use crate::report::Finding;
+
+/// The public keys of a file.
+pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
+    let fault = |error: pgp::errors::Error| {
+        Error::new(Kind::Usage, "is no public key of OpenPGP").cause(error)
+    };
+    let mut found = Vec::new();
+    for block in armor::blocks(bytes) {
+        let (keys, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;
+        for key in keys {
+            found.push(key.map_err(fault)?);
+        }
+    }
+    if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
+}
+
+/// Why clients refuse what the key signs, if they do.
+pub(super) fn weakness(key: &SignedPublicKey) -> Option<Weakness> {
+    let mut key = key.clone();
+    own::drop_foreign(&mut key.details, &key.primary_key);
+    Weakness::of_public(&key)
+}
+
+/// The warning that clients refuse what a key signs that they are to trust beside another one.
+pub(super) fn finding(weakness: &Weakness) -> Finding {
+    Finding::KeyWeak {
+        key: weakness.key.clone(),
+        fault: weakness.to_string(),
+        remedy: weakness.remedy(),
+    }
+}

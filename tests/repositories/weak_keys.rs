@@ -1,0 +1,254 @@
+//! Keys that speak of themselves in signatures which clients refuse.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::keys::key;
+use support::repo_fixture::{deb, publish, refused, repo_at, verify_by};
+use support::tools::{need, run, succeed, told};
+
+use crate::clients_apt::{Root, need_all};
+use crate::key_lives::Ring;
+
+/// What is said, without the breaks and frames of its lines.
+fn in_one_line(said: &str) -> String {
+    said.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// gpg on a day, signing keys by an algorithm.
+fn by(ring: &Ring, day: &str, digest: &str) -> Command {
+    let mut gpg = ring.gpg(day);
+    gpg.args(["--cert-digest-algo", digest, "--allow-weak-digest-algos"]);
+    gpg
+}
+
+/// A key whose user id is signed by an algorithm.
+fn made_by(ring: &Ring, name: &str, digest: &str, usage: &str) -> String {
+    let user = format!("{name} <{name}@example.org>");
+    let make = ["--quick-generate-key", &user, "rsa3072", usage, "never"];
+    run(by(ring, "20230101", digest).args(make));
+    ring.fingerprint(name)
+}
+
+/// Runs of `repo` that sign by a key of the ring, in each of the ways to do so, with their folders below
+/// `room`.
+fn ways(ring: &Ring, own: &str, room: &Path) -> [(Command, PathBuf); 3] {
+    let one = deb(room, ("one", "1", "amd64"), "");
+    let secret = ring.export(&["--export-secret-keys", own], "own.secret");
+    let public = ring.export(&["--export", own], "own.public");
+    let command = format!(
+        "gpg --batch --yes --allow-weak-digest-algos --local-user {own} --armor --{{mode}}"
+    );
+    [0, 1, 2].map(|way| {
+        let out = room.join(format!("out{way}"));
+        let mut repo = repo_at(&[&one], &out, 0);
+        match way {
+            0 => repo.arg("--sign-key").arg(&secret),
+            1 => repo.args(["--gpg-key-id", own]),
+            _ => repo.args(["--sign-command", &command, "--public-key"]).arg(&public),
+        };
+        repo.env("GNUPGHOME", ring.home());
+        (repo, out)
+    })
+}
+
+/// The key is refused in every way to sign, for `fault`, and once `remedy` was run it signs.
+#[track_caller]
+fn is_refused_until(ring: &Ring, own: &str, fault: &str, remedy: &str) {
+    let room = tempfile::tempdir().unwrap();
+    for (mut repo, out) in ways(ring, own, room.path()) {
+        let (said, code) = refused(&mut repo);
+        let said = in_one_line(&said);
+        assert_eq!(code, 64, "{said}");
+        for part in [fault, own, &format!("`gpg {remedy}`"), "apt of Debian 13"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!out.join("dists").exists(), "{said}");
+    }
+    run(ring.gpg("20230201").args(remedy.split(' ')));
+    signs(ring, own);
+}
+
+#[track_caller]
+fn signs(ring: &Ring, own: &str) {
+    let room = tempfile::tempdir().unwrap();
+    for (mut repo, out) in ways(ring, own, room.path()) {
+        let said = publish(&mut repo);
+        assert!(!said.contains("R101"), "{said}");
+        assert!(verify_by(&out, &out.join("rocm-archive-keyring.asc")).contains("checks passed"));
+    }
+}
+
+#[test]
+fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let digests =
+        [("SHA1", "SHA-1"), ("MD5", "MD5"), ("RIPEMD160", "RIPEMD-160"), ("SHA224", "SHA-224")];
+    for (digest, name) in digests {
+        let ring = Ring::new();
+        let own = made_by(&ring, "own", digest, "sign");
+        let fault = format!("the key's signature of its own user id uses {name}:");
+        // gpg itself does not sign by a key whose signatures are by MD5.
+        let remedy = format!("--cert-digest-algo SHA256 --quick-set-expire {own} never");
+        is_refused_until(&ring, &own, &fault, &remedy);
+    }
+    // The life of the key stays as it is.
+    let ring = Ring::new();
+    let make = ["--quick-generate-key", "own <own@example.org>", "ed25519", "sign"];
+    run(by(&ring, "20230101", "SHA1").args(make).arg("20330301T000000"));
+    let own = ring.fingerprint("own");
+    let remedy = format!("--cert-digest-algo SHA256 --quick-set-expire {own} 20330301T000000");
+    is_refused_until(&ring, &own, "uses SHA-1", &remedy);
+    let shown = succeed(ring.gpg("20230301").args(["--list-keys", &own]));
+    assert!(shown.contains("2033-03-01"), "{shown}");
+}
+
+#[test]
+fn a_subkey_bound_by_a_broken_digest_is_refused_until_there_is_another() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    for (usage, digest, name) in
+        [("cert", "SHA224", "SHA-224"), ("sign", "RIPEMD160", "RIPEMD-160")]
+    {
+        let ring = Ring::new();
+        let own = made_by(&ring, "own", "SHA256", usage);
+        let add = ["--quick-add-key", &own, "rsa3072", "sign", "never"];
+        run(by(&ring, "20230102", digest).args(add));
+        let remedy = format!("--cert-digest-algo SHA256 --quick-add-key {own} rsa4096 sign");
+        is_refused_until(&ring, &own, &format!("uses {name}:"), &remedy);
+    }
+}
+
+#[test]
+fn what_clients_do_not_look_at_or_take_is_no_fault() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    for digest in ["SHA256", "SHA384", "SHA512"] {
+        let ring = Ring::new();
+        signs(&ring, &made_by(&ring, "own", digest, "sign"));
+    }
+    let ring = Ring::new();
+    let own = made_by(&ring, "own", "SHA256", "sign");
+    // A subkey that does not sign, another user id, and one that was taken back.
+    let add = ["--quick-add-key", &own, "rsa3072", "encr", "never"];
+    run(by(&ring, "20230102", "SHA1").args(add));
+    run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &own, "two <two@example.org>"]));
+    signs(&ring, &own);
+    // What another key says of it.
+    made_by(&ring, "other", "SHA256", "cert");
+    run(by(&ring, "20230104", "SHA1").args(["--local-user", "other", "--quick-sign-key", &own]));
+    signs(&ring, &own);
+}
+
+#[test]
+fn beside_the_key_that_signs_it_is_a_warning() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let (own, ring) = (key(room.path(), "own", "ed25519"), Ring::new());
+    let (weak, strong) =
+        (made_by(&ring, "old", "SHA1", "sign"), made_by(&ring, "new", "SHA256", "sign"));
+    let [weak_file, strong_file] = [(&weak, "weak"), (&strong, "strong")]
+        .map(|(key, name)| ring.export(&["--export", key], &format!("{name}.public")));
+    let with = |after, also: &Path| {
+        let out = room.path().join("out");
+        publish(
+            repo_at(&[&one], &out, after)
+                .arg("--sign-key")
+                .arg(&own.secret)
+                .arg("--also-key")
+                .arg(also),
+        )
+    };
+    let said = in_one_line(&with(0, &weak_file));
+    assert!(said.contains("R101") && said.contains(&weak) && said.contains("SHA-1"), "{said}");
+    assert!(!with(1, &strong_file).contains("R101"));
+    // Both in one file, in one block and in two.
+    let both = ring.export(&["--export", &weak, &strong], "both.public");
+    let joined = ring.home().join("joined.public");
+    let texts = [&strong_file, &weak_file].map(|file| fs::read(file).unwrap());
+    fs::write(&joined, texts.concat()).unwrap();
+    for (after, file) in [(2, &both), (3, &joined)] {
+        assert!(with(after, file).contains("R101"));
+        // Behind a command, the one that signs decides.
+        for (by, is_taken) in [(&strong, true), (&weak, false)] {
+            let command = format!("gpg --batch --yes --local-user {by} --armor --{{mode}}");
+            let out = room.path().join(format!("{after}{is_taken}"));
+            let mut repo = repo_at(&[&one], &out, 0);
+            repo.args(["--sign-command", &command, "--public-key"]).arg(file);
+            repo.env("GNUPGHOME", ring.home());
+            let said = if is_taken { publish(&mut repo) } else { refused(&mut repo).0 };
+            assert!(said.contains("R101") && said.contains("SHA-1"), "{said}");
+        }
+    }
+}
+
+/// Of what a program signs, too.
+#[test]
+fn a_command_that_signs_by_a_broken_digest_is_refused() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "rsa3072");
+    for (digest, is_taken) in [("SHA1", false), ("SHA224", false), ("SHA384", true)] {
+        let out = room.path().join(digest);
+        let command = format!("gpg --batch --yes --digest-algo {digest} --armor --{{mode}}");
+        let mut repo = repo_at(&[&one], &out, 0);
+        repo.args(["--sign-command", &command, "--public-key"]).arg(&own.public);
+        repo.env("GNUPGHOME", &own.home);
+        if is_taken {
+            publish(&mut repo);
+        } else {
+            let said = in_one_line(&refused(&mut repo).0);
+            assert!(said.contains("the signature that gpg wrote uses SHA-"), "{said}");
+            assert!(!out.join("dists").exists());
+        }
+    }
+}
+
+/// The keys that are refused are those that apt of Debian 13 refuses.
+#[test]
+fn apt_of_debian_13_agrees() {
+    need_all();
+    let root = Root::of("trixie");
+    let ring = Ring::new();
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("rocm-one", "1", "amd64"), "");
+    let good = key(room.path(), "good", "ed25519");
+    let out: PathBuf = root.folder.join("srv/repository");
+    fs::create_dir_all(&out).unwrap();
+    let mut repo = repo_at(&[&one], &out, 0);
+    repo.args(["--url", "file:/srv/repository", "--sign-key"]).arg(&good.secret);
+    publish(&mut repo);
+    let suite = out.join("dists/stable");
+    let keyring = out.join("rocm-archive-keyring.asc");
+    let told_of = |own: &str| {
+        fs::copy(ring.export(&["--export", own], "own.public"), &keyring).unwrap();
+        run(ring.gpg("20231115").args(["--local-user", own, "--armor", "--clear-sign"]).args([
+            "--output".as_ref(),
+            suite.join("InRelease").as_os_str(),
+            suite.join("Release").as_os_str(),
+        ]));
+        root.trust(&out);
+        told(&mut root.apt(&["update"]))
+    };
+    let weak = made_by(&ring, "weak", "SHA1", "sign");
+    let said = told_of(&weak);
+    assert!(said.contains("SHA1 is not considered secure") && !said.ends_with("status: 0\n"));
+    run(ring
+        .gpg("20230201")
+        .args(["--cert-digest-algo", "SHA256", "--quick-set-expire"])
+        .args([weak.as_str(), "never"]));
+    let said = told_of(&weak);
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+    let bound = made_by(&ring, "bound", "SHA256", "cert");
+    let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
+    run(by(&ring, "20230102", "SHA224").args(add));
+    assert!(told_of(&bound).contains("SHA224 is not considered secure"));
+    // What is no fault of a key is none to apt.
+    let mixed = made_by(&ring, "mixed", "SHA256", "sign");
+    let add = ["--quick-add-key", &mixed, "rsa3072", "encr", "never"];
+    run(by(&ring, "20230102", "SHA1").args(add));
+    run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &mixed, "two <two@example.org>"]));
+    let said = told_of(&mixed);
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+}

@@ -70,11 +70,13 @@ impl OpenPgpKey {
         let whole = key.to_public_key();
         let mut public = Vec::new();
         whole.to_writer(&mut public).map_err(failed)?;
-        let (mut part, expires) = signing_part(key)?;
+        let (mut part, expires) = signing_part(&key)?;
         let algorithm = part.algorithm()?;
         if let Some(weakness) = Weakness::of(&whole, Some(&part.details().fingerprint())) {
             return Err(weakness.refusal());
         }
+        own::verify(&key)
+            .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
         part.unlock(passphrase)?;
         Ok(Self { part, algorithm, expires, public })
     }
@@ -116,7 +118,8 @@ impl OpenPgpKey {
         if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
             let message = "the key has expired at the time that the signature would state";
             let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's life";
-            return Err(Error::new(Kind::Usage, message).structure(STRUCTURE).hint(hint));
+            let which = format!("{STRUCTURE} {}", self.fingerprint().to_uppercase());
+            return Err(Error::new(Kind::Usage, message).structure(which).hint(hint));
         }
         let mut config = SignatureConfig::v4(kind, details.algorithm(), HashAlgorithm::Sha256);
         let said = [
@@ -164,8 +167,6 @@ fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     }
     let mut key = the_one(found)?;
     own::drop_foreign(&mut key.details, &key.primary_key);
-    key.verify_bindings()
-        .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
     Ok(key)
 }
 
@@ -189,7 +190,7 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
 
 /// The newest subkey that may sign, or the primary key, and when it may no longer: no subkey
 /// outlives the primary key.
-fn signing_part(key: SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
+fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     // Clients that do not take the newest go by the one before it.
     let said = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
     let said: Vec<&Signature> = said.into_iter().flatten().collect();
@@ -218,7 +219,7 @@ fn signing_part(key: SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     if !is_there(key.primary_key.secret_params()) {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
-    Ok((SigningPart::Primary(key.primary_key), whole))
+    Ok((SigningPart::Primary(key.primary_key.clone()), whole))
 }
 
 /// gpg leaves secret parts out (`--export-secret-subkeys`) and says so by a way of its own to

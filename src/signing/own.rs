@@ -7,7 +7,7 @@
 use std::fmt;
 
 use jiff::Timestamp as Time;
-use pgp::composed::{SignedKeyDetails, SignedPublicKey};
+use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
@@ -63,6 +63,22 @@ pub(super) fn revokes(signature: &Signature) -> bool {
 /// Whether every client takes a signature, and the one in it by which a subkey agrees.
 pub(super) fn is_strong(signature: &Signature) -> bool {
     fault(signature).is_none()
+}
+
+/// Checks the signatures by which a key speaks of itself, those aside that clients refuse: they count for
+/// nothing, and some cannot be checked.
+pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
+    let mut key = key.clone();
+    key.details.direct_signatures.retain(is_strong);
+    key.details.users.iter_mut().for_each(|user| user.signatures.retain(is_strong));
+    key.details.users.retain(|user| !user.signatures.is_empty());
+    key.details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(is_strong));
+    key.details.user_attributes.retain(|user| !user.signatures.is_empty());
+    key.public_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
+    key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key.secret_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
+    key.secret_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key.verify_bindings()
 }
 
 /// Why clients refuse a signature, or the one in it by which a subkey agrees, as the rest of a sentence.
@@ -170,8 +186,11 @@ impl Weakness {
         let time = |seconds: u64| Time::from_second(i64::try_from(seconds).ok()?).ok();
         let until = self.expires.and_then(time);
         let until = until.map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
+        // Without the option gpg does not see, and so does not replace, a signature by MD5.
+        let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
         format!(
-            "have it signed anew: `gpg --cert-digest-algo SHA256 --quick-set-expire {primary} {until}`"
+            "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
+             {until}`"
         )
     }
 }

@@ -36,7 +36,7 @@ impl Ring {
     }
 
     /// Makes a key and says its fingerprint.
-    fn key(&self, name: &str, algorithm: &str, usage: &str, until: &str) -> String {
+    pub fn key(&self, name: &str, algorithm: &str, usage: &str, until: &str) -> String {
         let user = format!("{name} <{name}@example.org>");
         run(self.gpg("20230101").args(["--quick-generate-key", &user, algorithm, usage, until]));
         self.fingerprint(name)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::keys::key;
-use support::repo_fixture::{deb, publish, refused, repo_at, verify_by};
+use support::repo_fixture::{deb, failed_checks, publish, refused, repo_at, verify_by};
 use support::tools::{need, run, succeed, told};
 
 use crate::clients_apt::{Root, need_all};
@@ -89,8 +89,9 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
         let ring = Ring::new();
         let own = made_by(&ring, "own", digest, "sign");
         let fault = format!("the key's signature of its own user id uses {name}:");
-        // gpg itself does not sign by a key whose signatures are by MD5.
-        let remedy = format!("--cert-digest-algo SHA256 --quick-set-expire {own} never");
+        // gpg itself passes over signatures by MD5.
+        let allow = if digest == "MD5" { " --allow-weak-digest-algos" } else { "" };
+        let remedy = format!("--cert-digest-algo SHA256{allow} --quick-set-expire {own} never");
         is_refused_until(&ring, &own, &fault, &remedy);
     }
     // The life of the key stays as it is.
@@ -127,6 +128,11 @@ fn what_clients_do_not_look_at_or_take_is_no_fault() {
         signs(&ring, &made_by(&ring, "own", digest, "sign"));
     }
     let ring = Ring::new();
+    let own = ring.key("own", "ed25519", "sign", "never");
+    let add = ["--quick-add-key", &own, "cv25519", "encr", "never"];
+    run(by(&ring, "20230102", "SHA1").args(add));
+    signs(&ring, &own);
+    let ring = Ring::new();
     let own = made_by(&ring, "own", "SHA256", "sign");
     // A subkey that does not sign, another user id, and one that was taken back.
     let add = ["--quick-add-key", &own, "rsa3072", "encr", "never"];
@@ -135,7 +141,7 @@ fn what_clients_do_not_look_at_or_take_is_no_fault() {
     signs(&ring, &own);
     // What another key says of it.
     made_by(&ring, "other", "SHA256", "cert");
-    run(by(&ring, "20230104", "SHA1").args(["--local-user", "other", "--quick-sign-key", &own]));
+    run(by(&ring, "20230104", "SHA224").args(["--local-user", "other", "--quick-sign-key", &own]));
     signs(&ring, &own);
 }
 
@@ -251,4 +257,54 @@ fn apt_of_debian_13_agrees() {
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &mixed, "two <two@example.org>"]));
     let said = told_of(&mixed);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
+}
+
+/// `verify` reads a repository of another tool as clients do.
+#[test]
+fn verify_names_what_is_good_and_refused_by_clients() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let (room, ring) = (tempfile::tempdir().unwrap(), Ring::new());
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let weak = made_by(&ring, "weak", "SHA1", "sign");
+    let good = made_by(&ring, "good", "SHA256", "sign");
+    let bound = made_by(&ring, "bound", "SHA256", "cert");
+    let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
+    run(by(&ring, "20230102", "SHA224").args(add));
+    let files = [&weak, &good, &bound].map(|key| ring.export(&["--export", key], &key[..8]));
+    let secret = ring.export(&["--export-secret-keys", &good], "good.secret");
+    let out = room.path().join("out");
+    publish(repo_at(&[&one], &out, 0).arg("--sign-key").arg(&secret));
+    let suite = out.join("dists/stable");
+    let signed = |by: &[&String], digest: &str, key: &Path| {
+        for (how, file) in [("--clear-sign", "InRelease"), ("--detach-sign", "Release.gpg")] {
+            let mut gpg = ring.gpg("20231115");
+            for key in by {
+                gpg.args(["--local-user", key]);
+            }
+            gpg.args(["--digest-algo", digest, "--armor", "--output"]).arg(suite.join(file));
+            run(gpg.arg(how).arg(suite.join("Release")));
+        }
+        verify_by(&out, key)
+    };
+    let cases: [(&[&String], &str, &Path, &str); 6] = [
+        (&[&good], "SHA512", &files[1], ""),
+        (&[&weak], "SHA512", &files[0], "is by a key that has its own user id signed by SHA1"),
+        (&[&bound], "SHA512", &files[2], "is by a subkey that is bound to its key by SHA224"),
+        (&[&good], "SHA1", &files[1], "uses SHA1"),
+        // Another signature is enough, by whoever is trusted.
+        (&[&weak, &good], "SHA512", &files[1], ""),
+        (&[&weak, &good], "SHA512", &files[0], "is by a key that has its own user id signed"),
+    ];
+    for (by, digest, key, fault) in cases {
+        let said = signed(by, digest, key);
+        if fault.is_empty() {
+            assert!(said.contains("2 good signatures") && said.contains("passed"), "{said}");
+            continue;
+        }
+        assert_eq!(failed_checks(&said), ["V074"], "{said}");
+        for file in ["InRelease", "Release.gpg"] {
+            assert!(said.contains(&format!("dists/stable/{file}: {fault}")), "{file}: {said}");
+        }
+        assert!(said.contains("apt of Debian 13"), "{said}");
+    }
 }

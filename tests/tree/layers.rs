@@ -277,7 +277,7 @@ const SHARED_WITH_WRITERS: [&str; 9] =
     ["code_object", "deb", "hold", "kpack", "kpm", "marker", "package_file", "payload", "rpm"];
 
 /// What its checks read besides: indexes of repositories and SPDX documents.
-const OF_CHECKS: [&str; 3] = ["apt_index", "compression", "spdx"];
+const OF_CHECKS: [&str; 4] = ["apt_index", "armor", "compression", "spdx"];
 
 /// The modules of `room` that files below `folder` name.
 fn modules_of(room: &str, folder: &str) -> BTreeSet<String> {

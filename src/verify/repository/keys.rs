@@ -2,13 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
+use pgp::composed::{
+    CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey, SignedPublicSubKey,
+};
+use pgp::packet::Signature;
 
+use super::digests;
 use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::formats::armor;
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
+
+const NO_KEY: &str = "is signed by none of the keys given";
 
 /// What repositories are trusted by.
 #[derive(Debug, Default)]
@@ -49,12 +56,42 @@ impl PublicKeys {
         })
     }
 
-    /// Fails unless one of the armoured signatures is of `data` and one of the keys'.
+    /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
-        let (found, _) = DetachedSignature::from_armor_many(signatures).map_err(fault)?;
-        let found: Vec<_> = found.collect::<Result<_, _>>().map_err(fault)?;
-        self.check_raw(&found, data)
+        let mut found = Vec::new();
+        for block in armor::blocks(signatures) {
+            let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(fault)?;
+            for signature in signatures {
+                found.push(signature.map_err(fault)?.signature);
+                refuse_many(found.len())?;
+            }
+        }
+        self.check_taken(&found, data)
+    }
+
+    /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
+    fn check_taken(&self, found: &[Signature], data: &[u8]) -> Result<()> {
+        let mut refused = None;
+        for key in &self.0 {
+            let bound = |sub: &&SignedPublicSubKey| sub.verify_bindings(&key.primary_key).is_ok();
+            let subkeys: Vec<_> = key.public_subkeys.iter().filter(bound).collect();
+            for signature in found {
+                let by = subkeys.iter().find(|sub| signature.verify(&sub.key, data).is_ok());
+                if by.is_none() && signature.verify(&key.primary_key, data).is_err() {
+                    continue;
+                }
+                match digests::fault(signature, key, by.copied()) {
+                    None => return Ok(()),
+                    fault => refused = fault,
+                }
+            }
+        }
+        let message = match refused {
+            Some(fault) => format!("{fault}, which apt of Debian 13 and others refuse"),
+            None => NO_KEY.to_owned(),
+        };
+        Err(Error::new(Kind::Verify, message))
     }
 
     /// Fails unless one of the binary signatures, of which each text has some, is of `data` and one of
@@ -74,16 +111,16 @@ impl PublicKeys {
         if found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
             Ok(())
         } else {
-            Err(Error::new(Kind::Verify, "is signed by none of the keys given"))
+            Err(Error::new(Kind::Verify, NO_KEY))
         }
     }
 
-    /// The text of a clear-signed message; whether one of the keys signed it, if there are keys.
-    pub fn clear_text(&self, message: &str) -> Result<(String, bool)> {
+    /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
+    pub fn clear_text(&self, message: &str) -> Result<(String, Result<()>)> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
         let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
         refuse_many(message.signatures().len())?;
-        let signed = self.any(|key| key.verifies_text(&message));
+        let signed = self.check_taken(message.signatures(), message.signed_text().as_bytes());
         Ok((message.signed_text().replace("\r\n", "\n"), signed))
     }
 }
@@ -101,16 +138,11 @@ pub(super) fn refuse_many(count: usize) -> Result<()> {
 /// A key or subkey that signatures are held against.
 trait Verifying {
     fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool;
-    fn verifies_text(&self, message: &CleartextSignedMessage) -> bool;
 }
 
 impl<K: pgp::types::VerifyingKey> Verifying for K {
     fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool {
         signature.verify(self, data).is_ok()
-    }
-
-    fn verifies_text(&self, message: &CleartextSignedMessage) -> bool {
-        message.verify(self).is_ok()
     }
 }
 
@@ -120,8 +152,13 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
     let fault = |e: pgp::errors::Error| {
         Error::new(Kind::Usage, "is no public key of OpenPGP").file(path).cause(e)
     };
-    let (keys, _) = SignedPublicKey::from_reader_many(&bytes[..]).map_err(fault)?;
-    let keys: Vec<SignedPublicKey> = keys.collect::<Result<_, _>>().map_err(fault)?;
+    let mut keys = Vec::new();
+    for block in armor::blocks(&bytes) {
+        let (found, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;
+        for key in found {
+            keys.push(key.map_err(fault)?);
+        }
+    }
     if keys.is_empty() {
         Err(Error::new(Kind::Usage, "holds no public key").file(path))
     } else {

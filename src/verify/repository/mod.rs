@@ -8,6 +8,7 @@
 mod apt;
 mod closure;
 mod context;
+mod digests;
 mod keys;
 mod orphans;
 mod places;

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use pgp::armor::Dearmor;
 use rockpack::content::hex;
-use rockpack::error::{Error, Kind, Result};
+use rockpack::error::Result;
 use rockpack::verify::PublicKeys;
 use support::tools;
 
@@ -48,11 +48,11 @@ fn signature(bytes: &[u8]) -> Result<String> {
 
 fn clear_signed(bytes: &[u8]) -> Result<String> {
     match KEYS.clear_text(text(bytes)?)? {
-        (said, true) => {
+        (said, Ok(())) => {
             let at = text(bytes)?.find("-----BEGIN PGP SIGNATURE-----").unwrap();
             Ok(format!("{} {said}", hex(&covered(&bytes[at..]))))
         }
-        (_, false) => Err(Error::new(Kind::Verify, "is not signed")),
+        (_, Err(error)) => Err(error),
     }
 }
 

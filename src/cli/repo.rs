@@ -95,7 +95,7 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
 /// What is published, and by which keys.
 struct RepoSettings {
     publish: PublishSettings,
-    /// The key in a file.
+    /// The first key in a file, which signs packages.
     signer: Option<Arc<dyn Signer>>,
     /// What signs the packages that are added, if they are to be signed.
     package_signer: Option<HeaderSigner>,
@@ -111,7 +111,7 @@ impl Arguments {
             faults.keep(keyring::check_version(version));
             faults.keep(check_maintainer(maintainer));
         }
-        let signer = faults.keep(self.signing.signer(&environment));
+        let signers = faults.keep(self.signing.signers(&environment));
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
         let asked = [(self.deb, Format::Deb), (self.rpm, Format::Rpm)];
         let request = PublishRequest {
@@ -121,15 +121,17 @@ impl Arguments {
             changes: Changes { keep, remove: self.remove, ..Changes::default() },
             now: faults.keep(environment.now()),
         };
-        let key = signer.as_ref().and_then(Option::as_ref);
-        let publish = self.publication.resolve(request, key, &mut faults);
+        let known = signers.as_deref().unwrap_or_default();
+        let publish = self.publication.resolve(request, known, &mut faults);
         let package_signer = match &publish {
-            Some(publish) if self.sign_packages => faults.keep(package_signer(key, publish)),
+            Some(publish) if self.sign_packages => {
+                faults.keep(package_signer(known.first(), publish))
+            }
             _ => None,
         };
-        let settings = signer.zip(publish).map(|(signer, publish)| RepoSettings {
+        let settings = signers.zip(publish).map(|(signers, publish)| RepoSettings {
             publish,
-            signer,
+            signer: signers.into_iter().next(),
             package_signer: package_signer.flatten(),
         });
         faults.usage_first().settle(settings)

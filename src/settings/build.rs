@@ -135,13 +135,13 @@ impl BuildArguments {
         }
         let set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), gathered);
-        let signs = if formats.contains(&Format::Rpm) || repo.is_some() {
-            Signs::Something
-        } else {
-            Signs::Nothing
+        let signs = match (&repo, formats.contains(&Format::Rpm)) {
+            (Some(_), _) => Signs::Indexes,
+            (None, true) => Signs::Packages,
+            (None, false) => Signs::Nothing,
         };
         let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
-        let signer = signing.resolve(signs, time, environment, gathered);
+        let signers = signing.resolve(signs, time, environment, gathered);
         let publish = match repo {
             Some(repo) => {
                 // SOURCE_DATE_EPOCH was refused with the set where it is no time; the clock was not.
@@ -155,13 +155,14 @@ impl BuildArguments {
                     changes: Changes::default(),
                     now,
                 };
-                publication.resolve(request, signer.as_ref(), &mut gathered.faults)
+                publication.resolve(request, &signers, &mut gathered.faults)
             }
             None => {
                 gathered.faults.keep(refuse_given(given));
                 None
             }
         };
+        let signer = signers.into_iter().next();
         Some(BuildSettings { set: set?, output, cost: cost?, signer, publish })
     }
 }

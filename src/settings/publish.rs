@@ -135,18 +135,18 @@ impl PublishSettings {
 }
 
 impl PublicationArguments {
-    /// The settings, to publish as `signer` or another key signs.
+    /// The settings, to publish as `signers` or another key sign.
     pub fn resolve(
         self,
         request: PublishRequest,
-        signer: Option<&Arc<dyn Signer>>,
+        signers: &[Arc<dyn Signer>],
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
         let now = request.now;
         if let Some(now) = now.filter(|_| !self.allow_any_date) {
             faults.keep(refuse_future(now));
         }
-        let signer = now.and_then(|now| faults.keep(self.index_signer(signer, now.time)));
+        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now.time)));
         let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
@@ -160,7 +160,7 @@ impl PublicationArguments {
     /// What signs the indexes of a repository at `time`, seconds since 1970.
     fn index_signer(
         &self,
-        signer: Option<&Arc<dyn Signer>>,
+        signers: &[Arc<dyn Signer>],
         time: i64,
     ) -> Result<Option<Arc<dyn IndexSigner>>> {
         let TrustArguments { gpg_key_id, sign_command, public_key, also_key } = &self.trust;
@@ -172,14 +172,14 @@ impl PublicationArguments {
                 .into_owned();
             return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
         }
-        let Some(signer) = signer else {
+        if signers.is_empty() {
             return Ok(None);
-        };
+        }
         let others: Vec<Vec<u8>> = also_key
             .iter()
             .map(|key| read_key_file(key, "key of --also-key"))
             .collect::<Result<_>>()?;
-        Ok(Some(Arc::new(KeySigner::new(vec![Arc::clone(signer)], time, &others)?)))
+        Ok(Some(Arc::new(KeySigner::new(signers.to_vec(), time, &others)?)))
     }
 
     /// What is to be published, without what signs.

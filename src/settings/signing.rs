@@ -1,4 +1,4 @@
-//! The key to sign with.
+//! The keys to sign with.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,68 +7,102 @@ use clap::Args;
 
 use super::environment::{Environment, PASSPHRASE};
 use super::origin::{Gathered, Origin};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result};
 use crate::signing::{OpenPgpKey, Passphrase, Signer};
 
-/// The options that give it.
+/// The options that give them.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
     /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
     /// packages and the indexes of a repository; its passphrase comes from --sign-passphrase-file
-    /// or the environment variable ROCKPACK_SIGN_PASSPHRASE
+    /// or the environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
+    /// indexes, and the first the packages. rpm before 4.16 (Enterprise Linux 7 and 8) refuses
+    /// packages that are signed by Ed25519
     #[arg(long, value_name = "FILE")]
-    sign_key: Option<PathBuf>,
-    /// File whose first line is the passphrase of --sign-key
+    sign_key: Vec<PathBuf>,
+    /// File whose first line is the passphrase of --sign-key; of all keys, or given as often as they
+    /// are
     #[arg(long, value_name = "FILE", requires = "sign_key")]
-    sign_passphrase_file: Option<PathBuf>,
+    sign_passphrase_file: Vec<PathBuf>,
 }
 
 impl SigningArguments {
-    /// The key, unlocked.
-    pub fn signer(&self, environment: &Environment) -> Result<Option<Arc<dyn Signer>>> {
-        let Some(key) = &self.sign_key else {
-            return Ok(None);
-        };
-        let passphrase = match &self.sign_passphrase_file {
-            Some(file) => Passphrase::read(file)?,
-            None => environment.passphrase.clone().unwrap_or_default(),
-        };
-        let signer: Arc<dyn Signer> = Arc::new(OpenPgpKey::open(key, &passphrase)?);
-        Ok(Some(signer))
+    /// The keys, unlocked, in the order in which they are given.
+    pub fn signers(&self, environment: &Environment) -> Result<Vec<Arc<dyn Signer>>> {
+        let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+        let mut faults = Faults::default();
+        for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
+            let Some(signer) = faults.keep(OpenPgpKey::open(key, &passphrase)) else { continue };
+            if signers.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
+                let error = Error::new(Kind::Usage, "is a key that was given before");
+                faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
+            }
+            signers.push(Arc::new(signer));
+        }
+        faults.finish().map(|()| signers)
+    }
+
+    /// The passphrase of each key.
+    fn passphrases(&self, environment: &Environment) -> Result<Vec<Passphrase>> {
+        let (keys, files) = (self.sign_key.len(), &self.sign_passphrase_file);
+        match files.as_slice() {
+            [] => Ok(vec![environment.passphrase.clone().unwrap_or_default(); keys]),
+            [file] if keys > 0 => Ok(vec![Passphrase::read(file)?; keys]),
+            _ if files.len() == keys => files.iter().map(|file| Passphrase::read(file)).collect(),
+            _ => {
+                let message = format!("{} passphrases are given for {keys} keys", files.len());
+                Err(Error::new(Kind::Usage, message).hint(
+                    "give --sign-passphrase-file once, or as often as --sign-key, in the same order",
+                ))
+            }
+        }
     }
 
     /// Whether there is to be a key.
     pub fn has_key(&self) -> bool {
-        self.sign_key.is_some()
+        !self.sign_key.is_empty()
     }
 
-    /// The key of a build, if it can sign at `time`. A key with nothing to sign is a fault.
+    /// The keys of a build, if they can sign at `time`. A key with nothing to sign is a fault.
     pub(super) fn resolve(
         &self,
         signs: Signs,
         time: u32,
         environment: &Environment,
         gathered: &mut Gathered,
-    ) -> Option<Arc<dyn Signer>> {
-        if environment.passphrase.is_some() && self.sign_key.is_some() {
+    ) -> Vec<Arc<dyn Signer>> {
+        if environment.passphrase.is_some() && self.has_key() {
             gathered.note(PASSPHRASE, "set", Origin::Environment { variable: PASSPHRASE });
         }
-        let signer = gathered.faults.keep(self.signer(environment))??;
-        if signs == Signs::Nothing {
-            let message = "a signing key was given, but only .rpm packages are signed";
-            let hint = "leave --sign-key out, or make .rpm packages, too";
+        let signers = gathered.faults.keep(self.signers(environment)).unwrap_or_default();
+        let idle = match (signs, signers.len()) {
+            (Signs::Nothing, 1..) => {
+                let hint = "leave --sign-key out, or make .rpm packages, too";
+                Some(("a signing key was given, but only .rpm packages are signed", hint))
+            }
+            (Signs::Packages, 2..) => {
+                let hint = "give one --sign-key, or --repo, whose indexes are signed by each";
+                Some(("several signing keys were given, and packages are signed by one", hint))
+            }
+            _ => None,
+        };
+        if let Some((message, hint)) = idle {
             gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
         }
-        gathered.faults.keep(signer.sign(&[], time))?;
-        Some(signer)
+        for signer in &signers {
+            gathered.faults.keep(signer.sign(&[], time));
+        }
+        signers
     }
 }
 
-/// Whether a build has something to sign.
+/// What a build has to sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signs {
-    /// Headers of `.rpm` packages, or indexes of a repository.
-    Something,
-    /// `.deb` packages have no signature.
+    /// Indexes of a repository, and headers of `.rpm` packages where it makes some.
+    Indexes,
+    /// Headers of `.rpm` packages.
+    Packages,
+    /// Nothing: `.deb` packages have no signature.
     Nothing,
 }

@@ -1,5 +1,6 @@
 //! Signatures of repository indexes: detached ones, and texts with a signature around them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use pgp::composed::{
     ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
 };
 use pgp::ser::Serialize;
+use pgp::types::KeyDetails;
 
 use super::Signer;
 use super::public::{finding, public_keys, weakness};
@@ -47,18 +49,29 @@ impl KeySigner {
     pub fn new(signers: Vec<Arc<dyn Signer>>, time: i64, others: &[Vec<u8>]) -> Result<Self> {
         let time = u32::try_from(time)
             .map_err(|_| Error::new(Kind::Limit, format!("no signature can state time {time}")))?;
-        let mut keys = Vec::new();
+        let (mut known, mut keys) = (BTreeSet::new(), Vec::new());
+        for signer in &signers {
+            known.extend(public_keys(&signer.public_key()?)?.iter().map(fingerprint));
+        }
         for bytes in others {
-            keys.extend(public_keys(bytes)?);
+            keys.extend(
+                public_keys(bytes)?.into_iter().filter(|key| known.insert(fingerprint(key))),
+            );
         }
         Ok(Self { signers, time, others: keys })
+    }
+
+    /// The keys in the order of their signatures. zypper looks at the last one alone, so that is the one of
+    /// the first key, which signs packages, too.
+    fn in_order(&self) -> impl Iterator<Item = &Arc<dyn Signer>> {
+        self.signers.iter().rev()
     }
 }
 
 impl IndexSigner for KeySigner {
     fn sign_detached(&self, data: &[u8]) -> Result<String> {
         let mut all = Vec::new();
-        for signer in &self.signers {
+        for signer in self.in_order() {
             all.extend(signer.sign(data, self.time)?);
         }
         armored(&all, BlockType::Signature)
@@ -77,7 +90,7 @@ impl IndexSigner for KeySigner {
                 });
                 DetachedSignature::from_bytes(&bytes[..]).map(|made| made.signature)
             };
-            self.signers.iter().map(sign).collect()
+            self.in_order().map(sign).collect()
         });
         if let Some(fault) = fault {
             return Err(fault);
@@ -100,6 +113,10 @@ impl IndexSigner for KeySigner {
     fn findings(&self) -> Vec<Finding> {
         self.others.iter().filter_map(weakness).map(|weakness| finding(&weakness)).collect()
     }
+}
+
+fn fingerprint(key: &SignedPublicKey) -> Vec<u8> {
+    key.primary_key.fingerprint().as_bytes().to_vec()
 }
 
 /// Bytes that are what they are written as.

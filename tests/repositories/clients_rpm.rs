@@ -15,13 +15,13 @@ use support::tools::{self, need, need_root, run, told};
 
 use crate::server::Server;
 
-struct Room {
-    folder: tempfile::TempDir,
-    out: PathBuf,
+pub struct Room {
+    pub folder: tempfile::TempDir,
+    pub out: PathBuf,
     key: Key,
 }
 
-fn ready(client: &str) -> Room {
+pub fn ready(client: &str) -> Room {
     need(&[&[client, "gpg", "python3"], &RPM_TOOLS[..]].concat());
     need_root();
     let folder = tempfile::tempdir().unwrap();
@@ -32,7 +32,7 @@ fn ready(client: &str) -> Room {
 }
 
 impl Room {
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -53,7 +53,7 @@ impl Room {
         verify_by(&self.out, &self.key.public)
     }
 
-    fn dnf(&self, arguments: &[&str]) -> Command {
+    pub fn dnf(&self, arguments: &[&str]) -> Command {
         let repos = self.path("repos");
         fs::create_dir_all(&repos).unwrap();
         fs::copy(self.out.join("rocm.repo"), repos.join("rocm.repo")).unwrap();
@@ -65,7 +65,7 @@ impl Room {
         dnf
     }
 
-    fn zypper(&self, arguments: &[&str]) -> Command {
+    pub fn zypper(&self, arguments: &[&str]) -> Command {
         let mut zypper = Command::new("zypper");
         zypper.arg("--root").arg(self.path("root"));
         zypper.args(["--non-interactive", "--gpg-auto-import-keys"]).args(arguments);
@@ -91,7 +91,7 @@ fn flip(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-fn refused(command: &mut Command, reasons: &[&str]) {
+pub fn refused(command: &mut Command, reasons: &[&str]) {
     let said = told(command);
     assert!(!said.ends_with("exit status: 0\n"), "{said}");
     assert!(reasons.iter().any(|reason| said.contains(reason)), "{said}");

@@ -22,6 +22,7 @@ mod refused;
 mod server;
 mod signed;
 mod twice;
+mod two_keys;
 mod unsigned;
 mod verified;
 mod weak_keys;

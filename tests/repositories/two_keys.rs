@@ -1,0 +1,314 @@
+//! Two keys sign while clients move from the one to the other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::example::rockpack;
+use support::keys::{Key, key};
+use support::repo_fixture::{
+    deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
+};
+use support::tools::{need, run, succeed};
+
+use crate::clients_apt::{Root, need_all};
+use crate::clients_rpm;
+use crate::key_lives::Ring;
+
+/// The key before and the key after.
+struct Keys {
+    old: Key,
+    new: Key,
+}
+
+impl Keys {
+    fn of(room: &Path) -> Self {
+        Self { old: key(room, "own", "rsa3072"), new: key(room, "new", "ed25519") }
+    }
+
+    fn both(&self) -> [&Key; 2] {
+        [&self.old, &self.new]
+    }
+
+    /// Signs by each of `keys`.
+    fn sign<'a>(repo: &'a mut Command, keys: &[&Key]) -> &'a mut Command {
+        for key in keys {
+            repo.arg("--sign-key").arg(&key.secret);
+        }
+        repo
+    }
+}
+
+#[test]
+fn every_index_has_a_signature_of_each_key_and_verify_takes_either() {
+    need(&["gpg", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let keys = Keys::of(room.path());
+    let other = key(room.path(), "other", "ed25519");
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    let out = room.path().join("out");
+    let url = ["--url", "https://example.org/rocm"];
+    let mut first = repo(&[&one, &plain], &out);
+    publish(Keys::sign(first.args(url), &keys.both()));
+    let served = out.join("rocm-archive-keyring.asc");
+    let ring = Ring::new();
+    run(ring.gpg("20231115").arg("--import").arg(&served));
+    let files: [&[&str]; 3] = [
+        &["dists/stable/InRelease"],
+        &["dists/stable/Release.gpg", "dists/stable/Release"],
+        &["repodata/repomd.xml.asc", "repodata/repomd.xml"],
+    ];
+    for files in files {
+        let mut gpg = ring.gpg("20231115");
+        gpg.args(["--no-auto-check-trustdb", "--status-fd", "1", "--verify"]);
+        let said = succeed(gpg.args(files.iter().map(|file| out.join(file))));
+        assert_eq!(said.matches("] GOODSIG ").count(), 2, "{files:?}: {said}");
+    }
+    let shown = succeed(Command::new("gpg").args(["--batch", "--show-keys"]).arg(&served));
+    assert!(shown.contains("own@example.org") && shown.contains("new@example.org"), "{shown}");
+    for by in [&keys.old.public, &keys.new.public, &served] {
+        let said = verify_by(&out, by);
+        assert!(said.contains("3 good signatures") && said.contains("all checks passed"), "{said}");
+    }
+    assert_eq!(failed_checks(&verify_by(&out, &other.public)), ["V074"]);
+    // The same keys and time give the same bytes, and a key that signs is named once.
+    let again = room.path().join("again");
+    let mut second = repo(&[&one, &plain], &again);
+    Keys::sign(second.args(url), &keys.both()).arg("--also-key").arg(&keys.old.public);
+    publish(&mut second);
+    assert!(support::repo_fixture::contents(&again) == support::repo_fixture::contents(&out));
+    // Packages are signed by the first.
+    let mut signed = repo(&[&plain], &room.path().join("signed"));
+    publish(Keys::sign(signed.arg("--sign-packages"), &keys.both()));
+    let signed = room.path().join("signed");
+    assert!(verify_by(&signed, &keys.old.public).contains("all checks passed"));
+    let said = verify_by(&signed, &keys.new.public);
+    assert!(said.contains("its header is signed by none of the keys"), "{said}");
+}
+
+/// Signed by the old key, then by both, then by the new one: who trusts one of the two alone gets what
+/// that one signed.
+fn apt_moves(suite: &str) {
+    need_all();
+    let room = tempfile::tempdir().unwrap();
+    let keys = Keys::of(room.path());
+    for (own, takes) in [(&keys.old, [true, true, false]), (&keys.new, [false, true, true])] {
+        let root = Root::of(suite);
+        let out = root.folder.join("srv/repository");
+        fs::create_dir_all(&out).unwrap();
+        let by: [&[&Key]; 3] = [&[&keys.old], &keys.both(), &[&keys.new]];
+        for (after, by) in (0..).zip(by) {
+            let version = after.to_string();
+            let one = deb(room.path(), ("rocm-one", &version, "amd64"), "");
+            let mut repo = repo_at(&[&one], &out, after);
+            publish(Keys::sign(repo.args(["--url", "file:/srv/repository"]), by));
+            fs::copy(&own.public, out.join("rocm-archive-keyring.asc")).unwrap();
+            root.trust(&out);
+            if takes[usize::try_from(after).unwrap()] {
+                run(&mut root.apt(&["update"]));
+                run(&mut root.apt(&["install", &format!("rocm-one={version}")]));
+            } else {
+                root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn debian_12_moves_from_key_to_key() {
+    apt_moves("bookworm");
+}
+
+#[test]
+fn debian_13_moves_from_key_to_key() {
+    apt_moves("trixie");
+}
+
+/// The same of a client of the rpm repository, which is told of one key alone.
+fn rpm_client_moves(
+    client: &str,
+    takes: [[bool; 3]; 2],
+    get: impl Fn(&clients_rpm::Room, &str, bool),
+) {
+    let room = tempfile::tempdir().unwrap();
+    let keys = Keys::of(room.path());
+    for (own, takes) in keys.both().into_iter().zip(takes) {
+        let room = clients_rpm::ready(client);
+        let by: [&[&Key]; 3] = [&[&keys.old], &keys.both(), &[&keys.new]];
+        for (after, by) in (0..).zip(by) {
+            let version = format!("{}", after + 1);
+            let moving = rpm(room.folder.path(), &plain_spec("moving", &version, ""));
+            let mut repo = repo_at(&[&moving], &room.out, after);
+            let url = format!("file://{}", room.out.display());
+            publish(Keys::sign(repo.args(["--url", &url]), by));
+            let file = room.out.join("rocm.repo");
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(text.contains("\nrepo_gpgcheck=1\n"), "{text}");
+            let served = format!("gpgkey={url}/rocm-archive-keyring.asc");
+            assert!(text.contains(&served), "{text}");
+            let alone = format!("gpgkey=file://{}", own.public.display());
+            fs::write(&file, text.replace(&served, &alone)).unwrap();
+            get(&room, &version, takes[usize::try_from(after).unwrap()]);
+        }
+    }
+}
+
+#[test]
+fn dnf_moves_from_key_to_key() {
+    let takes = [[true, true, false], [false, true, true]];
+    rpm_client_moves("dnf", takes, |room, version, takes| {
+        let package = format!("moving-{version}");
+        if takes {
+            run(&mut room.dnf(&["install", &package]));
+        } else {
+            clients_rpm::refused(&mut room.dnf(&["install", &package]), &["GPG", "signature"]);
+        }
+    });
+}
+
+/// It looks at one signature, which is that of the first key: who has the new one alone gets the old one
+/// where the file for clients says that both are.
+#[test]
+fn zypper_moves_from_key_to_key() {
+    let takes = [[true, true, false], [false, false, true]];
+    rpm_client_moves("zypper", takes, |room, version, takes| {
+        // A system of its own each time: zypper remembers what it was told.
+        let root = room.path("root");
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        run(room.zypper(&["addrepo"]).arg(room.out.join("rocm.repo")));
+        if takes {
+            run(&mut room.zypper(&["refresh"]));
+            let package = format!("moving={version}");
+            let install = ["install", "--no-recommends", "--allow-unsigned-rpm", &package];
+            run(&mut room.zypper(&install));
+        } else {
+            clients_rpm::refused(&mut room.zypper(&["refresh"]), &["ignature", "unknown key"]);
+            let file = room.out.join("rocm.repo");
+            let text = fs::read_to_string(&file).unwrap();
+            let (before, _) = text.split_once("gpgkey=").unwrap();
+            let served = room.out.join("rocm-archive-keyring.asc");
+            fs::write(&file, format!("{before}gpgkey=file://{}\n", served.display())).unwrap();
+            run(&mut room.zypper(&["removerepo", "rocm"]));
+            run(room.zypper(&["addrepo"]).arg(file));
+            run(&mut room.zypper(&["refresh"]));
+        }
+    });
+}
+
+/// Two keys, each with its passphrase in a file, and the key files.
+fn with_passphrases(ring: &Ring) -> [(PathBuf, PathBuf); 2] {
+    ["one", "two"].map(|name| {
+        let (user, word) = (format!("{name} <{name}@example.org>"), format!("the {name}"));
+        let make = ["--quick-generate-key", &user, "ed25519", "sign", "never"];
+        run(ring
+            .gpg("20230101")
+            .args(["--pinentry-mode", "loopback", "--passphrase", &word])
+            .args(make));
+        let secret = ring.home().join(format!("{name}.secret"));
+        run(ring
+            .gpg("20230101")
+            .args(["--pinentry-mode", "loopback", "--passphrase", &word, "--armor", "--output"])
+            .arg(&secret)
+            .args(["--export-secret-keys", &user]));
+        let file = ring.home().join(format!("{name}.passphrase"));
+        fs::write(&file, format!("{word}\n")).unwrap();
+        (secret, file)
+    })
+}
+
+#[test]
+fn each_key_has_its_passphrase() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let (room, ring) = (tempfile::tempdir().unwrap(), Ring::new());
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let [first, second] = with_passphrases(&ring);
+    let out = room.path().join("out");
+    let signed = |files: &[&Path]| {
+        let mut repo = repo(&[&one], &out);
+        repo.arg("--sign-key").arg(&first.0).arg("--sign-key").arg(&second.0);
+        for file in files {
+            repo.arg("--sign-passphrase-file").arg(file);
+        }
+        repo
+    };
+    publish(&mut signed(&[&first.1, &second.1]));
+    let three = [first.1.as_path(), &first.1, &second.1];
+    let cases: [(&[&Path], &str); 4] = [
+        (&[&second.1, &first.1], "does not open with the passphrase"),
+        (&[&first.1], "two.secret: OpenPGP key: does not open with the passphrase"),
+        (&[], "needs a passphrase"),
+        (&three, "3 passphrases are given for 2 keys"),
+    ];
+    for (files, why) in cases {
+        let (said, _) = refused(&mut signed(files));
+        assert!(said.contains(why), "{why}: {said}");
+    }
+}
+
+#[test]
+fn a_file_of_two_keys_and_a_name_of_two_are_asked_about() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let (room, ring) = (tempfile::tempdir().unwrap(), Ring::new());
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let out = room.path().join("out");
+    let names = ["first", "second"];
+    let made = names.map(|name| ring.key(name, "ed25519", "sign", "never"));
+    let joined = room.path().join("joined.secret");
+    let both = ring.export(&["--export-secret-keys", &made[0], &made[1]], "both.secret");
+    let each = [0, 1].map(|n| {
+        fs::read(ring.export(&["--export-secret-keys", &made[n]], &format!("{n}.secret"))).unwrap()
+    });
+    fs::write(&joined, each.concat()).unwrap();
+    let ways: [[&str; 2]; 3] = [
+        ["--sign-key", both.to_str().unwrap()],
+        ["--sign-key", joined.to_str().unwrap()],
+        ["--gpg-key-id", "example.org"],
+    ];
+    for way in ways {
+        let (said, code) = refused(repo(&[&one], &out).args(way).env("GNUPGHOME", ring.home()));
+        assert_eq!(code, 64, "{said}");
+        for part in made.iter().map(String::as_str).chain(names).chain(["2 keys", "which one"]) {
+            assert!(said.contains(part), "{way:?}: {part}: {said}");
+        }
+        assert!(!out.exists() || !out.join("dists").exists());
+    }
+    // One of them by its fingerprint.
+    publish(repo(&[&one], &out).args(["--gpg-key-id", &made[1]]).env("GNUPGHOME", ring.home()));
+}
+
+#[test]
+fn two_keys_that_cannot_both_sign_are_refused() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let (keys, ring) = (Keys::of(room.path()), Ring::new());
+    let out = room.path().join("out");
+    let twice = [&keys.new, &keys.new];
+    let (said, code) = refused(Keys::sign(&mut repo(&[&one], &out), &twice));
+    assert!(code == 64 && said.contains("is a key that was given before"), "{said}");
+    // One that is over by then, which is named.
+    let over = ring.key("over", "ed25519", "sign", "20230301T000000");
+    let secret = ring.export(&["--export-secret-keys", &over], "over.secret");
+    let mut repo = repo(&[&one], &out);
+    Keys::sign(&mut repo, &[&keys.new]).arg("--sign-key").arg(&secret);
+    let (said, _) = refused(&mut repo);
+    assert!(said.contains("expired") && said.contains(&over), "{said}");
+    // Nothing has the signature of the second.
+    let mut build = rockpack();
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build
+        .args(["--version", "7.1.0", "--format", "rpm", "--out"])
+        .arg(room.path().join("packages"));
+    let (said, code) = refused(Keys::sign(&mut build, &keys.both()));
+    assert!(code == 64 && said.contains("packages are signed by one"), "{said}");
+    assert!(!out.join("dists").exists() && !room.path().join("packages").exists());
+    // With a repository, it has.
+    let mut build = rockpack();
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build.args(["--version", "7.1.0", "--out"]).arg(room.path().join("packages"));
+    publish(Keys::sign(build.arg("--repo").arg(&out), &keys.both()));
+    let said = verify_by(&out, &keys.old.public);
+    assert!(said.contains("all checks passed"), "{said}");
+}

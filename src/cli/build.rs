@@ -3,12 +3,13 @@
 use clap::Args;
 use serde::Serialize;
 
+use super::Outcome;
 use super::progress::Terminal;
-use super::{Outcome, terminal};
 use crate::Built;
 use crate::cli::render;
 use crate::error::Result;
 use crate::repo::Published;
+use crate::report::Progress;
 use crate::settings::{BuildArguments, Environment, GivenOptions};
 
 /// Build the packages of one or more shards of artifacts.
@@ -35,13 +36,16 @@ pub(super) fn run(
     let settings = arguments.build.resolve(given, &environment, crate::check_output)?;
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();
+    progress.findings(&built.receipt.known_findings());
+    published.iter().for_each(|published| progress.findings(&published.findings));
     if arguments.json {
-        terminal::print_json(&Printed { built: &built, published: published.as_ref() })?
+        progress.print_json(&Printed { built: &built, published: published.as_ref() })?
     } else {
         let text = render::build_text(&built.receipt, &built.removed);
         let more = published.as_ref().map(render::published_text).unwrap_or_default();
-        terminal::print(&(text + &more))?;
+        progress.print(&(text + &more))?;
     }
+    progress.note(&render::build_end(&built.receipt, &settings));
     Ok(Outcome::Done)
 }
 

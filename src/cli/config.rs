@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Outcome, terminal};
+use super::Outcome;
+use super::progress::Terminal;
 use crate::cli::render;
 use crate::error::Result;
 use crate::settings::{self, BuildArguments, Environment, GivenOptions};
@@ -37,15 +38,19 @@ struct ShowArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments, given: &GivenOptions) -> Result<Outcome> {
+pub(super) fn run(
+    arguments: Arguments,
+    given: &GivenOptions,
+    terminal: &Terminal,
+) -> Result<Outcome> {
     match arguments.command {
-        ConfigCommand::Schema => terminal::print_json(&settings::schema())?,
+        ConfigCommand::Schema => terminal.print_json(&settings::schema())?,
         ConfigCommand::Show(arguments) => {
             let shown = arguments.build.show(given, &Environment::of_process())?;
             if arguments.json {
-                terminal::print_json(&shown)?
+                terminal.print_json(&shown)?
             } else {
-                terminal::print(&render::settings_text(&shown))?
+                terminal.print(&render::settings_text(&shown))?
             }
         }
     }

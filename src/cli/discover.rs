@@ -6,13 +6,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::progress::Terminal;
-use super::{Outcome, memory, terminal};
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::config::Syntax;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result, ResultExt, printable};
 use crate::files::new_file;
 use crate::inspect::discover::{Discovery, Proposal, propose};
+use crate::settings::output_path;
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///
@@ -28,7 +29,7 @@ pub(super) struct Arguments {
     artifacts: Vec<PathBuf>,
     /// Propose a packaging configuration: into FILE (.json or .toml), which must not be there
     /// with another content, or to stdout as TOML in place of the table
-    #[arg(long, num_args = 0..=1, value_name = "FILE")]
+    #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
     propose: Option<Option<PathBuf>>,
     /// Print JSON; with --propose it holds the proposal and its reasons, too
     #[arg(long)]
@@ -50,7 +51,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     if let Some(file) = file {
         faults.keep(new_file::check_place(file));
     }
-    faults.usage_first().finish()?;
+    faults.of_settings().finish()?;
     let folders = [arguments.folders, arguments.artifacts].concat();
     let discovery = crate::discover(&folders, &memory::by_default(), progress)?;
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
@@ -59,20 +60,21 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         let written = new_file::write_single(file, &Content::of_bytes(text));
         written.context(|| "writing the proposed configuration".to_owned())?;
     }
+    progress.findings(&discovery.findings);
     if arguments.json {
-        terminal::print_json(&DiscoverOutput { discovery, proposal })?;
+        progress.print_json(&DiscoverOutput { discovery, proposal })?;
         return Ok(Outcome::Done);
     }
     match (&proposal, file) {
-        (None, _) => terminal::print(&render::discovery_text(&discovery))?,
+        (None, _) => progress.print(&render::discovery_text(&discovery))?,
         (Some(proposal), Some(file)) => {
             let written = format!("wrote {}\n", printable(&file.to_string_lossy()));
             let reasons = reasons(proposal, "  ");
-            terminal::print(&(render::discovery_text(&discovery) + "\n" + &written + &reasons))?;
+            progress.print(&(render::discovery_text(&discovery) + "\n" + &written + &reasons))?;
         }
         (Some(proposal), None) => {
             let text = reasons(proposal, "# ") + "\n" + &proposal.configuration(Syntax::Toml)?;
-            terminal::print(&text)?;
+            progress.print(&text)?;
         }
     }
     Ok(Outcome::Done)

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::progress::Terminal;
 use super::targets::target_id;
-use super::{Outcome, memory, terminal};
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::error::Result;
 use crate::gfx::Target;
 use crate::inspect::extract::{Selection, extract};
+use crate::settings::output_path;
 
 /// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
 /// into files of their own.
@@ -25,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Folder for the code objects; created if missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
     out: PathBuf,
     /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+; may be given several times. An
     /// arch without features stands for all of its variants
@@ -39,13 +41,13 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
     let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
     let extracted = extract(&arguments.files, &arguments.out, &selection, &memory::by_default())?;
     if arguments.json {
-        terminal::print_json(&extracted)?
+        terminal.print_json(&extracted)?
     } else {
-        terminal::print(&render::extract_text(&extracted))?
+        terminal.print(&render::extract_text(&extracted))?
     }
     Ok(Outcome::Done)
 }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Outcome, memory, terminal};
+use super::progress::Terminal;
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::content::{Content, is_folder};
-use crate::error::{Faults, Result, ResultExt, printable};
+use crate::error::{Error, Faults, Result, ResultExt, printable};
 use crate::input::artifact::is_artifact;
 use crate::inspect::{Inspected, inspect, inspect_artifact};
 use crate::run::interrupt;
@@ -18,7 +19,8 @@ use crate::run::interrupt;
 /// Of packages: fields, members, and which of them hold device code; of host binaries: wrappers,
 /// bundles, markers; of code objects: target, kernels and what their notes say.
 ///
-/// Files that cannot be read do not keep the others from being shown; the exit code is 2 then.
+/// Files that cannot be read do not keep the others from being shown; the exit code is that of the
+/// first one then: 2, or 64 where there is no such file.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
@@ -37,7 +39,7 @@ struct InspectedFile {
     inspected: Inspected,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
+pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
     let budget = memory::by_default();
     let mut all = Vec::new();
     let mut faults = Faults::default();
@@ -48,7 +50,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
             if it {
                 inspect_artifact(path, &budget).map(Inspected::Artifact)
             } else {
-                let content = Content::open(path).map(|content| content.within(&budget));
+                let content = Content::open(path).map_err(Error::of_named);
+                let content = content.map(|content| content.within(&budget));
                 content.and_then(|content| inspect(&content).file(path))
             }
         });
@@ -57,12 +60,17 @@ pub(super) fn run(arguments: Arguments) -> Result<Outcome> {
     }
     // That the run was asked to end says nothing of the files.
     interrupt::check()?;
+    for file in &all {
+        if let Inspected::Artifact(artifact) = &file.inspected {
+            terminal.findings(&artifact.findings);
+        }
+    }
     if all.is_empty() {
         // The faults say everything.
     } else if arguments.json {
-        terminal::print_json(&all)?;
+        terminal.print_json(&all)?;
     } else {
-        terminal::print(&text(&all, arguments.files.len() > 1))?;
+        terminal.print(&text(&all, arguments.files.len() > 1))?;
     }
     faults.finish().map(|()| Outcome::Done)
 }

@@ -1,8 +1,9 @@
 //! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
 //!
-//! Data goes to stdout, everything else to stderr. Exit codes: 0 done, 1 done with failed checks or
-//! with differences that were asked for, 2 failed, 64 wrong usage, 128 and the signal's number
-//! ended by a signal.
+//! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done,
+//! 1 done with failed checks or with differences that were asked for, 2 failed, 64 refused for what the
+//! command line, the environment or the configuration says, 128 and the signal's number ended by a
+//! signal.
 
 mod build;
 mod config;
@@ -20,24 +21,24 @@ mod split;
 mod targets;
 mod terminal;
 mod verify;
+mod version;
 mod written;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::error::{Error, Kind, Result, printable};
+use crate::error::{Error, Result, printable};
 use crate::settings::GivenOptions;
-use progress::{LogFormat, Terminal};
+use progress::{ShownArguments, Terminal};
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
 /// per architecture group, as .deb and .rpm.
 #[derive(Debug, Parser)]
-#[command(name = "rockpack", version, max_term_width = 100)]
+#[command(name = "rockpack", version, long_version = version::long(), max_term_width = 100)]
 struct Arguments {
-    /// How progress, warnings and errors are written to stderr
-    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORMAT")]
-    log_format: LogFormat,
+    #[command(flatten)]
+    shown: ShownArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -65,7 +66,7 @@ enum Outcome {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let command = Arguments::command();
+    let command = Arguments::command().color(terminal::colours_of_help(std::env::args_os()));
     let parsed = command.clone().try_get_matches().and_then(|matches| {
         Ok((Arguments::from_arg_matches(&matches)?, GivenOptions::of(&command, &matches)))
     });
@@ -78,8 +79,9 @@ pub fn run() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
         }
     };
-    let terminal = Terminal::new(arguments.log_format);
+    let terminal = Terminal::new(&arguments.shown);
     let result = signals::watch().and_then(|()| dispatch(arguments.command, &given, &terminal));
+    terminal.close();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
@@ -112,19 +114,19 @@ fn plain(error: clap::Error) -> clap::Error {
 
 fn failed(terminal: &Terminal, error: &Error) -> ExitCode {
     terminal.error(error);
-    ExitCode::from(if error.kind() == Kind::Usage { 64 } else { 2 })
+    ExitCode::from(if error.is_refusal() { 64 } else { 2 })
 }
 
 fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Result<Outcome> {
     match command {
         Command::Build(arguments) => build::run(*arguments, given, terminal),
         Command::Plan(arguments) => plan::run(*arguments, terminal),
-        Command::Config(arguments) => config::run(arguments, given),
+        Command::Config(arguments) => config::run(arguments, given, terminal),
         Command::Discover(arguments) => discover::run(arguments, terminal),
         Command::Split(arguments) => split::run(arguments, terminal),
         Command::Recombine(arguments) => recombine::run(arguments, terminal),
-        Command::Inspect(arguments) => inspect::run(arguments),
-        Command::Extract(arguments) => extract::run(arguments),
+        Command::Inspect(arguments) => inspect::run(arguments, terminal),
+        Command::Extract(arguments) => extract::run(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
     }

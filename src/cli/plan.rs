@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::progress::Terminal;
-use super::{Outcome, memory, terminal};
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::error::Result;
 use crate::pack::planned::Digests;
@@ -53,25 +53,26 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
         let matrix = crate::plan_matrix(&settings, jobs, &budget, progress)?;
-        terminal::print_json_line(&matrix)?;
+        progress.print_json_line(&matrix)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
     let planned = crate::plan_set(&settings, digests, &budget, progress)?;
+    progress.findings(&planned.findings);
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
-            (true, _) => terminal::print_json(&planned)?,
-            (_, true) => terminal::print(&render::plan_dot(&planned))?,
-            _ => terminal::print(&render::plan_text(&planned, arguments.details))?,
+            (true, _) => progress.print_json(&planned)?,
+            (_, true) => progress.print(&render::plan_dot(&planned))?,
+            _ => progress.print(&render::plan_text(&planned, arguments.details))?,
         }
         return Ok(Outcome::Done);
     };
     let difference = difference::between(&earlier, &planned.listing());
     if arguments.json {
-        terminal::print_json(&difference)?
+        progress.print_json(&difference)?
     } else {
-        terminal::print(&render::difference_text(&difference))?
+        progress.print(&render::difference_text(&difference))?
     }
     Ok(if arguments.exit_code && !difference.is_empty() {
         Outcome::ChecksFailed

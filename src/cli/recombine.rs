@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 
+use super::Outcome;
 use super::progress::Terminal;
 use super::written::WrittenArguments;
-use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::Config;
 use crate::emit::directories::{self, RecombineOptions};
 use crate::error::{Faults, Result, printable};
 use crate::run::threads;
+use crate::settings::output_path;
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///
@@ -31,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Folder for the artifacts; created if missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
     output_dir: PathBuf,
     #[command(flatten)]
     written: WrittenArguments,
@@ -44,14 +45,14 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let out = printable(&options.out.to_string_lossy()).into_owned();
     let work = || directories::recombine(&options, progress);
     let report = threads::with(options.budget.threads(), work)?;
+    progress.warnings(&report.findings);
     if written.json {
-        terminal::print_json(&DirectoriesReport::of_recombine(&report))?;
+        progress.print_json(&DirectoriesReport::of_recombine(&report))?;
         return Ok(Outcome::Done);
     }
-    let shown = written.shown(&report.findings);
-    let text = render::directories_text(&report.artifacts, &report.removed, &shown);
+    let text = render::directories_text(&report.artifacts, &report.removed);
     let count = report.artifacts.len();
-    terminal::print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
+    progress.print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
     Ok(Outcome::Done)
 }
 
@@ -70,5 +71,5 @@ fn options(
     let options = config.zip(budget);
     let options =
         options.map(|(config, budget)| RecombineOptions { artifacts, config, out, budget });
-    faults.usage_first().settle(options)
+    faults.of_settings().settle(options)
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::Outcome;
 use super::progress::Terminal;
-use super::{Outcome, terminal};
 use crate::cli::render;
 use crate::config::{MAINTAINER, is_maintainer};
 use crate::content::Content;
@@ -14,8 +14,10 @@ use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::rpm::HeaderSigner;
 use crate::package::{Format, Package};
 use crate::repo::{Changes, KeyPackage, RepoOptions, keyring, publish};
+use crate::report::Progress;
 use crate::settings::{
     Environment, PublicationArguments, PublishRequest, PublishSettings, SigningArguments,
+    output_path,
 };
 use crate::signing::{Signer, header_signer, header_signer_of};
 
@@ -32,7 +34,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "DIR|PACKAGE")]
     packages: Vec<PathBuf>,
     /// Folder of the repository; created if missing
-    #[arg(long, value_name = "REPO")]
+    #[arg(long, value_name = "REPO", value_parser = output_path())]
     out: PathBuf,
     #[command(flatten)]
     publication: PublicationArguments,
@@ -84,11 +86,13 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let package_signer = settings.package_signer.clone();
     let options = RepoOptions { check, key_package, package_signer, ..settings.publish.options() };
     let published = publish(&options, progress)?;
+    progress.findings(&published.findings);
     if prints_json {
-        terminal::print_json(&published)?
+        progress.print_json(&published)?
     } else {
-        terminal::print(&render::published_text(&published))?
+        progress.print(&render::published_text(&published))?
     }
+    progress.note(&render::published_end(&published, &options.out));
     Ok(Outcome::Done)
 }
 
@@ -134,7 +138,7 @@ impl Arguments {
             signer: signers.into_iter().next(),
             package_signer: package_signer.flatten(),
         });
-        faults.usage_first().settle(settings)
+        faults.of_settings().settle(settings)
     }
 
     /// Refuses what needs a key where none is named; whether it can be used is told apart.

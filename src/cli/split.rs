@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
+use super::Outcome;
 use super::progress::Terminal;
 use super::targets::in_any_spelling;
 use super::written::WrittenArguments;
-use super::{Outcome, terminal};
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::check_glob;
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
@@ -16,6 +16,7 @@ use crate::error::{Error, Faults, Kind, Result, printable};
 use crate::gfx::BaseArch;
 use crate::report::Progress;
 use crate::run::threads;
+use crate::settings::output_path;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
     artifacts: Vec<PathBuf>,
     /// Folder for the artifacts; created if missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
     output_dir: PathBuf,
     /// {name}_{kind} of the one artifact [default: from the name of its folder]
     #[arg(
@@ -72,12 +73,11 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let out = printable(&options.out.to_string_lossy()).into_owned();
     let work = || directories::split(&options, progress);
     let report = threads::with(options.budget.threads(), work)?;
+    progress.warnings(&report.findings);
     if written.json {
-        terminal::print_json(&DirectoriesReport::of_split(&report))?;
+        progress.print_json(&DirectoriesReport::of_split(&report))?;
     } else {
-        let findings = written.shown(&report.findings);
-        let text = render::directories_text(&report.artifacts, &report.removed, &findings);
-        terminal::print(&text)?;
+        progress.print(&render::directories_text(&report.artifacts, &report.removed))?;
     }
     finish(report, written.json, progress, &out)
 }
@@ -89,7 +89,7 @@ fn finish(report: SplitReport, json: bool, progress: &Terminal, out: &str) -> Re
     match Error::gather(failures.map(|(_, error)| error).collect()) {
         None if json => Ok(Outcome::Done),
         None => {
-            terminal::print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
+            progress.print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
             Ok(Outcome::Done)
         }
         Some(error) => {
@@ -141,7 +141,7 @@ fn options(arguments: Arguments, written: &WrittenArguments) -> Result<SplitOpti
     let budget = faults.keep(written.memory.budget());
     faults.keep(input.check_ahead(&out));
     let options = budget.map(|budget| SplitOptions { input, out, targets, other_machines, budget });
-    faults.usage_first().settle(options)
+    faults.of_settings().settle(options)
 }
 
 /// The archs of target IDs: features are left out, since an arch has one archive for all of them.

@@ -1,9 +1,11 @@
 //! How errors and text reach the terminal.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 
+use clap::{ColorChoice, ValueEnum};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
 use crate::error::{Error, Result, printable, printable_lines};
@@ -27,11 +29,34 @@ impl Diagnostic for FullError<'_> {
     }
 }
 
+/// Whether a stream has colours: as `choice` says, or if it is a terminal and NO_COLOR is not set.
+pub(super) fn has_colours(choice: ColorChoice, is_terminal: bool) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
+    }
+}
+
+/// Whether help and the errors of the command line have colours, as `--color` among `arguments` says.
+/// Those are written before the command line is known to make sense.
+pub(super) fn colours_of_help(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
+    let mut words = arguments.map(|word| word.to_string_lossy().into_owned());
+    let value = words.by_ref().find_map(|word| word.strip_prefix("--color").map(str::to_owned));
+    let value = match value.as_deref() {
+        Some("") => words.next(),
+        Some(value) => value.strip_prefix('=').map(str::to_owned),
+        None => None,
+    };
+    value.and_then(|value| ColorChoice::from_str(&value, true).ok()).unwrap_or_default()
+}
+
 /// Shows `error` on stderr.
-pub(super) fn print_error(error: &Error) {
-    let styled =
-        io::IsTerminal::is_terminal(&io::stderr()) && std::env::var_os("NO_COLOR").is_none();
-    let theme = if styled { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+pub(super) fn print_error(error: &Error, has_colours: bool) {
+    let theme =
+        if has_colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = String::new();
     // Unwrapped, so that a path stays one word for whoever copies it or searches a log for it.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);

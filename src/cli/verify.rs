@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::Terminal;
-use super::{Outcome, memory, terminal};
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
@@ -14,7 +14,7 @@ use crate::files::new_file;
 use crate::input::artifact;
 use crate::input::artifact::ScanOptions;
 use crate::run::interrupt;
-use crate::settings::Environment;
+use crate::settings::{Environment, output_path};
 use crate::verify;
 use crate::verify::{FolderMeaning, Options, PublicKeys, Report, Trust};
 
@@ -35,8 +35,8 @@ pub(super) struct Arguments {
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1
-    #[arg(long)]
-    prefix: bool,
+    #[arg(long, visible_alias = "prefix")]
+    installed: bool,
     /// The artifacts that the packages were made from, as for build; may be given several times.
     /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     key: Vec<PathBuf>,
     /// Write the packages.json of the whole set here, if parts of it were named and no check fails:
     /// with the packages of all parts it is what one build of the set writes
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
     join: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
@@ -62,7 +62,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     } else {
         Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?)
     };
-    let folders = if arguments.prefix { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
+    let folders =
+        if arguments.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
     let options = Options { folders, against: scan.as_ref(), trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.
@@ -71,10 +72,12 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     if let Some(file) = &arguments.join {
         write_joined(&report, file)?;
     }
+    progress.recorded(&report.warnings);
+    progress.problems(&report.problems);
     if arguments.json {
-        terminal::print_json(&report)?
+        progress.print_json(&report)?
     } else {
-        terminal::print(&render::verify_text(&report))?
+        progress.print(&render::verify_text(&report))?
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }
@@ -90,7 +93,7 @@ fn trust(arguments: &Arguments) -> Result<Trust> {
     refuse_absent(&arguments.paths, "what is to be verified", &mut faults);
     refuse_absent(&arguments.against, "the artifacts of --against", &mut faults);
     let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now: now.time, clock: now.clock });
-    faults.usage_first().settle(trust)
+    faults.of_settings().settle(trust)
 }
 
 /// Refuses paths of nothing, each meant to be `what`.

@@ -45,7 +45,7 @@ pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
 
 fn taken(path: &Path, message: &str) -> Error {
     let hint = "nothing is overwritten: move it away or choose another place";
-    Error::new(Kind::Conflict, message).file(path).hint(hint)
+    Error::new(Kind::Conflict, message).file(path).hint(hint).refused()
 }
 
 /// Refuses a place where no content could be written to, whatever it is: one that is no file, or is in

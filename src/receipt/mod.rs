@@ -176,14 +176,14 @@ impl Receipt {
         Ok(receipt)
     }
 
-    /// Its findings, but for those of a later version of rockpack.
+    /// Its findings, accepted as it says, but for those of a later version of rockpack.
     pub fn known_findings(&self) -> Findings {
         let mut findings = Findings::default();
         for record in &self.findings {
-            let Some(finding) = record.known() else { continue };
-            findings.add(finding.clone());
-            if let Some(reason) = record.accepted() {
-                findings.accept(|other| other == finding, reason);
+            match (record.known().cloned(), record.accepted()) {
+                (Some(finding), Some(reason)) => findings.add_accepted(finding, reason),
+                (Some(finding), None) => findings.add(finding),
+                (None, _) => {}
             }
         }
         findings

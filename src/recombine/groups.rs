@@ -126,7 +126,8 @@ impl ArchGrouping {
         for arch in wanted.filter(|_| !found.is_empty()) {
             let keys = ["components", &name, "error_on_missing_architecture"];
             let error = config.fault(&keys, format!("{key} has no device code for {arch}"));
-            faults.add(error.hint("exclude the arch from the component, or add its shard"));
+            let hint = "exclude the arch from the component, or add its shard";
+            faults.add(error.hint(hint).of_input());
         }
         faults.finish()
     }
@@ -145,7 +146,8 @@ impl ArchGrouping {
                 if config.validation.error_on_missing_architecture {
                     let keys = ["architecture_groups", &group.name, "architectures"];
                     let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
-                    faults.add(error.hint("validation.error_on_missing_architecture is set"));
+                    let hint = "validation.error_on_missing_architecture is set";
+                    faults.add(error.hint(hint).of_input());
                 } else {
                     findings.add(missing);
                 }
@@ -220,7 +222,7 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
         Reason::NotGrouped(policy, arch) => {
             let finding = Finding::ArchNotGrouped { arch, count, different, places, code_objects };
             if policy == UnassignedArchitectures::Error {
-                let error = Error::new(Kind::Config, finding.message());
+                let error = Error::new(Kind::Conflict, finding.message());
                 let error = error.structure(finding.subject());
                 let hint = "unassigned_architectures is `error`: add the arch to a group, or set \
                             it to `warn` or `drop`";

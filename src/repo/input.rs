@@ -219,7 +219,7 @@ fn look(file: PathBuf) -> Result<FoundPackage> {
 /// Adds `path`, or what is named like a package in it and its folders, to `files`.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
-    let metadata = metadata.context(|| "looking for packages".to_owned())?;
+    let metadata = metadata.map_err(|error| error.of_named().context("looking for packages"))?;
     if !metadata.is_dir() {
         files.push(path.to_path_buf());
         return Ok(());

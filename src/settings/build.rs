@@ -9,6 +9,7 @@ use super::cost::{CostArguments, CostSettings};
 use super::environment::Environment;
 use super::given::GivenOptions;
 use super::origin::Gathered;
+use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::{SigningArguments, Signs};
@@ -33,7 +34,7 @@ pub struct BuildArguments {
     signing: SigningArguments,
     /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
     /// they become hard links to those in OUT where that is possible
-    #[arg(long, value_name = "REPO", help_heading = "Repository")]
+    #[arg(long, value_name = "REPO", value_parser = output_path(), help_heading = "Repository")]
     repo: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Repository")]
     publication: PublicationArguments,
@@ -43,7 +44,7 @@ pub struct BuildArguments {
 #[derive(Debug, Args)]
 struct OutputArguments {
     /// Folder for the packages; created if missing
-    #[arg(long, required = true, value_name = "DIR")]
+    #[arg(long, required = true, value_name = "DIR", value_parser = output_path())]
     out: Option<PathBuf>,
     /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
     /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
@@ -56,7 +57,7 @@ struct OutputArguments {
     /// changes. The packages are the same, byte for
     /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
     /// is in the packages
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
     cache: Option<PathBuf>,
     /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
     /// was not used for the longest time goes first
@@ -117,7 +118,7 @@ impl BuildArguments {
         let mut gathered = Gathered::default();
         gathered.faults.keep(check(&self.output.settings()));
         let settings = self.gather(given, environment, &mut gathered);
-        gathered.faults.usage_first().settle(settings)
+        gathered.faults.of_settings().settle(settings)
     }
 
     pub(super) fn gather(

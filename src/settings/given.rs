@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::origin::{Origin, Resolved};
 
 /// The options that say how a command prints, and nothing about what it makes.
-const PRINTING: [&str; 3] = ["help", "json", "log_format"];
+const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
 
 /// The options of a command, and those that were given.
 pub struct GivenOptions {

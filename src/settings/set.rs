@@ -122,7 +122,7 @@ impl SetArguments {
     pub fn resolve(self, environment: &Environment) -> Result<SetSettings> {
         let mut gathered = Gathered::default();
         let settings = self.gather(environment, &mut gathered);
-        gathered.faults.usage_first().settle(settings)
+        gathered.faults.of_settings().settle(settings)
     }
 
     /// Resolves the settings, with the configuration read, and gathers their faults. `None` means that a

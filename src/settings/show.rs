@@ -17,7 +17,7 @@ impl BuildArguments {
         let mut gathered = Gathered::default();
         let settings = self.gather(given, environment, &mut gathered);
         let Gathered { faults, mut resolved } = gathered;
-        let settings = faults.usage_first().settle(settings)?;
+        let settings = faults.of_settings().settle(settings)?;
         let keys = ConfiguredValues::of(&settings.set.plan.config)?;
         let mut shown = Vec::new();
         for key in schema::keys() {

@@ -23,6 +23,7 @@ mod reading;
 mod recovered;
 mod room;
 mod scenarios;
+mod screen;
 mod signals;
 mod sweep;
 mod terminal;

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use support::example::{Entry, tree};
 pub use support::scratch::in_memory as folder;
+use support::screen::{Shown, on_terminal};
 use support::strace;
 use support::sweep;
 use support::tools;
@@ -136,6 +137,13 @@ pub fn started(
 ) -> (Process, PathBuf) {
     let (log, _) = arm(command, (room, notes), Fault { calls, act: "list", at: 0 });
     (Process::start(command.env("LD_PRELOAD", library())), log)
+}
+
+/// Runs `command` on a terminal with a fault on what lies below `room`.
+pub fn strike_on_terminal(command: &mut Command, room: &Path, fault: Fault<'_>) -> Shown {
+    let notes = tempfile::tempdir().unwrap();
+    arm(command.env("LD_PRELOAD", library()), (room, notes.path()), fault);
+    on_terminal(command)
 }
 
 fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Vec<Call>) {

@@ -312,7 +312,7 @@ fn a_forged_receipt_removes_nothing() {
         fs::write(out.join("packages.json"), receipt.to_string()).unwrap();
         let output = build_of(&shards(), &out).output().unwrap();
         let said = crate::text(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(output.status.code(), Some(64), "{said}");
         assert!(said.contains("is no receipt of rockpack"), "{said}");
         assert!(victim.exists());
     }

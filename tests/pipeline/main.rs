@@ -13,6 +13,7 @@ mod databases;
 mod device_code;
 mod directories;
 mod discover;
+mod exit_codes;
 mod extract;
 mod failures;
 mod findings;

@@ -59,7 +59,7 @@ impl Case {
         for text in expected {
             assert!(said.contains(text), "{text} is not in: {said}");
         }
-        assert!(said.contains("exit status: 2") && !self.out().exists(), "{said}");
+        assert!(said.contains("exit status: 64") && !self.out().exists(), "{said}");
     }
 }
 
@@ -97,7 +97,7 @@ fn expected_names() -> BTreeSet<String> {
 fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
     need(&["dpkg-deb", "rpm"]);
     let case = Case::new(&fixture_value());
-    let said = succeed(&mut case.build(&shards()));
+    let said = tools::said(&mut case.build(&shards()));
     let depends = deb_fields(&case.out(), "Depends");
     let expected = expected_names();
     let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
@@ -224,7 +224,7 @@ fn what_no_entry_takes_is_named_and_accounted_for() {
     let mut list = fixture_value();
     list[0]["Artifactory"][0]["Artifact_Subdir"][0]["Components"] = json!(["lib"]);
     let case = Case::new(&list);
-    let said = succeed(&mut case.build(&shards()));
+    let said = tools::said(&mut case.build(&shards()));
     let finding = said.lines().find(|line| line.contains("R078")).unwrap();
     assert!(finding.contains("blas_run: ") && finding.contains("bin/exblas-bench"), "{finding}");
     let receipt: Value =
@@ -251,10 +251,10 @@ fn every_key_of_the_schema_is_known() {
         entry.insert(key.to_owned(), json!("True"));
     }
     let case = Case::new(&list);
-    let said = succeed(&mut case.build(&shards()));
+    let said = tools::said(&mut case.build(&shards()));
     assert!(!said.contains("R075"), "{said}");
     list[0]["Colour"] = json!("red");
-    let said = succeed(&mut Case::new(&list).build(&shards()));
+    let said = tools::said(&mut Case::new(&list).build(&shards()));
     let finding = said.lines().find(|line| line.contains("R075")).unwrap();
     assert!(finding.contains("amdrocm-blas: the key `Colour` is not known"), "{finding}");
 }

@@ -30,7 +30,7 @@ fn all_that_is_wrong_with_the_options_is_told_at_once() {
             64,
             &["--sign-packages needs a key", "a key package needs a key", "--maintainer `A <a@b"],
         ),
-        (&["--sign-key", "no-key", "--sign-packages", "--key-package", "1"], 2, &["no-key"]),
+        (&["--sign-key", "no-key", "--sign-packages", "--key-package", "1"], 64, &["no-key"]),
     ];
     for (words, code, parts) in cases {
         let mut command = repo(&[&packages], &out);

@@ -27,6 +27,7 @@ pub mod repo_fixture;
 pub mod roots;
 pub mod runtime;
 pub mod scratch;
+pub mod screen;
 pub mod strace;
 pub mod sweep;
 pub mod tampered;

@@ -80,6 +80,12 @@ pub fn succeed(command: &mut Command) -> String {
     String::from_utf8_lossy(&run(command).stdout).into_owned()
 }
 
+/// What a command that must succeed writes to both streams: what was found and the result.
+pub fn said(command: &mut Command) -> String {
+    let Output { stdout, stderr, .. } = run(command);
+    String::from_utf8_lossy(&[stderr, stdout].concat()).into_owned()
+}
+
 /// What a command writes to both streams, with its exit status.
 pub fn told(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = output(command);

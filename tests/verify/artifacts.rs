@@ -177,7 +177,7 @@ fn the_folder_above_a_prefix_is_told_how_to_name_it() {
     fs::create_dir_all(folder.path().join("rocm-7.1/lib/.kpack")).unwrap();
     let run = verify(&[text(folder.path())], &[]);
     assert_eq!(run.status, 64, "{}", run.text);
-    assert!(run.text.contains("--prefix"), "{}", run.text);
+    assert!(run.text.contains("--installed"), "{}", run.text);
 }
 
 #[test]

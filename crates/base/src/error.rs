@@ -83,6 +83,9 @@ struct Inner {
     /// What was noticed before.
     remarks: Vec<Remark>,
     broken_pipe: bool,
+    /// Whether nothing is at the path, or something else than what was asked for.
+    is_absent: bool,
+    is_refusal: bool,
 }
 
 impl Error {
@@ -99,6 +102,8 @@ impl Error {
             others: Vec::new(),
             remarks: Vec::new(),
             broken_pipe: false,
+            is_absent: false,
+            is_refusal: false,
         };
         Self { inner: Box::new(inner) }
     }
@@ -208,6 +213,45 @@ impl Error {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
+    /// Whether the fault lies in what the command line, the environment or the configuration says,
+    /// and neither in the input nor in the system.
+    pub fn is_refusal(&self) -> bool {
+        self.inner.is_refusal || matches!(self.kind(), Kind::Usage | Kind::Config)
+    }
+
+    /// This error, of a path with something else than a file or folder as it was to be.
+    pub fn of_other_kind(mut self) -> Self {
+        self.inner.is_absent = true;
+        self
+    }
+
+    /// This error, which lies in what the user asked for, whatever its kind.
+    pub fn refused(mut self) -> Self {
+        self.inner.is_refusal = true;
+        self
+    }
+
+    /// This error about a setting that judges the input: it lies in the input.
+    pub fn of_input(mut self) -> Self {
+        self.inner.kind = Kind::Conflict;
+        self
+    }
+
+    /// This error, met at a path that the user named: if nothing is there, or something else than a
+    /// file or folder as it was to be, the fault lies in what was named.
+    pub fn of_named(mut self) -> Self {
+        self.inner.is_refusal |= self.inner.is_absent;
+        self
+    }
+
+    /// This error, met while settings were resolved: the fault lies in them, unless the system failed.
+    fn of_settings(mut self) -> Self {
+        self.inner.is_refusal |= self.inner.is_absent || !self.is_of_reading();
+        let others = std::mem::take(&mut self.inner.others);
+        self.inner.others = others.into_iter().map(Self::of_settings).collect();
+        self
+    }
+
     /// The reason alone, without place and context.
     pub fn message(&self) -> &str {
         &self.inner.message
@@ -298,10 +342,12 @@ impl Faults {
         self.0.iter().any(|fault| fault.kind() == kind)
     }
 
-    /// Those of the command line first: they decide the exit code.
-    pub fn usage_first(mut self) -> Self {
-        self.0.sort_by_key(|fault| fault.kind() != Kind::Usage);
-        self
+    /// Those of settings, with what has to be said otherwise first, of that the command line: the first
+    /// decides the exit code.
+    pub fn of_settings(self) -> Self {
+        let mut faults: Vec<Error> = self.0.into_iter().map(Error::of_settings).collect();
+        faults.sort_by_key(|fault| (!fault.is_refusal(), fault.kind() != Kind::Usage));
+        Self(faults)
     }
 
     /// What was made unless there was a fault; fails with all of them if there is one.

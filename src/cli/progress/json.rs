@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::meter::{Timed, seconds};
 use crate::cli::terminal;
 use crate::error::{Error, Remark};
-use crate::report::{Finding, Stage, Summary};
+use crate::report::{Stage, Summary};
+use crate::verify::Problem;
 
 /// How often a stage says how far it is.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -51,15 +52,16 @@ impl Json {
         write(&json!({ "event": "note", "message": message }));
     }
 
-    pub fn warning(&self, finding: &Finding) {
-        write_fields("warning", finding);
+    /// A check that failed.
+    pub fn failed(&self, problem: &Problem) {
+        write_fields("failed", problem);
     }
 
     pub fn summary(&self, summary: &Summary) {
         write_fields("summary", summary);
     }
 
-    /// A finding of a run that fails, as the event that its severity is.
+    /// A finding, as the event that its severity is.
     pub fn remark(&self, remark: &Remark) {
         if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
             let severity = fields.get("severity").and_then(Value::as_str).map(str::to_owned);

@@ -23,6 +23,8 @@ pub(super) struct Timed {
     pub done: u64,
     /// Bytes that it had gone through when it was over for the last time.
     over: Option<u64>,
+    /// Whether it was told of that it is over.
+    is_told: bool,
 }
 
 impl Timed {
@@ -94,6 +96,19 @@ impl Meter {
         }
         timed.over = Some(timed.done);
         Some(timed.clone())
+    }
+
+    /// Tells of each stage that is over: its bytes, and how long somebody worked at it. Each is told
+    /// of once.
+    pub fn take_finished(&self, mut tell: impl FnMut(Stage, u64, Duration)) {
+        let mut finished = Vec::new();
+        for (stage, timed) in &mut self.measured().stages {
+            let is_over = timed.since.is_none() && timed.over == Some(timed.done);
+            if is_over && !std::mem::replace(&mut timed.is_told, true) {
+                finished.push((*stage, timed.done, timed.busy()));
+            }
+        }
+        finished.into_iter().for_each(|(stage, bytes, busy)| tell(stage, bytes, busy));
     }
 
     pub fn compressed(&self, work: Work, compressed: Compressed) {

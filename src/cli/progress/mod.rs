@@ -1,36 +1,69 @@
-//! What is seen of a run on stderr: on a terminal one bar per stage, elsewhere one plain line per
-//! finished package, or every event as a line of JSON.
+//! What is seen of a run: progress, findings and errors on stderr, results on stdout.
+//!
+//! On a terminal there is one bar per stage, elsewhere one plain line per finished package, or every
+//! event as a line of JSON. All that is written goes through [`Terminal`], which wipes the bars off
+//! before it writes anything that is to stay.
 
+mod bars;
 mod json;
 mod meter;
 
-use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{Mutex, PoisonError};
 
-use clap::ValueEnum;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
+use serde::Serialize;
 
+use super::terminal;
 use crate::cli::render;
-use crate::error::{Error, printable};
-use crate::report::{Compressed, Finding, Progress, Stage, Work};
+use crate::error::{Error, Remark, Result, printable};
+use crate::receipt::FindingRecord;
+use crate::report::{Compressed, Finding, Findings, Progress, Stage, Work};
+use crate::verify::Problem;
+use bars::Bars;
 use json::Json;
 use meter::Meter;
 
 /// How a run speaks on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum LogFormat {
+enum LogFormat {
     /// Bars on a terminal, lines elsewhere
     Text,
-    /// One JSON object per line: `event` is begin, progress, end, package, note, warning, summary or
-    /// error; findings of a failed run are notes and warnings before the error
+    /// One JSON object per line: `event` is begin, progress, end, package, note, warning, failed,
+    /// summary or error; findings are notes and warnings
     Json,
 }
 
-/// Shows progress on stderr.
+/// The options of all commands: what is shown beside the result.
+#[derive(Debug, Args)]
+pub(super) struct ShownArguments {
+    /// How progress, findings and errors are written to stderr
+    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORMAT")]
+    log_format: LogFormat,
+    /// Write only warnings and errors to stderr: no progress, no notes, no summary
+    #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Write to stderr also what each stage took, and the notes of split and recombine
+    #[arg(short, long, global = true, action = ArgAction::SetTrue)]
+    verbose: bool,
+    /// Whether errors and help have colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+/// Shows what a run says.
 pub(super) struct Terminal {
     meter: Meter,
     shown: ProgressDisplay,
+    amount: Amount,
+    has_colours: bool,
+}
+
+/// How much is said beside the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    Quiet,
+    Usual,
+    Verbose,
 }
 
 enum ProgressDisplay {
@@ -39,91 +72,137 @@ enum ProgressDisplay {
     Json(Json),
 }
 
-struct Bars {
-    all: MultiProgress,
-    by_stage: Mutex<HashMap<Stage, ProgressBar>>,
-}
-
 impl Terminal {
     /// Bars if stderr is a terminal, plain lines otherwise; or JSON.
-    pub(super) fn new(format: LogFormat) -> Self {
-        let bars = || Bars { all: MultiProgress::new(), by_stage: Mutex::default() };
-        let shown = match format {
+    pub(super) fn new(arguments: &ShownArguments) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let amount = match (arguments.quiet, arguments.verbose) {
+            (true, _) => Amount::Quiet,
+            (_, true) => Amount::Verbose,
+            _ => Amount::Usual,
+        };
+        let shown = match arguments.log_format {
             LogFormat::Json => ProgressDisplay::Json(Json::default()),
-            LogFormat::Text if std::io::stderr().is_terminal() => ProgressDisplay::Bars(bars()),
+            LogFormat::Text if is_terminal && amount != Amount::Quiet => {
+                ProgressDisplay::Bars(Bars::new())
+            }
             LogFormat::Text => ProgressDisplay::Lines,
         };
-        Self { meter: Meter::new(), shown }
+        let has_colours = terminal::has_colours(arguments.color, is_terminal);
+        Self { meter: Meter::new(), shown, amount, has_colours }
     }
 
-    /// Shows where time and bytes went.
+    fn is_quiet(&self) -> bool {
+        self.amount == Amount::Quiet
+    }
+
+    /// Ends the bars, and leaves one line for each stage that is over in their place. Nothing is
+    /// drawn any more.
+    pub(super) fn close(&self) {
+        let is_shown = match &self.shown {
+            ProgressDisplay::Bars(bars) => bars.close(),
+            ProgressDisplay::Lines => self.amount == Amount::Verbose,
+            ProgressDisplay::Json(_) => false,
+        };
+        if is_shown {
+            self.meter.take_finished(|stage, bytes, busy| {
+                let line = format!("{:>8} {}", stage.as_str(), render::stage_text(bytes, busy));
+                self.line(&line);
+            });
+        }
+    }
+
+    /// Shows where time and bytes went, in the place of the bars.
     pub(super) fn summary(&self) {
         let summary = self.meter.summary();
+        self.meter.take_finished(|_, _, _| ());
+        self.close();
         match &self.shown {
+            _ if self.is_quiet() => {}
             ProgressDisplay::Json(json) => json.summary(&summary),
-            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => {
-                self.line(render::summary_text(&summary).trim_end())
-            }
+            _ => render::summary_text(&summary).lines().for_each(|line| self.line(line)),
+        }
+    }
+
+    /// Writes `text`, the result, to stdout.
+    pub(super) fn print(&self, text: &str) -> Result<()> {
+        self.close();
+        terminal::print(text)
+    }
+
+    /// Writes `value`, the result, as indented JSON to stdout.
+    pub(super) fn print_json(&self, value: &impl Serialize) -> Result<()> {
+        self.close();
+        terminal::print_json(value)
+    }
+
+    /// Writes `value`, the result, as JSON in one line to stdout.
+    pub(super) fn print_json_line(&self, value: &impl Serialize) -> Result<()> {
+        self.close();
+        terminal::print_json_line(value)
+    }
+
+    /// Shows what was found, when the run is over.
+    pub(super) fn findings(&self, findings: &Findings) {
+        let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
+        self.close();
+        shown.remarks().for_each(|remark| self.remark(&remark));
+    }
+
+    /// Shows the warnings among what was found; the rest if everything is to be said, or is read by
+    /// a program.
+    pub(super) fn warnings(&self, findings: &Findings) {
+        let all = self.amount == Amount::Verbose || matches!(self.shown, ProgressDisplay::Json(_));
+        if all { self.findings(findings) } else { self.findings(&findings.warnings()) }
+    }
+
+    /// Shows findings that a receipt has.
+    pub(super) fn recorded(&self, findings: &[FindingRecord]) {
+        self.close();
+        for finding in findings {
+            let text = printable(&finding.to_string()).into_owned();
+            let json = serde_json::to_string(finding).unwrap_or_default();
+            self.remark(&Remark { json, text });
+        }
+    }
+
+    /// Tells programs of checks that failed; people read them in the result.
+    pub(super) fn problems(&self, problems: &[Problem]) {
+        if let ProgressDisplay::Json(json) = &self.shown {
+            problems.iter().for_each(|problem| json.failed(problem));
         }
     }
 
     /// Shows what was noticed before the run failed, and why it failed.
     pub(super) fn error(&self, error: &Error) {
-        for remark in error.remarks() {
-            match &self.shown {
-                ProgressDisplay::Json(json) => json.remark(remark),
-                ProgressDisplay::Bars(_) | ProgressDisplay::Lines => self.line(&remark.text),
-            }
-        }
+        self.close();
+        error.remarks().into_iter().for_each(|remark| self.remark(remark));
         match &self.shown {
             ProgressDisplay::Json(json) => json.error(error),
-            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => {
-                super::terminal::print_error(error)
-            }
+            _ => terminal::print_error(error, self.has_colours),
         }
     }
 
-    /// A line that cannot be shown is no reason to stop.
-    fn line(&self, line: &str) {
+    fn remark(&self, remark: &Remark) {
         match &self.shown {
-            ProgressDisplay::Bars(bars) => {
-                bars.all.suspend(|| drop(writeln!(std::io::stderr(), "{line}")))
-            }
+            ProgressDisplay::Json(json) => json.remark(remark),
+            _ => self.line(&remark.text),
+        }
+    }
+
+    /// Writes a line to stderr. One that cannot be shown is no reason to stop.
+    fn line(&self, line: &str) {
+        let line = printable(line);
+        match &self.shown {
+            ProgressDisplay::Bars(bars) => bars.line(&line),
             _ => drop(writeln!(std::io::stderr(), "{line}")),
         }
-    }
-}
-
-impl Bars {
-    /// Acts on the bar of a stage that was announced with some bytes.
-    fn with(&self, stage: Stage, act: impl FnOnce(&ProgressBar)) {
-        let by_stage = self.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = by_stage.get(&stage) {
-            act(bar);
-        }
-    }
-
-    fn expect(&self, stage: Stage, bytes: u64) {
-        let mut by_stage = self.by_stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let bar = by_stage.entry(stage).or_insert_with(|| self.all.add(new_bar(stage)));
-        bar.inc_length(bytes);
     }
 }
 
 /// Of sealing, every package tells.
 fn has_events(stage: Stage) -> bool {
     stage != Stage::Seal
-}
-
-fn new_bar(stage: Stage) -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let template = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_bytes} \
-                    {decimal_bytes_per_sec} ETA {eta}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_prefix(stage.as_str());
-    bar
 }
 
 impl Progress for Terminal {
@@ -135,7 +214,7 @@ impl Progress for Terminal {
     }
 
     fn begin(&self, stage: Stage) {
-        let first = self.meter.begin(stage).filter(|_| has_events(stage));
+        let first = self.meter.begin(stage).filter(|_| has_events(stage) && !self.is_quiet());
         if let (ProgressDisplay::Json(json), Some(timed)) = (&self.shown, first) {
             json.begin(stage, &timed);
         }
@@ -144,8 +223,10 @@ impl Progress for Terminal {
     fn advance(&self, stage: Stage, bytes: u64) {
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.with(stage, |bar| bar.inc(bytes)),
-            ProgressDisplay::Json(json) if has_events(stage) => json.progress(stage, &timed),
+            ProgressDisplay::Bars(bars) => bars.advance(stage, bytes),
+            ProgressDisplay::Json(json) if has_events(stage) && !self.is_quiet() => {
+                json.progress(stage, &timed)
+            }
             ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
     }
@@ -155,8 +236,10 @@ impl Progress for Terminal {
             return;
         };
         match &self.shown {
-            ProgressDisplay::Bars(bars) => bars.with(stage, ProgressBar::finish),
-            ProgressDisplay::Json(json) if has_events(stage) => json.end(stage, &timed),
+            ProgressDisplay::Bars(bars) => bars.end(stage, &timed),
+            ProgressDisplay::Json(json) if has_events(stage) && !self.is_quiet() => {
+                json.end(stage, &timed)
+            }
             ProgressDisplay::Json(_) | ProgressDisplay::Lines => {}
         }
     }
@@ -165,28 +248,27 @@ impl Progress for Terminal {
         self.meter.compressed(work, compressed);
     }
 
+    /// A package is made when it is whole; it is in the output folder when the set is.
     fn package(&self, name: &str, bytes: u64) {
         self.meter.package(bytes);
         match &self.shown {
+            _ if self.is_quiet() => {}
             ProgressDisplay::Json(json) => json.package(name, bytes),
-            _ => {
-                let size = render::units::bytes(bytes);
-                self.line(&printable(&format!("wrote {name} ({size})")));
-            }
+            _ => self.line(&format!("made {name} ({})", render::units::bytes(bytes))),
         }
     }
 
     fn warn(&self, finding: &Finding) {
-        match &self.shown {
-            ProgressDisplay::Json(json) => json.warning(finding),
-            _ => self.line(&format!("warning: {finding}")),
-        }
+        let mut findings = Findings::default();
+        findings.add(finding.clone());
+        findings.remarks().for_each(|remark| self.remark(&remark));
     }
 
     fn note(&self, text: &str) {
         match &self.shown {
+            _ if self.is_quiet() => {}
             ProgressDisplay::Json(json) => json.note(text),
-            ProgressDisplay::Bars(_) | ProgressDisplay::Lines => self.line(&printable(text)),
+            _ => self.line(text),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::command::shell_word;
 use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::receipt::Receipt;
 use crate::report::words::counted;
+use crate::settings::BuildSettings;
 
-/// Packages as a table, those of an earlier set that were removed, then every finding.
+/// Packages as a table, then those of an earlier set that were removed.
 pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
     let mut table = TextTable::new(&[
         ("package", Align::Left),
@@ -42,8 +44,32 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
     for name in removed {
         text.push_str(&text_line!("removed {name} of the earlier set"));
     }
-    for finding in &receipt.findings {
-        text.push_str(&text_line!("{finding}"));
-    }
     text
+}
+
+/// One line at the end of a run: where the packages are, and what comes next.
+pub fn build_end(receipt: &Receipt, settings: &BuildSettings) -> String {
+    let folder = &settings.output.folder;
+    let packages = counted(receipt.packages.len(), "package");
+    let place = folder.display();
+    if let Some(part) = settings.output.part {
+        return format!(
+            "{packages} of part {part} in {place}; when all parts are there, join them by \
+             `rockpack verify FOLDERS --join packages.json`"
+        );
+    }
+    match &settings.publish {
+        Some(publish) => {
+            let repo = publish.options().out;
+            let (shown, word) = (repo.display(), shell_word(&repo));
+            format!(
+                "{packages} in {place}, published in {shown}; check that by \
+                 `rockpack verify {word}`"
+            )
+        }
+        None => {
+            let word = shell_word(folder);
+            format!("{packages} in {place}; publish them by `rockpack repo {word} --out REPO`")
+        }
+    }
 }

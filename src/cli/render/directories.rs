@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::table::{Align, TextTable};
-use super::{findings_text, units::bytes};
+use super::units::bytes;
 use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
 use crate::error::Error;
 use crate::report::Findings;
@@ -65,12 +65,8 @@ fn remarks(error: &Error) -> Vec<Value> {
     remarks.filter_map(|remark| serde_json::from_str(&remark.json).ok()).collect()
 }
 
-/// Artifacts as a table, those of an earlier run that were removed, then every finding.
-pub fn directories_text(
-    artifacts: &[WrittenArtifact],
-    removed: &[String],
-    findings: &Findings,
-) -> String {
+/// Artifacts as a table, then those of an earlier run that were removed.
+pub fn directories_text(artifacts: &[WrittenArtifact], removed: &[String]) -> String {
     let mut table = TextTable::new(&[
         ("artifact", Align::Left),
         ("files", Align::Right),
@@ -85,5 +81,5 @@ pub fn directories_text(
     for name in removed {
         text.push_str(&text_line!("removed {name} of an earlier run"));
     }
-    text + &findings_text(findings)
+    text
 }

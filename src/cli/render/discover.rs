@@ -1,12 +1,11 @@
 //! What is inside of artifacts, for people.
 
-use super::findings_text;
 use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::error::printable;
 use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
 
-/// A table of the artifacts, one of the archs, and every finding.
+/// A table of the artifacts, one of the archs, and the archs that nobody meant to ship.
 pub fn discovery_text(found: &Discovery) -> String {
     let mut table = TextTable::new(&[
         ("shard", Align::Left),
@@ -24,7 +23,7 @@ pub fn discovery_text(found: &Discovery) -> String {
     text.push('\n');
     text.push_str(&architectures_text(&found.architectures));
     text.push_str(&fallbacks_text(found));
-    text + &findings_text(&found.findings)
+    text
 }
 
 /// One row for each target with code, and for each arch with database files whose plain target has no

@@ -7,6 +7,7 @@
 mod text_line;
 
 mod build;
+mod command;
 mod difference;
 mod directories;
 mod discover;
@@ -21,21 +22,14 @@ mod table;
 pub mod units;
 mod verify;
 
-pub use build::build_text;
+pub use build::{build_end, build_text};
 pub use difference::difference_text;
 pub use directories::{DirectoriesReport, directories_text};
 pub use discover::{discovery_text, proposal_reasons};
 pub use extract::extract_text;
 pub use inspect::inspect_text;
 pub use plan::{plan_dot, plan_text};
-pub use repo::published_text;
+pub use repo::{published_end, published_text};
 pub use settings::settings_text;
-pub use summary::summary_text;
+pub use summary::{stage_text, summary_text};
 pub use verify::verify_text;
-
-use crate::report::Findings;
-
-/// Every finding on a line of its own.
-fn findings_text(findings: &Findings) -> String {
-    findings.lines().map(|line| text_line!("{line}")).collect()
-}

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::findings_text;
 use super::table::{Align, TextTable};
 use super::units::size;
 use crate::pack::planned::{GroupSum, Planned};
@@ -10,8 +9,7 @@ use crate::package::RelationKind;
 use crate::receipt::listing::{ListedMember, ListedPackage, Size};
 use crate::report::words::counted;
 
-/// Packages, what each group needs, and every finding; with `details` also the relations and files
-/// of every package.
+/// Packages, and what each group needs; with `details` also the relations and files of every package.
 pub fn plan_text(planned: &Planned, details: bool) -> String {
     let mut text = packages_text(planned);
     text.push('\n');
@@ -22,7 +20,7 @@ pub fn plan_text(planned: &Planned, details: bool) -> String {
     if details {
         text.extend(planned.packages.iter().map(details_text));
     }
-    text + &findings_text(&planned.findings)
+    text
 }
 
 fn packages_text(planned: &Planned) -> String {

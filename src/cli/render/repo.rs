@@ -1,6 +1,8 @@
 //! What was published, for people.
 
-use super::findings_text;
+use std::path::Path;
+
+use super::command::shell_word;
 use super::units::bytes;
 use crate::repo::{ChannelReport, Published};
 use crate::report::words::counted;
@@ -8,10 +10,22 @@ use crate::report::words::counted;
 /// Paths shown of each list; all are in the JSON.
 const SHOWN: usize = 20;
 
-/// Every channel with what was added and removed, then every finding.
+/// Every channel with what was added and removed.
 pub fn published_text(published: &Published) -> String {
-    let channels: String = published.channels.iter().map(channel).collect();
-    channels + &findings_text(&published.findings)
+    published.channels.iter().map(channel).collect()
+}
+
+/// One line at the end of a run: where the repository is, and what comes next.
+pub fn published_end(published: &Published, folder: &Path) -> String {
+    let packages: usize = published.channels.iter().map(|channel| channel.packages).sum();
+    let (shown, word) = (folder.display(), shell_word(folder));
+    let keys = if published.channels.iter().any(|channel| channel.signed) {
+        " --key PUBLIC-KEY"
+    } else {
+        ""
+    };
+    let packages = counted(packages, "package");
+    format!("{packages} in {shown}; check it by `rockpack verify {word}{keys}`, and serve it")
 }
 
 fn channel(report: &ChannelReport) -> String {

@@ -1,9 +1,29 @@
 //! Where the time and the bytes of a run went, for people.
 
+use std::time::Duration;
+
 use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::report::words::counted;
 use crate::report::{StageSummary, Sum, Summary, WorkSummary};
+
+/// What a stage took, in words: `3.94 MB in 1.2 s`, with the rate where there was time to have one.
+pub fn stage_text(count: u64, busy: Duration) -> String {
+    let rate = rate(count, busy).map_or(String::new(), |rate| format!(" ({rate})"));
+    let seconds = busy.as_secs_f64();
+    if count > 0 {
+        format!("{} in {seconds:.1} s{rate}", bytes(count))
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+/// Bytes by the second, where there were any, for a millisecond at least.
+fn rate(count: u64, busy: Duration) -> Option<String> {
+    let rate = u128::from(count).saturating_mul(1000).checked_div(busy.as_millis());
+    let rate = rate.and_then(|rate| u64::try_from(rate).ok()).filter(|_| count > 0);
+    rate.map(|rate| format!("{}/s", bytes(rate)))
+}
 
 /// Stages with their time, then what was compressed, then the whole.
 pub fn summary_text(summary: &Summary) -> String {
@@ -38,14 +58,12 @@ fn stage_table(stages: &[StageSummary]) -> String {
     ];
     let mut table = TextTable::new(&columns);
     for StageSummary { stage, seconds, bytes: count } in stages {
-        let milliseconds = std::time::Duration::from_secs_f64(*seconds).as_millis();
-        let rate = u128::from(*count).saturating_mul(1000).checked_div(milliseconds);
-        let rate = rate.and_then(|rate| u64::try_from(rate).ok()).filter(|_| *count > 0);
+        let rate = rate(*count, Duration::from_secs_f64(*seconds));
         table.row([
             stage.as_str().to_owned(),
             format!("{seconds:.1} s"),
             if *count > 0 { bytes(*count) } else { "-".to_owned() },
-            rate.map_or("-".to_owned(), |rate| format!("{}/s", bytes(rate))),
+            rate.unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     table.render()

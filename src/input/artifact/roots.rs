@@ -199,7 +199,7 @@ impl Roots {
 fn refuse_unlisted(root: &Path) -> Result<()> {
     let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
     let hint = "give a folder of artifacts (a shard) or a folder of shards";
-    listed.map_err(|error| error.hint(hint).context("looking for artifacts"))
+    listed.map_err(|error| error.of_named().hint(hint).context("looking for artifacts"))
 }
 
 /// A shard has each artifact once. Names that are none are told when their artifacts are read.

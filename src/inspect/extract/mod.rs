@@ -86,7 +86,8 @@ fn extract_from(
     let mut faults = Faults::default();
     let mut planned = PlannedFiles::default();
     for file in files {
-        let input = inputs.open(file).context(|| "opening a file to extract from".to_owned());
+        let input = inputs.open(file);
+        let input = input.map_err(|e| e.of_named().context("opening a file to extract from"));
         let Some(input) = faults.keep(input) else { continue };
         let content = Content::of_file(input.clone()).within(inputs.budget());
         let found = source::open(file, &content, selection).file(file);

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::content::{if_there, is_there, list};
-use crate::error::{Error, Result};
+use crate::content::{if_there, is_file, is_there, list};
+use crate::error::{Error, Kind, Result};
 use crate::files::{Form, Scratch, lock, make_folders, remove_file};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
@@ -61,6 +61,10 @@ struct StoredEntry {
 impl Room {
     /// Makes the folder if it is missing, clears away what dead runs left, and counts.
     pub fn open(folder: &Path, limit: u64) -> Result<Self> {
+        if is_file(folder)? {
+            let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
+            return Err(error.file(folder).hint(HINT));
+        }
         make_folders(&folder.join(NEW)).map_err(|error| error.hint(HINT))?;
         let file = lock::open(&folder.join(LOCK)).map_err(|error| error.hint(HINT))?;
         let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };

@@ -45,7 +45,7 @@ pub fn read(path: &Path) -> Result<Listing> {
         Ok(false) => of_file(path),
         Err(error) => Err(error),
     };
-    listing.context(|| "reading an earlier set".to_owned())
+    listing.map_err(|error| error.of_named().context("reading an earlier set"))
 }
 
 fn of_file(path: &Path) -> Result<Listing> {

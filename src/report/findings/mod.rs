@@ -124,6 +124,12 @@ impl Findings {
         self.list.push(finding);
     }
 
+    /// Adds one that is accepted for this reason.
+    pub fn add_accepted(&mut self, finding: Finding, reason: &str) {
+        self.accepted.insert(finding.clone(), reason.to_owned());
+        self.list.push(finding);
+    }
+
     /// Adds all of `other`.
     pub fn extend(&mut self, other: Findings) {
         self.list.extend(other.list);
@@ -183,14 +189,9 @@ impl Findings {
         finding.code().severity() == Severity::Warning && !self.accepted.contains_key(finding)
     }
 
-    /// A line for each, with its severity, or with the reason why it is accepted.
-    pub fn lines(&self) -> impl Iterator<Item = String> {
-        self.list.iter().map(|finding| line(finding, self.acceptance(finding)))
-    }
-
     /// `result`; an error gets these findings, which may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| error.explained(self.list.iter().filter_map(|it| self.remark(it))))
+        result.map_err(|error| error.explained(self.remarks()))
     }
 
     /// The error with its findings as `mark` leaves them.
@@ -199,7 +200,12 @@ impl Findings {
         let list = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
         let mut findings = Self { list: list.collect(), ..Self::default() };
         mark(&mut findings);
-        error.explained(findings.list.iter().filter_map(|finding| findings.remark(finding)))
+        error.explained(findings.remarks())
+    }
+
+    /// Each as it is shown beside a result.
+    pub fn remarks(&self) -> impl Iterator<Item = Remark> {
+        self.list.iter().filter_map(|finding| self.remark(finding))
     }
 
     /// A finding as results show it.

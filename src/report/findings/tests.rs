@@ -735,7 +735,7 @@ fn accepted_findings_are_no_warnings_and_say_why() {
     let json = serde_json::to_value(&more).unwrap();
     assert_eq!((&json[0]["code"], &json[0]["accepted"]), (&"R003".into(), &"a test".into()));
     assert_eq!(json[1].get("accepted"), None);
-    let lines: Vec<String> = more.lines().collect();
+    let lines: Vec<String> = more.remarks().map(|remark| remark.text).collect();
     assert_eq!(
         lines,
         [

@@ -139,7 +139,7 @@ impl Others {
 fn or_prefix(error: &Error) -> Error {
     let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
     let hint =
-        format!("{hint}name an installed prefix itself, with --prefix if it has no lib/.kpack");
+        format!("{hint}name an installed prefix itself, with --installed if it has no lib/.kpack");
     Error::new(Kind::Usage, error.message()).at(error.place()).hint(hint)
 }
 

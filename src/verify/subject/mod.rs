@@ -7,7 +7,7 @@
 //! | a folder with packages or a packages.json | a package set |
 //! | folders with packages-1-of-2.json and so on | parts of one package set |
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
-//! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--prefix` | an installed prefix |
+//! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--installed` | an installed prefix |
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
 
@@ -82,7 +82,7 @@ impl Subject {
         match first.map_err(|e| Error::io(&path, "list", e))? {
             None => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
                 "give packages, a folder of packages, artifacts, or an installed prefix (with \
-                 --prefix, if it has no lib/.kpack)",
+                 --installed, if it has no lib/.kpack)",
             )),
             Some(_) => Ok(Self::Shards(path)),
         }

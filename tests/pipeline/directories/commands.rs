@@ -75,7 +75,7 @@ fn only_the_targets_asked_for_are_kept() {
         let mut command = rockpack();
         command.arg("split").arg("--artifact-dir").arg(artifact(&shards()));
         command.arg("--output-dir").arg(&out).arg("--verbose").arg("--gpu-targets").args(targets);
-        let (said, _) = ends_with(&mut command, 0);
+        let (_, said) = ends_with(&mut command, 0);
         let expected = ["blas_lib_generic", "blas_lib_gfx1100", "blas_lib_gfx1102"];
         assert_eq!(names(&out).into_iter().collect::<Vec<_>>(), expected);
         assert!(said.contains("R043"), "{said}");
@@ -129,7 +129,7 @@ fn split_artifacts_give_no_warnings_that_fat_ones_do_not() {
     let work = Work::new();
     let split = work.split_shards();
     let out = work.path("again");
-    let (said, _) = ends_with(split_of(&split).arg("--output-dir").arg(&out), 0);
+    let (_, said) = ends_with(split_of(&split).arg("--output-dir").arg(&out), 0);
     assert!(!said.contains("warning"), "{said}");
     let codes = |artifacts: &Path, name: &str| {
         let set = work.build(artifacts, name);
@@ -238,10 +238,10 @@ fn sizes_have_one_unit_in_tables_and_lines() {
     let (said, notes) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
     let (said, notes) = (said.unwrap(), notes.unwrap());
     let file = support::example::deb_name("rocm-blas");
-    let wrote = notes.lines().find(|line| line.starts_with(&format!("wrote {file} ("))).unwrap();
-    let size = wrote.split_once('(').unwrap().1.trim_end_matches(')');
+    let made = notes.lines().find(|line| line.starts_with(&format!("made {file} ("))).unwrap();
+    let size = made.split_once('(').unwrap().1.trim_end_matches(')');
     let row = said.lines().find(|line| line.starts_with(&file)).unwrap();
-    assert!(size.ends_with(" kB") && row.contains(size), "{row}\n{wrote}");
+    assert!(size.ends_with(" kB") && row.contains(size), "{row}\n{made}");
 }
 
 #[test]

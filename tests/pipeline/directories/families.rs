@@ -43,7 +43,7 @@ fn several_builds_of_a_binary_are_joined() {
     let work = Work::new();
     let flat = flat(&work, &shards());
     let out = work.path("joined");
-    let (said, _) = ends_with(split(&flat, &out).args(["--gpu-targets", TARGETS]), 0);
+    let (_, said) = ends_with(split(&flat, &out).args(["--gpu-targets", TARGETS]), 0);
     assert!(!said.contains("warning"), "{said}");
     let shard = names(&GROUPS[0].folder(&out));
     for component in ["blas_lib", "blas_run"] {

@@ -68,7 +68,7 @@ fn the_layout_itself_works_and_moved_program_headers_are_reported() {
         works(&root, &work.path("stub"), "gfx1100");
     }
     let mut command = support::example::build_of(&existing, &work.path("out"));
-    let (said, _) = ends_with(&mut command, 0);
+    let (_, said) = ends_with(&mut command, 0);
     let moved = said.lines().filter(|line| line.contains("R041") && line.contains("libexblas.so"));
     assert_eq!(moved.count(), 3, "{said}");
 }
@@ -107,7 +107,7 @@ fn rows_that_no_binary_claims_are_accounted_for() {
     }
     // Split artifacts stay as they are, archives with such rows, too.
     let mut command = crate::directories::split_of(&existing);
-    let (said, _) = ends_with(command.arg("--output-dir").arg(work.path("again")), 0);
+    let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("again")), 0);
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();
     let expected = "no binary of the shard asks for 1 code object, so no package has it";
     assert!(lines.len() == 2 && lines.iter().all(|line| line.contains(expected)), "{said}");

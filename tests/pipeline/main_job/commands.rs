@@ -14,7 +14,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_build_prints_packages_and_findings_and_reports_its_progress_apart() {
+fn a_build_prints_packages_and_reports_findings_and_its_progress_apart() {
     let set = Set::build();
     let (stdout, stderr) = (text(&set.output.stdout), text(&set.output.stderr));
     let mut packages = names(&set.out());
@@ -22,17 +22,28 @@ fn a_build_prints_packages_and_findings_and_reports_its_progress_apart() {
     for package in &packages {
         let line = stdout.lines().find(|line| line.starts_with(&format!("{package} ")));
         assert!(line.is_some(), "{package}: {stdout}");
-        let wrote = format!("wrote {package} (");
-        assert_eq!(stderr.lines().filter(|line| line.starts_with(&wrote)).count(), 1, "{stderr}");
+        let made = format!("made {package} (");
+        assert_eq!(stderr.lines().filter(|line| line.starts_with(&made)).count(), 1, "{stderr}");
     }
     let (lines, summary) = stderr.split_once("stage ").unwrap();
     assert_eq!(lines.lines().count(), packages.len(), "one plain line per package: {stderr}");
+    let is_finding = |line: &&str| line.starts_with("note: ") || line.starts_with("warning: ");
+    let findings: Vec<&str> = summary.lines().filter(is_finding).collect();
+    let recorded = set.receipt()["findings"].as_array().unwrap().len();
+    assert_eq!(findings.len(), recorded, "{stderr}");
+    let last = format!(
+        "{} packages in {out}; publish them by `rockpack repo {out} --out REPO`",
+        packages.len(),
+        out = set.out().display()
+    );
+    assert_eq!(stderr.lines().last(), Some(last.as_str()));
     assert!(summary.contains("s of CPU") && !stdout.contains("of CPU"), "{stderr}");
     let kernels = stdout.lines().find(|line| line.starts_with(&deb_name("rocm-blas-gfx110x")));
     let words: Vec<_> = kernels.unwrap().split_whitespace().collect();
     assert!(words.ends_with(&["12", "gfx1100", "gfx1101", "gfx1102"]), "{words:?}");
-    assert!(!stdout.contains("wrote ") && !stdout.contains('\x1b'), "{stdout}");
-    let findings: Vec<_> = stdout.lines().filter(|line| line.contains(" R012 ")).collect();
+    assert!(!stdout.contains("made ") && !stdout.contains('\x1b'), "{stdout}");
+    assert!(!stdout.contains(": R0"), "{stdout}");
+    let findings: Vec<_> = stderr.lines().filter(|line| line.contains(" R012 ")).collect();
     assert_eq!(findings.len(), 1);
     assert!(findings[0].starts_with("warning: R012 arch-not-grouped: gfx906: 3 code objects"));
 }
@@ -142,8 +153,16 @@ fn what_an_earlier_set_had_beyond_the_new_one_is_removed_and_named() {
 #[test]
 fn help_and_version_are_no_errors() {
     let version = format!("rockpack {}", env!("CARGO_PKG_VERSION"));
-    let cases: [(&[&str], &str); 2] =
-        [(&["--version"], &version), (&["build", "--help"], "--artifacts")];
+    let commit = option_env!("ROCKPACK_COMMIT").map(|commit| format!("commit {commit}"));
+    let commit = commit.unwrap_or_else(|| "an unknown commit".to_owned());
+    let long = format!("{version}, of {commit}\n");
+    let cases: [(&[&str], &str); 5] = [
+        (&["-V"], &version),
+        (&["--version"], &long),
+        (&["--version"], "\nfor x86_64-linux"),
+        (&["--version"], "; zstd 1."),
+        (&["build", "--help"], "--artifacts"),
+    ];
     for (arguments, expected) in cases {
         let output = tools::run(rockpack().args(arguments));
         assert!(text(&output.stdout).contains(expected));

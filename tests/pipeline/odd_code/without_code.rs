@@ -65,7 +65,7 @@ fn r034_a_split_binary() {
     let mut command = support::example::rockpack();
     command.arg("split").arg("--artifacts").arg(case.shards());
     command.arg("--output-dir").arg(&split);
-    let said = support::tools::succeed(&mut command);
+    let said = support::tools::said(&mut command);
     assert!(
         said.contains("R034 wrapper-without-code: one/odd_lib_gfx1100/lib/libodd.so"),
         "{said}"

@@ -92,7 +92,7 @@ fn an_unreadable_file() {
 fn what_is_no_folder_of_artifacts() {
     let bad = Bad::new();
     let build = |folder: &str| build_of(&bad.folder.path().join(folder), &bad.out());
-    refused(&mut build("nothing"), FAILED, &["nothing: cannot list: No such file"]);
+    refused(&mut build("nothing"), USAGE, &["nothing: cannot list: No such file"]);
     fs::create_dir(bad.folder.path().join("empty")).unwrap();
     refused(&mut build("empty"), USAGE, &["empty: holds neither artifacts nor shards"]);
     let artifact = "shards/gfx110X-build/blas_lib_gfx110X-dgpu";

@@ -4,7 +4,7 @@ use std::fs;
 
 use support::example::configuration;
 
-use crate::refusals::{Bad, FAILED, USAGE, refused};
+use crate::refusals::{Bad, USAGE, refused};
 
 /// The example as JSON and as TOML.
 fn json() -> String {
@@ -37,7 +37,7 @@ fn refuses(name: &str, text: &str, expected: &[&str]) {
     let place = format!("{}: {}", file.display(), expected[0]);
     let expected: Vec<&str> =
         [place.as_str()].into_iter().chain(expected[1..].iter().copied()).collect();
-    refused(&mut with(&bad, &file), FAILED, &expected);
+    refused(&mut with(&bad, &file), USAGE, &expected);
     assert!(!bad.out().exists());
 }
 
@@ -173,7 +173,7 @@ fn archs_that_are_known_or_declared() {
     fs::write(&file, format!("{declared}{TOML}{tomorrow}")).unwrap();
     support::tools::run(&mut with(&bad, &file));
     fs::write(&file, format!("{TOML}{tomorrow}")).unwrap();
-    refused(&mut with(&bad, &file), FAILED, &["`gfx1400` is no GPU arch that this version"]);
+    refused(&mut with(&bad, &file), USAGE, &["`gfx1400` is no GPU arch that this version"]);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_prefix_or_version_of_the_configuration() {
         command.arg("--config").arg(&file).arg("--out").arg(bad.out());
         let column = line.find('"').unwrap() + 1;
         let place = format!("c.toml: line 1, column {column}: {key}");
-        refused(&mut command, FAILED, &[&place]);
+        refused(&mut command, USAGE, &[&place]);
         assert!(!bad.out().exists());
     }
 }

@@ -65,15 +65,32 @@ fn every_event_is_a_line_of_json() {
     let mut there = names(&out);
     assert!(there.remove("packages.json"));
     assert_eq!(written, there);
-    let last = events.last().unwrap();
-    assert_eq!((last["event"].as_str(), of(&events, "summary").len()), (Some("summary"), 1));
+    let [last] = of(&events, "summary")[..] else { panic!("{events:?}") };
+    let note = events.last().unwrap();
     assert_eq!(last["packages"].as_u64(), Some(there.len() as u64));
+    let place = format!("{} packages in {}; publish them by", there.len(), out.display());
+    assert!(note["message"].as_str().unwrap().starts_with(&place), "{note}");
     assert!(
         last["cpu_seconds"].as_f64().unwrap() > 0.0 && last["memory"].as_u64().unwrap() > 1 << 20
     );
+    is_of_each_finding(&events, &out);
     // What is in no result: two runs differ in time only.
     let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
     assert!(!receipt.contains("seconds"));
+}
+
+/// Each finding of the receipt is an event with the same fields.
+fn is_of_each_finding(events: &[Value], out: &Path) {
+    let receipt: Value =
+        serde_json::from_slice(&fs::read(out.join("packages.json")).unwrap()).unwrap();
+    let recorded = receipt["findings"].as_array().unwrap();
+    let told: Vec<Value> =
+        events.iter().filter(|event| event["code"].is_string()).cloned().collect();
+    assert!(recorded.len() > 3 && told.len() == recorded.len(), "{told:?}");
+    for (mut event, finding) in told.into_iter().zip(recorded) {
+        let name = event.as_object_mut().unwrap().remove("event").unwrap();
+        assert_eq!((&event, &name), (finding, &finding["severity"]));
+    }
 }
 
 #[test]
@@ -120,7 +137,7 @@ fn failures_are_events() {
     let mut command = rockpack();
     command.args(["--log-format", "json", "build", "--artifacts"]).arg(folder.path().join("none"));
     let output = command.arg("--out").arg(folder.path().join("out")).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(64));
     assert!(output.stdout.is_empty());
     let events = events(&output);
     let errors = of(&events, "error");
@@ -131,7 +148,10 @@ fn failures_are_events() {
         .args(["split", "--log-format", "json", "--tmp-dir", "/tmp", "--artifacts"])
         .arg(shards());
     let output = tools::run(command.arg("--output-dir").arg(folder.path().join("split")));
-    assert_eq!(of(&self::events(&output), "note").len(), 1);
+    let events = self::events(&output);
+    let notes = of(&events, "note").into_iter().filter(|note| note.get("code").is_none());
+    assert_eq!(notes.count(), 1);
+    assert!(events.iter().any(|event| event["code"] == "R001"), "{events:?}");
 }
 
 #[test]
@@ -142,7 +162,7 @@ fn off_a_terminal_each_package_is_a_line() {
     let mut there = names(&out);
     there.remove("packages.json");
     for name in there {
-        assert!(said.contains(&format!("wrote {name} (")), "{said}");
+        assert!(said.contains(&format!("made {name} (")), "{said}");
     }
     for word in ["stage", "split", "plan", "pack", "emit", "seal", "kernels", "s of CPU"] {
         assert!(said.contains(word), "{word}: {said}");
@@ -169,5 +189,5 @@ fn on_a_terminal_each_stage_has_a_bar() {
         let mut lines = said.split(['\r', '\n']).filter(|line| line.contains("ETA"));
         assert!(lines.any(|line| line.contains(stage) && line.contains("/s")), "{stage}: {said}");
     }
-    assert!(said.contains("wrote rocm-blas_7.1.0-1_amd64.deb"));
+    assert!(said.contains("made rocm-blas_7.1.0-1_amd64.deb"));
 }

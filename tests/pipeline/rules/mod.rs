@@ -84,11 +84,20 @@ impl Case {
         self
     }
 
-    /// Fails unless the build fails, says everything in `expected` and leaves no packages.
+    /// Fails unless the build fails for its input, says everything in `expected` and leaves no packages.
     fn is_refused(&self, more: &str, expected: &[&str]) {
+        self.ends_with(2, more, expected);
+    }
+
+    /// The same of a configuration that makes no sense, or does not fit the artifacts.
+    fn is_no_configuration(&self, more: &str, expected: &[&str]) {
+        self.ends_with(64, more, expected);
+    }
+
+    fn ends_with(&self, code: i32, more: &str, expected: &[&str]) {
         let output = self.run(more, &[]);
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
         for text in expected {
             assert!(said.contains(text), "no `{text}` in\n{said}");
         }

@@ -7,7 +7,7 @@ use std::process::Command;
 use support::example::{rockpack, shards};
 use support::tools;
 
-use super::refused::{FAILED, USAGE, refused_ahead};
+use super::refused::{USAGE, refused_ahead};
 use super::{Room, stderr};
 
 /// A shard and an artifact in it.
@@ -54,7 +54,7 @@ fn verify_looks_at_its_options_before_artifacts_and_packages() {
     tools::run(&mut build(&packages));
     let mut verify = command(&["verify", "--key", "no-key", "--join", "no/packages.json"]);
     verify.arg(&packages);
-    refused_ahead(&mut verify, &packages, FAILED, &["no-key", "no/packages.json"]);
+    refused_ahead(&mut verify, &packages, USAGE, &["no-key", "no/packages.json"]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn discover_tells_where_no_proposal_can_be_written() {
     let mut discover = command(&["discover", "--artifacts"]);
     fs::create_dir(room.path("config.json")).unwrap();
     discover.arg(shards()).arg("--propose").arg(room.path("config.json"));
-    refused_ahead(&mut discover, &shards(), FAILED, &["is there already, and is no file"]);
+    refused_ahead(&mut discover, &shards(), USAGE, &["is there already, and is no file"]);
 }
 
 #[test]
@@ -127,15 +127,15 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
     fs::create_dir(&out).unwrap();
     let foreign = |name: &str, text: &str| fs::write(out.join(name), text).unwrap();
     foreign("packages.json", "{}");
-    refused_ahead(&mut build(&out), &artifact(), FAILED, &["packages.json"]);
+    refused_ahead(&mut build(&out), &artifact(), USAGE, &["packages.json"]);
     fs::remove_file(out.join("packages.json")).unwrap();
     foreign("packages.spdx.json", "{}");
     let said = ["packages.spdx.json: is no SPDX document of rockpack"];
-    refused_ahead(build(&out).arg("--sbom"), &artifact(), FAILED, &said);
+    refused_ahead(build(&out).arg("--sbom"), &artifact(), USAGE, &said);
     fs::remove_file(out.join("packages.spdx.json")).unwrap();
     tools::run(&mut build(&out));
     let said = ["is the receipt of a whole set, and this run writes one of 2 parts"];
-    refused_ahead(build(&out).args(["--partition", "1/2"]), &artifact(), FAILED, &said);
+    refused_ahead(build(&out).args(["--partition", "1/2"]), &artifact(), USAGE, &said);
 }
 
 /// An output folder and a repository that can both not be used are told together.

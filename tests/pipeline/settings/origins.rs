@@ -159,8 +159,8 @@ fn declared_options() -> Vec<(String, String)> {
             text.clear();
         }
     }
-    // It says how a command prints, and nothing about what it makes.
-    found.retain(|(option, _)| option != "--log-format");
+    // They say how a command prints, and nothing about what it makes.
+    found.retain(|(option, _)| !["--log-format", "--color"].contains(&option.as_str()));
     found
 }
 

@@ -12,7 +12,6 @@ use super::{Room, stderr};
 
 /// The exit codes of wrong usage, and of a run that failed.
 pub const USAGE: i32 = 64;
-pub const FAILED: i32 = 2;
 
 /// System calls that look at what they name without opening it.
 const LOOKING: [&str; 8] =
@@ -183,12 +182,12 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
         "c.toml: line 16, column 17: relations.rocm-blas.rpm.requires.0: `a >=` is no relation",
     ];
     let file = file.to_str().unwrap();
-    refused(&mut command(&room, &["plan", "--config", file]), FAILED, &expected);
+    refused(&mut command(&room, &["plan", "--config", file]), USAGE, &expected);
     // The command line decides the exit code.
     let usage = ["--release: `1-2`", "c.toml: line 1, column 11"];
     refused(&mut command(&room, &["build", "--config", file, "--release", "1-2"]), USAGE, &usage);
     let output = command(&room, &["config", "show", "--config", file]).output().unwrap();
-    assert_eq!(output.status.code(), Some(FAILED));
+    assert_eq!(output.status.code(), Some(USAGE));
     assert!(expected.iter().all(|part| stderr(&output).contains(part)), "{}", stderr(&output));
 }
 
@@ -211,7 +210,7 @@ fn templates_of_a_scheme_are_tried_before_any_package_is_named() {
     let scheme = scheme.to_str().unwrap();
     refused(
         &mut command(&room, &["plan", "--scheme", scheme, "--version", "7.1"]),
-        FAILED,
+        USAGE,
         &expected,
     );
     let short = ["plan", "--scheme", "rocm-versioned", "--version", "7", "--prefix", "/opt/x"];

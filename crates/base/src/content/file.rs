@@ -49,7 +49,7 @@ impl StampedFile {
         let file = open_at_once(path).map_err(|e| Error::io(path, "open", e))?;
         let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
         if !metadata.is_file() {
-            return Err(Error::unsupported("is no regular file").file(path));
+            return Err(Error::unsupported("is no regular file").file(path).of_other_kind());
         }
         let stamp = Stamp::of(&metadata);
         Ok(Self { path: path.to_path_buf(), stamp, handle: Mutex::new(Weak::new()) })

@@ -32,6 +32,13 @@ pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     }
 }
 
+/// Whether nothing is at a path, or no file or folder as it was to be. Of the latter our own readers say
+/// that the input is invalid.
+fn is_absent(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
+    matches!(kind, NotFound | NotADirectory | IsADirectory | InvalidInput)
+}
+
 /// Whether zstd or liblzma got no memory, by what they say of it; both say so where they get no
 /// thread, too. The system's own refusals have a number.
 fn is_refused_memory(source: &io::Error) -> bool {
@@ -63,6 +70,7 @@ impl Error {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
                 error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
+                error.inner.is_absent = is_absent(source.kind());
                 match system_hint(source.kind()) {
                     Some(hint) => error.hint(hint),
                     None => error,
@@ -105,6 +113,7 @@ impl From<Error> for io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Faults;
 
     /// In the words of the libraries as they are linked here.
     #[test]
@@ -117,6 +126,21 @@ mod tests {
         for other in [io::Error::from_raw_os_error(12), io::Error::other("Data corrupted")] {
             Error::from_io(other).unwrap_err();
         }
+    }
+
+    #[test]
+    fn what_was_named_and_is_not_there_is_refused() {
+        let of = |kind: io::ErrorKind| Error::io("x", "open", kind.into());
+        assert!(of(io::ErrorKind::NotFound).of_named().is_refusal());
+        assert!(!of(io::ErrorKind::NotFound).is_refusal());
+        assert!(!of(io::ErrorKind::PermissionDenied).of_named().is_refusal());
+        let mut faults = Faults::default();
+        faults.add(of(io::ErrorKind::PermissionDenied));
+        faults.add(Error::malformed("no key"));
+        let error = faults.of_settings().finish().unwrap_err();
+        assert!(error.is_refusal() && error.message() == "no key", "{error}");
+        assert!(!error.others()[0].is_refusal());
+        assert!(!Error::malformed("no package").is_refusal());
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl FromStr for ComponentKind {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            Error::malformed(format!("`{text}` is no component"))
-                .hint("the components are lib, run, dbg, dev, doc and test")
+            Error::malformed(format!("`{text}` is no component kind"))
+                .hint("the component kinds are lib, run, dbg, dev, doc and test")
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::render::findings_text;
 use crate::cli::render::units::bytes;
 use crate::inspect::{ArtifactFile, ArtifactFolder};
 
@@ -19,7 +18,7 @@ pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
     for (arch, amount) in &folder.device_bytes {
         text.push_str(&text_line!("Device code for {arch}: {}", bytes(*amount)));
     }
-    text + &tree_text(folder) + &findings_text(&folder.findings)
+    text + &tree_text(folder)
 }
 
 /// Every directory with the sums of what is below, every file with its own sizes.

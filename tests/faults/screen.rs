@@ -1,0 +1,99 @@
+//! What a terminal shows of a run: bars while it works, and its last words afterwards.
+
+use support::screen::{Shown, on_terminal};
+use support::tools::need;
+
+use crate::room::{Fault, strike_on_terminal};
+use crate::scenarios::Scenario;
+
+/// What only bars have.
+const BAR: &str = "ETA";
+
+/// A run of the scenario's command that is struck when it has written one part in so many of its output.
+fn struck(scenario: &Scenario, act: &str, part: usize) -> Shown {
+    let calls = "write";
+    let count = scenario.calls(calls, "out").len();
+    let out = scenario.begin("screen");
+    let fault = Fault { calls, act, at: count / part };
+    let shown = strike_on_terminal(&mut scenario.command_into(&out), &out, fault);
+    scenario.end("screen");
+    shown
+}
+
+/// The error is what stays, and the bars that there were do not.
+fn has_last_words(shown: &Shown, code: i32, words: &[&str]) {
+    let text = shown.text();
+    assert!(shown.written.contains(BAR), "there was no bar: {text}");
+    assert_eq!(shown.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(!text.contains(BAR) && !text.contains('█'), "{text}");
+    // Nothing of a set that was taken back is said to be written.
+    assert!(!text.contains("wrote "), "{text}");
+    is_said_once(shown);
+}
+
+/// Each stage has a line at most.
+fn is_said_once(shown: &Shown) {
+    for stage in ["split", "plan", "pack", "emit", "seal", "verify", "index"] {
+        let is_of_stage = |line: &&String| line.trim_start().starts_with(&format!("{stage} "));
+        let lines: Vec<&String> = shown.lines.iter().filter(is_of_stage).collect();
+        assert!(lines.len() <= 1, "{lines:?} in {}", shown.text());
+    }
+}
+
+#[test]
+fn the_message_of_an_interrupted_run_stays_on_the_screen() {
+    need(&["gcc"]);
+    let interrupted = ["ended by SIGINT", "what was not finished is taken back"];
+    for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
+        // A run may be over before it looks whether it was asked to end.
+        let shown = [2, 3, 4, 5, 6].map(|part| struck(&scenario, "signal:2", part));
+        let ended: Vec<&Shown> = shown.iter().filter(|shown| !shown.status.success()).collect();
+        assert!(!ended.is_empty(), "{}: no run was interrupted", scenario.name);
+        ended.iter().for_each(|shown| has_last_words(shown, 130, &interrupted));
+    }
+}
+
+#[test]
+fn the_message_of_a_full_disk_stays_on_the_screen() {
+    need(&["gcc"]);
+    let full = ["No space left on device", "make room on that file system"];
+    for scenario in [Scenario::build(), Scenario::split()] {
+        has_last_words(&struck(&scenario, "errors:28", 2), 2, &full);
+    }
+}
+
+#[test]
+fn the_screen_of_a_whole_run_has_the_result_and_no_bars() {
+    let scenario = Scenario::build();
+    let shown = scenario.undisturbed(|mut build, out| {
+        let shown = on_terminal(&mut build);
+        let place = format!("packages in {}; publish them by `rockpack repo ", out.display());
+        assert!(shown.text().contains(&place), "{}", shown.text());
+        let verified = on_terminal(support::example::rockpack().arg("verify").arg(out));
+        assert!(verified.written.contains(BAR) && verified.status.success());
+        assert!(!verified.text().contains(BAR), "{}", verified.text());
+        assert!(verified.lines.iter().any(|line| line.starts_with("  verify ")), "a line stays");
+        assert!(verified.text().contains("all checks passed"));
+        is_said_once(&verified);
+        shown
+    });
+    assert!(shown.written.contains(BAR) && shown.status.success());
+    assert!(!shown.text().contains(BAR), "{}", shown.text());
+    is_said_once(&shown);
+}
+
+#[test]
+fn a_quiet_run_draws_nothing() {
+    let scenario = Scenario::build();
+    scenario.undisturbed(|mut build, _| {
+        let shown = on_terminal(build.arg("-q"));
+        assert!(shown.status.success() && !shown.written.contains(BAR), "{}", shown.text());
+        for word in ["made ", "s of CPU", "note: ", "publish them"] {
+            assert!(!shown.text().contains(word), "{word}: {}", shown.text());
+        }
+        assert!(shown.text().contains("warning: R"), "{}", shown.text());
+    });
+}

@@ -1,0 +1,203 @@
+//! The exit codes of README, each by every mistake or success that stands beside it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::example::{build_of, rockpack, shards};
+use support::tools::{repository, run};
+use tempfile::TempDir;
+
+/// Folders and files to be wrong about.
+struct Room(TempDir);
+
+impl Room {
+    fn new() -> Self {
+        let room = Self(tempfile::tempdir().unwrap());
+        for folder in ["empty", "damaged/blas_lib_gfx1151", "taken.toml"] {
+            fs::create_dir_all(room.path(folder)).unwrap();
+        }
+        for (name, text) in [
+            ("file", "text"),
+            ("damaged.kpack", "KPAK"),
+            ("version.toml", "version = '7_1'"),
+            ("key.toml", "versoin = '7.1.0'"),
+            ("syntax.toml", "version = "),
+        ] {
+            fs::write(room.path(name), text).unwrap();
+        }
+        room
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn build(&self, words: &[&str]) -> Command {
+        let mut build = build_of(&shards(), &self.path("out"));
+        build.current_dir(self.0.path()).args(words);
+        build
+    }
+
+    /// A plan by the configuration of this name, with further words.
+    fn plan(&self, words: &[&str]) -> Command {
+        let mut plan = self.command(&["plan", "--artifacts"]);
+        plan.arg(shards()).args(words);
+        plan
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = rockpack();
+        command.current_dir(self.0.path()).args(words);
+        command
+    }
+
+    /// Verifies a folder with one package too few.
+    fn verify(&self, lost: bool) -> Command {
+        run(&mut self.build(&["--format", "deb"]));
+        if lost {
+            fs::remove_file(self.path("out/rocm_7.1.0-1_amd64.deb")).unwrap();
+        }
+        self.command(&["verify", "out"])
+    }
+
+    /// Compares the set with one of another prefix.
+    fn compare(&self, more: &[&str]) -> Command {
+        run(&mut self.build(&["--format", "deb"]));
+        let words = ["--version", "7.1.0", "--format", "deb", "--only", "blas", "--diff", "out"];
+        self.plan(&[&words[..], more].concat())
+    }
+
+    /// Every command that reads what is named `name`, which is to be a folder of artifacts.
+    fn of_artifacts(&self, name: &str) -> Vec<Command> {
+        let commands: [&[&str]; 5] = [
+            &["build", "--out", "out", "--artifacts", name],
+            &["plan", "--artifacts", name],
+            &["discover", name],
+            &["split", "--output-dir", "out", "--artifacts", name],
+            &["recombine", "--output-dir", "out", "--artifacts", name],
+        ];
+        commands.iter().map(|words| self.command(words)).collect()
+    }
+
+    /// The commands that show what README names by `words`.
+    fn commands(&self, words: &str) -> Vec<Command> {
+        let version = ["--version", "7.1.0"];
+        let config = |name| vec![self.plan(&["--config", name])];
+        match words {
+            "a build" => vec![self.build(&[])],
+            "help" => vec![self.command(&["verify", "--help"]), self.command(&["--version"])],
+            "a verification without a failed check" => vec![self.verify(false)],
+            "differences that were not asked for" => vec![self.compare(&[])],
+            "a failed check" => vec![self.verify(true)],
+            "differences that were asked for" => vec![self.compare(&["--exit-code"])],
+            "a damaged artifact" => self.of_artifacts("damaged"),
+            "a damaged file to look into" => vec![
+                self.command(&["inspect", "damaged.kpack"]),
+                self.command(&["extract", "damaged.kpack", "--out", "out"]),
+            ],
+            "a warning under `--strict`" => vec![self.build(&["--strict"])],
+            "an output folder that cannot be made" => {
+                vec![build_of(&shards(), Path::new("/proc/packages"))]
+            }
+            "an unknown option" => vec![self.command(&["build", "--no-such-option"])],
+            "a missing folder" => {
+                let mut all = self.of_artifacts("nothing");
+                all.push(self.command(&["verify", "nothing"]));
+                all.push(self.command(&["verify", "empty", "--against", "nothing"]));
+                all.push(self.command(&["repo", "nothing", "--out", "repository"]));
+                all
+            }
+            "an empty folder" => {
+                let mut all = self.of_artifacts("empty");
+                all.push(self.command(&["verify", "empty"]));
+                all.push(self.command(&["repo", "empty", "--out", "repository"]));
+                all
+            }
+            "a missing file to look into" => vec![
+                self.command(&["inspect", "nothing"]),
+                self.command(&["extract", "nothing", "--out", "out"]),
+                self.command(&["verify", "nothing.kpack"]),
+            ],
+            "a missing configuration" => config("nothing.toml"),
+            "a wrong version" => vec![self.plan(&["--version", "7_1"])],
+            "a wrong version in the configuration" => config("version.toml"),
+            "an unknown key in the configuration" => config("key.toml"),
+            "a file that is no configuration" => {
+                config("syntax.toml").into_iter().chain(config("file")).collect()
+            }
+            "a missing key" => self.of_key("nothing"),
+            "a file that is no key" => self.of_key("file"),
+            "a missing earlier set" => vec![
+                self.plan(&[&version[..], &["--since", "nothing"]].concat()),
+                self.plan(&[&version[..], &["--diff", "nothing"]].concat()),
+            ],
+            "a file in the way" => vec![
+                build_of(&shards(), &self.path("file")),
+                self.command(&["repo", "empty", "--out", "file"]),
+                self.command(&["verify", "empty", "--join", "file/below"]),
+                self.command(&["discover", "empty", "--propose", "taken.toml"]),
+            ],
+            "standard output as a folder" => vec![
+                self.command(&["extract", "file", "--out", "-"]),
+                self.command(&["build", "--artifacts", "empty", "--out", "-"]),
+                self.command(&["repo", "empty", "--out", "-"]),
+                self.command(&["split", "--artifacts", "empty", "--output-dir", "-"]),
+                self.command(&["verify", "empty", "--join", "-"]),
+                self.command(&["discover", "empty", "--propose", "-"]),
+            ],
+            "a time that is none" => {
+                let mut build = self.build(&[]);
+                build.env("SOURCE_DATE_EPOCH", "yesterday");
+                vec![build]
+            }
+            other => panic!("README names `{other}`, which nothing here tries"),
+        }
+    }
+
+    fn of_key(&self, name: &str) -> Vec<Command> {
+        vec![
+            self.build(&["--sign-key", name]),
+            self.command(&["repo", "empty", "--out", "repository", "--sign-key", name]),
+            self.command(&["verify", "empty", "--key", name]),
+        ]
+    }
+}
+
+/// The rows of the table: what stands beside each code.
+fn rows() -> BTreeMap<String, Vec<String>> {
+    let text = fs::read_to_string(repository("README.md")).unwrap();
+    let (_, table) = text.split_once("<!-- exit codes: ").unwrap();
+    let (table, _) = table.split_once("<!-- end of exit codes -->").unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let examples = cells[3].split("; ").filter(|words| !words.is_empty());
+        (cells[1].to_owned(), examples.map(str::to_owned).collect())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn each_example_ends_with_the_code_of_its_row() {
+    let rows = rows();
+    let codes: Vec<&str> = rows.keys().map(String::as_str).collect();
+    // Those of signals are tried by tests/faults/signals.rs.
+    assert_eq!(codes, ["0", "1", "129, 130, 143", "2", "64"]);
+    let mut wrong = Vec::new();
+    for (code, examples) in rows.iter().filter(|(code, _)| !code.contains(',')) {
+        let code: i32 = code.parse().unwrap();
+        for words in examples {
+            let room = Room::new();
+            for mut command in room.commands(words) {
+                let output = command.output().unwrap();
+                if output.status.code() != Some(code) {
+                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    wrong.push(format!("{words}: {command:?}: {}\n{said}", output.status));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,79 @@
+//! Programs on a terminal, and what its screen shows.
+
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZero;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, ExitStatus, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use vt100::Parser;
+
+/// Rows and columns of the screen.
+const SIZE: (u16, u16) = (24, 200);
+
+/// Lines above the screen that it can be scrolled back to.
+const SCROLLBACK: usize = 10_000;
+
+/// What a program left on a terminal.
+#[derive(Debug)]
+pub struct Shown {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Everything that it wrote, with what moves the cursor.
+    pub written: String,
+    /// The lines that can be read in the end, those above the screen first.
+    pub lines: Vec<String>,
+}
+
+impl Shown {
+    /// The lines, as one text.
+    pub fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+}
+
+/// Runs `command` with both of its outputs on one terminal.
+pub fn on_terminal(command: &mut Command) -> Shown {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let (rows, columns) = SIZE;
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let flags = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
+    let slave = File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
+    command.stdin(Stdio::null()).stdout(slave.try_clone().unwrap()).stderr(slave);
+    let mut child = command.env("TERM", "xterm").spawn().unwrap();
+    // The child alone has the other end now: when it is gone, nothing more can be read.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut written, mut buffer) = (Vec::new(), [0; 1 << 16]);
+    let mut master = File::from(master);
+    while let Ok(read @ 1..) = master.read(&mut buffer) {
+        written.extend(&buffer[..read]);
+    }
+    let status = child.wait().unwrap();
+    let lines = rendered(&written);
+    Shown { status, written: String::from_utf8_lossy(&written).into_owned(), lines }
+}
+
+/// The lines that a terminal shows of what was written to it.
+fn rendered(written: &[u8]) -> Vec<String> {
+    let (rows, columns) = SIZE;
+    let size = |length| NonZero::new(length).unwrap();
+    let mut parser = Parser::new(size(rows), size(columns), SCROLLBACK);
+    parser.process(written);
+    let screen = parser.screen_mut();
+    screen.set_scrollback(usize::MAX);
+    let mut lines = Vec::new();
+    for above in (1..=screen.scrollback()).rev() {
+        screen.set_scrollback(above);
+        lines.extend(screen.rows(0, columns).next());
+    }
+    screen.set_scrollback(0);
+    lines.extend(screen.rows(0, columns));
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}

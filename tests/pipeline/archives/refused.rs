@@ -83,7 +83,6 @@ fn numbers_that_no_system_has_are_refused() {
         (124, size([0x81, 0, 0, 0]), "size"),
         (124, vec![0xff; 12], "size"),
         (124, [&[0x80, 0, 0, 0, 1][..], &[0; 6], &[2]].concat(), "size"),
-        (100, vec![0x80, 0, 0, 1, 0, 0, 1, 0xa4], "mode"),
         (108, vec![0x81, 0, 0, 0, 0, 0, 0, 0], "user"),
         (116, vec![0xff; 8], "group"),
         (136, size([0x80, 0, 0, 1]), "time"),

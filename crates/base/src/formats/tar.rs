@@ -49,14 +49,9 @@ const TIME: &str = "time";
 /// The first byte of a negative number in base 256.
 const NEGATIVE: u8 = 0xff;
 
-/// The numbers of a header, by their places, and how many bytes of each count in base 256.
-const NUMBERS: [(&str, Range<usize>, usize); 5] = [
-    ("mode", 100..108, 7),
-    ("user", 108..116, 7),
-    ("group", 116..124, 7),
-    ("size", 124..136, 7),
-    (TIME, 136..148, 7),
-];
+/// The numbers of a header that may be in base 256, by their places.
+const NUMBERS: [(&str, Range<usize>); 4] =
+    [("user", 108..116), ("group", 116..124), ("size", 124..136), (TIME, 136..148)];
 
 /// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
 const CAPABILITIES: [&[u8]; 2] =
@@ -302,9 +297,9 @@ fn check(header: &Header, start: u64) -> Result<u64> {
     if header.as_gnu().is_none() && header.as_ustar().is_none() {
         return Err(fault(start, "is neither GNU nor ustar"));
     }
-    for (name, field, width) in NUMBERS {
+    for (name, field) in NUMBERS {
         let field = bytes.get(field).unwrap_or_default();
-        if is_beyond(field, width) && !(name == TIME && field.first() == Some(&NEGATIVE)) {
+        if is_beyond(field) && !(name == TIME && field.first() == Some(&NEGATIVE)) {
             return Err(fault(start, &format!("has a {name} that no system has")));
         }
     }
@@ -312,10 +307,10 @@ fn check(header: &Header, start: u64) -> Result<u64> {
     bounded(size, start)
 }
 
-/// Whether a number in base 256 takes more than the last `width` bytes of its field, as a negative one
+/// Whether a number in base 256 takes more than the last seven bytes of its field, as a negative one
 /// does. The `tar` crate drops what is more.
-fn is_beyond(field: &[u8], width: usize) -> bool {
-    let upper = field.get(..field.len().saturating_sub(width)).unwrap_or_default();
+fn is_beyond(field: &[u8]) -> bool {
+    let upper = field.get(..field.len().saturating_sub(7)).unwrap_or_default();
     match upper.split_first() {
         Some((0x80, rest)) => rest.iter().any(|byte| *byte != 0),
         Some((first, _)) => *first > 0x80,

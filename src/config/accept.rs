@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that the decisions about a package set never have, or that are about this table.
-const NEVER: [Code; 11] = [
+const NEVER: [Code; 12] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -22,6 +22,7 @@ const NEVER: [Code; 11] = [
     Code::ClientFilesMissing,
     Code::KeyWeak,
     Code::PackagesUnsigned,
+    Code::PackagesByEd25519,
     Code::CacheEntryDamaged,
     Code::CacheUnusable,
     Code::AcceptUnmatched,

@@ -8,6 +8,7 @@ use super::state::ChannelState;
 use crate::package::indexed::Facts;
 use crate::repo::keyring;
 use crate::report::Finding;
+use crate::signing::Algorithm;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, String)> {
@@ -59,18 +60,24 @@ fn unsigned(state: &ChannelState) -> Vec<String> {
     unsigned.map(|(path, _)| path.clone()).collect()
 }
 
-/// The finding that clients of the rpm repository are not told to insist on signatures, where whoever
-/// publishes may think that they are: some packages are signed, or were to be.
-pub(super) fn unsigned_packages(
-    channel: String,
+/// What is worth knowing of the signatures of packages: that clients of the rpm repository are not told to
+/// insist on them, where whoever publishes may think that they are, because some packages are signed, or
+/// were to be; and that old versions of rpm refuse those that the run makes.
+pub(super) fn of_signatures(
+    channel: &str,
     state: &ChannelState,
     options: &RepoOptions<'_>,
-) -> Option<Finding> {
+) -> Vec<Finding> {
     let (unsigned, of) = (unsigned(state), state.records.len());
-    let is_meant = options.package_signer.is_some() || unsigned.len() < of;
-    (state.signed && is_meant && !unsigned.is_empty()).then_some(Finding::PackagesUnsigned {
-        channel,
-        unsigned,
-        of,
-    })
+    let (has_signed, signs) = (unsigned.len() < of, options.package_signer.is_some());
+    let (channel, mut findings) = (|| channel.to_owned(), Vec::new());
+    let algorithm = options.signer.and_then(|signer| signer.algorithm());
+    let made_here = signs || !options.built.is_empty();
+    if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
+        findings.push(Finding::PackagesByEd25519 { channel: channel() });
+    }
+    if state.signed && !unsigned.is_empty() && (signs || has_signed) {
+        findings.push(Finding::PackagesUnsigned { channel: channel(), unsigned, of });
+    }
+    findings
 }

@@ -228,8 +228,8 @@ fn files(
         findings.add(Finding::ClientFilesMissing { channel: channel.name() });
     }
     if *channel == Channel::Rpm {
-        let unsigned = clients::unsigned_packages(channel.name(), next, options);
-        unsigned.into_iter().for_each(|finding| findings.add(finding));
+        let noticed = clients::of_signatures(&channel.name(), next, options);
+        noticed.into_iter().for_each(|finding| findings.add(finding));
     }
     match channel {
         Channel::Apt(suite) => apt_files(suite, next, listed, options),

@@ -13,9 +13,9 @@ use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, S
 use pgp::packet::Signature;
 use pgp::types::KeyDetails;
 
-use super::IndexSigner;
 use super::own::{self, Weakness};
-use super::public::{finding, public_keys, weakness};
+use super::public::{common_algorithm, finding, public_keys, weakness};
+use super::{Algorithm, IndexSigner};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::report::Finding;
 use crate::report::words::list;
@@ -31,6 +31,8 @@ const CLEAR: &str = "clear-sign";
 pub struct CommandSigner {
     words: Vec<String>,
     public: String,
+    /// The algorithm of all public keys, if they have one and it is known.
+    algorithm: Option<Algorithm>,
     /// Those of the public keys that clients refuse, of which none may sign.
     weak: Vec<(SignedPublicKey, Weakness)>,
 }
@@ -53,12 +55,12 @@ impl CommandSigner {
         }
         let keys =
             public_keys(public.as_bytes()).context(|| "reading the public key".to_owned())?;
-        let count = keys.len();
+        let (count, algorithm) = (keys.len(), common_algorithm(&keys));
         let weak = keys.into_iter().filter_map(|key| Some((weakness(&key)?, key)));
         let weak: Vec<_> = weak.map(|(weakness, key)| (key, weakness)).collect();
         match weak.first() {
             Some((_, weakness)) if weak.len() == count => Err(weakness.refusal()),
-            _ => Ok(Self { words, public, weak }),
+            _ => Ok(Self { words, public, algorithm, weak }),
         }
     }
 
@@ -148,6 +150,10 @@ impl IndexSigner for CommandSigner {
 
     fn public_keys(&self) -> Result<String> {
         Ok(self.public.clone())
+    }
+
+    fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
     }
 
     fn findings(&self) -> Vec<Finding> {

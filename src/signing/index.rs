@@ -11,8 +11,8 @@ use pgp::composed::{
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 
-use super::Signer;
 use super::public::{finding, public_keys, weakness};
+use super::{Algorithm, Signer};
 use crate::error::{Error, Kind, Result};
 use crate::report::Finding;
 
@@ -26,6 +26,9 @@ pub trait IndexSigner: fmt::Debug + Send + Sync {
 
     /// The armoured public keys that signatures are checked with.
     fn public_keys(&self) -> Result<String>;
+
+    /// The algorithm by which it would sign a package, where that is known.
+    fn algorithm(&self) -> Option<Algorithm>;
 
     /// What is worth knowing of those keys.
     fn findings(&self) -> Vec<Finding> {
@@ -108,6 +111,10 @@ impl IndexSigner for KeySigner {
             key.to_writer(&mut all).map_err(failed)?;
         }
         armored(&all, BlockType::PublicKey)
+    }
+
+    fn algorithm(&self) -> Option<Algorithm> {
+        self.signers.first().map(|signer| signer.algorithm())
     }
 
     fn findings(&self) -> Vec<Finding> {

@@ -1,7 +1,10 @@
 //! Files of public keys.
 
-use pgp::composed::{Deserializable, SignedPublicKey};
+use pgp::composed::{Deserializable, SignedPublicKey, SignedPublicSubKey};
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::types::KeyDetails;
 
+use super::Algorithm;
 use super::own::{self, Weakness};
 use crate::error::{Error, Kind, Result};
 use crate::formats::armor;
@@ -27,6 +30,24 @@ pub(super) fn weakness(key: &SignedPublicKey) -> Option<Weakness> {
     let mut key = key.clone();
     own::drop_foreign(&mut key.details, &key.primary_key);
     Weakness::of_public(&key)
+}
+
+/// The algorithm by which each of `keys` signs, by its newest subkey that may or itself, if all have one.
+pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
+    let mut all = keys.iter().map(|key| match signing_algorithm(key) {
+        PublicKeyAlgorithm::RSA => Some(Algorithm::Rsa),
+        PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Some(Algorithm::EdDsa),
+        _ => None,
+    });
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
+fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
+    let signs = |sub: &&SignedPublicSubKey| sub.signatures.iter().any(|it| it.key_flags().sign());
+    let newest =
+        key.public_subkeys.iter().filter(signs).max_by_key(|sub| sub.key.created_at().as_secs());
+    newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
 }
 
 /// The warning that clients refuse what a key signs that they are to trust beside another one.

@@ -56,6 +56,39 @@ fn packages_that_stay_unsigned_are_counted() {
     assert!(!publish(at(&[&one], 7).arg("--sign-packages")).contains("R102"));
 }
 
+/// rpm before 4.16 refuses Ed25519, whoever signs by it.
+#[test]
+fn packages_signed_by_ed25519_are_told_of() {
+    need(&["gpg", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
+    for (name, algorithm, is_told) in [("own", "ed25519", true), ("own", "rsa3072", false)] {
+        let keys = room.path().join(algorithm);
+        fs::create_dir(&keys).unwrap();
+        let own = key(&keys, name, algorithm);
+        let command = "gpg --batch --yes --armor --{mode}";
+        let public = own.public.to_str().unwrap();
+        let ways: [&[&str]; 3] = [
+            &["--sign-key", own.secret.to_str().unwrap()],
+            &["--gpg-key-id", "own@example.org"],
+            &["--sign-command", command, "--public-key", public],
+        ];
+        for (number, way) in ways.into_iter().enumerate() {
+            let said = |packages: &[&Path], kind: &str, more: &[&str]| {
+                let out = room.path().join(format!("{algorithm}-{number}-{kind}"));
+                let mut repo = repo_at(packages, &out, 0);
+                publish(repo.args(way).args(more).env("GNUPGHOME", &own.home))
+            };
+            let signed = said(&[&plain], "signed", &["--sign-packages"]);
+            assert_eq!(signed.contains("R103") && signed.contains("4.16"), is_told, "{signed}");
+            // Indexes by Ed25519 are taken by everybody, and a .deb has no signature.
+            assert!(!said(&[&plain], "indexes", &[]).contains("R103"));
+            assert!(!said(&[&one], "deb", &["--sign-packages"]).contains("R103"));
+        }
+    }
+}
+
 /// A build signs its packages, and joins those that are there.
 #[test]
 fn a_signed_build_beside_unsigned_packages_is_told() {

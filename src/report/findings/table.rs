@@ -646,6 +646,13 @@ findings! {
             if unsigned.len() == 1 { "it" } else { "them" },
             if unsigned.len() == 1 { "one" } else { "ones" },
         ];
+    /// Packages are signed by an algorithm that old versions of rpm refuse.
+    PackagesByEd25519 = "R103" "packages-by-ed25519" Note { channel: String }
+        ["{channel}"]
+        [
+            "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
+             Amazon Linux 2): sign them by RSA if it is to install them"
+        ];
 }
 
 /// The keys of the configuration that are unset, one for each format.

@@ -607,6 +607,7 @@ fn of_updates() -> Vec<Finding> {
         },
         unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
+        Finding::PackagesByEd25519 { channel: text("rpm") },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

@@ -8,7 +8,7 @@ use clap::Args;
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::content::Content;
+use crate::content::{Content, is_file};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::new_file;
 use crate::input::artifact;
@@ -16,12 +16,13 @@ use crate::input::artifact::ScanOptions;
 use crate::run::interrupt;
 use crate::settings::{Environment, output_path};
 use crate::verify;
-use crate::verify::{FolderMeaning, Options, PublicKeys, Report, Trust};
+use crate::verify::{Extent, FolderMeaning, Options, PublicKeys, Report, Trust};
 
 /// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
 /// binaries.
 ///
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
+/// With --partial, it need not be: what the packages that are named show is checked.
 /// With --against, every file and code object of the artifacts is looked for in the packages, and
 /// nothing else may be in them. Of repositories (folders with dists/ or repodata/), every index is
 /// held against every package, and, with --key, against its signature. Folders of parts that
@@ -37,7 +38,12 @@ pub(super) struct Arguments {
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1
     #[arg(long, visible_alias = "prefix")]
     installed: bool,
-    /// The artifacts that the packages were made from, as for build; may be given several times.
+    /// What .deb and .rpm packages are named is a part of a set: leave out the checks that only
+    /// the other packages could decide, and say which those are
+    #[arg(long, conflicts_with = "join")]
+    partial: bool,
+    /// The artifacts that the packages were made from, as for build, or single host binaries with
+    /// device code; may be given several times.
     /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
@@ -57,14 +63,17 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let trust = trust(&arguments)?;
     let budget = memory::by_default();
-    let scan = if arguments.against.is_empty() {
+    let (binaries, artifacts) = origins(&arguments.against)?;
+    let scan = if artifacts.is_empty() {
         None
     } else {
-        Some(artifact::scan_with(&arguments.against, &ScanOptions::within(&budget))?)
+        Some(artifact::scan_with(&artifacts, &ScanOptions::within(&budget))?)
     };
+    let extent = if arguments.partial { Extent::Part } else { Extent::Whole };
     let folders =
         if arguments.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
-    let options = Options { folders, against: scan.as_ref(), trust, budget };
+    let (against, binaries) = (scan.as_ref(), &binaries);
+    let options = Options { folders, against, binaries, extent, trust, budget };
     let report = verify::verify(&arguments.paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.
     interrupt::check()?;
@@ -80,6 +89,16 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         progress.print(&render::verify_text(&report))?
     }
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
+}
+
+/// The host binaries and the artifacts among what packages were made from.
+fn origins(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (mut binaries, mut artifacts) = (Vec::new(), Vec::new());
+    for path in paths {
+        let is_binary = is_file(path)? && !artifact::is_artifact(path)?;
+        if is_binary { &mut binaries } else { &mut artifacts }.push(path.clone());
+    }
+    Ok((binaries, artifacts))
 }
 
 /// What is trusted. All that is wrong with the options, whatever is to be checked, is refused together.

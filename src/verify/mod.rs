@@ -13,6 +13,7 @@ mod against;
 mod checks;
 mod others;
 mod own;
+mod partial;
 mod problem;
 mod repository;
 mod subject;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+pub use partial::Extent;
 pub use problem::*;
 pub use repository::{Element, PublicKeys, Trust};
 pub use subject::FolderMeaning;
@@ -34,6 +36,7 @@ use crate::report::{Progress, Stage};
 use crate::run::{Budget, threads};
 use crate::tree::TreePath;
 use against::SetComparison;
+use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
@@ -41,6 +44,7 @@ use checks::{documents, manifests};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
+use partial::Sieve;
 use subject::Subject;
 use subject::argument::{self, PackageArgument};
 use subject::joined;
@@ -53,7 +57,7 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
 }
 
 fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
-    let Options { folders, against, trust, budget } = options;
+    let Options { folders, against, binaries, trust, budget, .. } = options;
     let mut problems = Problems::default();
     let mut repositories = Report::default();
     let mut others = others::Others::within(budget);
@@ -68,18 +72,22 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         }
     }
     argument::each_once(&mut arguments)?;
-    if against.is_some() && arguments.is_empty() {
+    if (against.is_some() || !binaries.is_empty()) && arguments.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
-    let joined = joined::join(&mut arguments, &mut problems)?;
-    let mut report = verify_packages(&arguments, options, progress, &mut problems)?;
+    let mut of_packages = Problems::default();
+    let joined = joined::join(&mut arguments, &mut of_packages)?;
+    let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
+    problems.extend(of_packages);
     others.count(&mut report);
-    let Report { repositories, indexed, elsewhere, signatures, .. } = repositories;
     let problems = problems.finish();
     // Parts are the set only if nothing at all is wrong with them.
     let joined = joined.filter(|_| problems.is_empty());
-    Ok(Report { problems, joined, repositories, indexed, elsewhere, signatures, ..report })
+    let Report { repositories, indexes, indexed, elsewhere, signatures, .. } = repositories;
+    report.signatures_unchecked = repositories > 0 && trust.keys.is_empty();
+    let report = Report { repositories, indexes, indexed, elsewhere, signatures, ..report };
+    Ok(Report { problems, joined, ..report })
 }
 
 /// How arguments are read, and what they are compared with.
@@ -88,6 +96,10 @@ pub struct Options<'a> {
     pub folders: FolderMeaning,
     /// The artifacts that packages were made from.
     pub against: Option<&'a Scan>,
+    /// Host binaries with device code that packages were made from.
+    pub binaries: &'a [PathBuf],
+    /// How much of the package set is named.
+    pub extent: Extent,
     /// What repositories are trusted by.
     pub trust: Trust,
     /// What reading takes is drawn from it.
@@ -123,22 +135,73 @@ fn verify_packages(
         checks::check_set(set, &excuses, problems)?;
     }
     let mut report = Report { packages: packages.len(), ..Report::default() };
+    let mut sieve = Sieve::new(options.extent);
+    *problems = sieve.sift(std::mem::take(problems), packages.iter());
+    let origins = Origins { receipts: &receipts, excuses: &excuses, options };
+    problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
+    report.undecided = sieve.undecided();
     others::count(&packages, &mut report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
     report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
-    if let Some(scan) = options.against {
-        let prefix = prefix(&receipts, &sets)?;
-        let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
-        for packages in sets.iter().filter(|set| !set.is_empty()) {
-            let comparison =
-                SetComparison { packages, prefix: &prefix, excuses: &excuses, inputs: &inputs };
-            comparison.check(problems);
-        }
-        let count = inputs.in_binaries().count() + inputs.in_files().count();
-        report.input_code_objects = Some(count as u64);
-    }
     Ok(report)
+}
+
+/// What packages were made from, and what explains that something of it is not in them.
+struct Origins<'a> {
+    receipts: &'a [&'a Receipt],
+    excuses: &'a Excuses,
+    options: &'a Options<'a>,
+}
+
+impl Origins<'_> {
+    /// Compares the set of each format with them. All code of a binary for an arch is in one package of
+    /// each format, so each is sifted by itself.
+    fn compare(
+        &self,
+        sets: &[Vec<&Installed>],
+        progress: &dyn Progress,
+        sieve: &mut Sieve,
+        report: &mut Report,
+    ) -> Result<Problems> {
+        let Self { receipts, excuses, options } = *self;
+        let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
+        let mut problems = Problems::default();
+        if let Some(scan) = options.against {
+            let stated = prefix(receipts, &sets);
+            refuse_unknown(stated.as_ref(), options.extent)?;
+            let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
+            let all = || sets.iter().copied().flatten().copied();
+            let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
+            for packages in &sets {
+                let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
+                SetComparison { packages, prefix, excuses, inputs }.check(&mut own);
+                problems.extend(sieve.sift(own, packages.iter().copied()));
+            }
+            let count = inputs.in_binaries().count() + inputs.in_files().count();
+            report.input_code_objects = Some(count as u64);
+        }
+        for path in options.binaries {
+            let binary = GivenBinary::open(path, &options.budget)?;
+            for packages in &sets {
+                let mut own = Problems::default();
+                binary.check(packages, excuses, &mut own)?;
+                problems.extend(sieve.sift(own, packages.iter().copied()));
+            }
+            *report.input_code_objects.get_or_insert(0) += binary.count() as u64;
+        }
+        Ok(problems)
+    }
+}
+
+/// Refuses to compare the paths of a whole set without its prefix.
+fn refuse_unknown(prefix: Option<&String>, extent: Extent) -> Result<()> {
+    if prefix.is_some() || extent == Extent::Part {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Usage, "the install prefix of these packages is not known").hint(
+        "verify the folder that holds packages.json, or give --partial where that is not there",
+    ))
 }
 
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
@@ -209,14 +272,11 @@ fn check_claims(
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
-fn prefix(receipts: &[&Receipt], sets: &[Vec<&Installed>]) -> Result<String> {
+fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
     let declared = receipts.first().map(|receipt| receipt.prefix.clone());
-    let manifests = || {
-        let listings = sets.iter().flat_map(|set| manifests::listings(set));
-        listings.filter_map(|listing| listing.prefix().map(str::to_owned)).next()
+    let of_set = |set: &&Vec<&Installed>| {
+        let listings = manifests::listings(set);
+        listings.iter().find_map(|listing| listing.prefix().map(str::to_owned))
     };
-    declared.or_else(manifests).ok_or_else(|| {
-        Error::new(Kind::Usage, "the install prefix of these packages is not known")
-            .hint("verify the folder that holds packages.json")
-    })
+    declared.or_else(|| sets.iter().find_map(of_set))
 }

@@ -48,6 +48,21 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
 }
 
 #[test]
+fn a_verification_says_what_it_read_and_what_it_did_not_look_at() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    publish(&mut repo(&[&packages], &out));
+    let said = verify(&out);
+    let read = said.lines().next().unwrap();
+    assert!(read.starts_with("1 repository, ") && read.ends_with(", 2 indexed packages"), "{said}");
+    assert!(read.contains(" index files, "), "{said}");
+    assert!(said.contains("signatures were not checked, because no key was given"), "{said}");
+}
+
+#[test]
 fn what_is_gone_lost_or_contradicts_is_named() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
@@ -149,6 +164,7 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     sign(&own.home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
     sign(&own.home, "--detach-sign", &suite.join("Release"), &suite.join("Release.gpg"));
     let said = verify_by(&out, &own.public);
+    assert!(!said.contains("not checked"), "{said}");
     assert!(said.contains("2 good signatures") && said.contains("all checks passed"), "{said}");
     // As Debian publishes: listed uncompressed, and stored compressed.
     let plain = folder.join("Packages");

@@ -13,6 +13,7 @@ mod documents;
 mod fields;
 mod folders;
 mod packages;
+mod partial;
 mod receipt;
 mod references;
 mod shared_code;

@@ -1,7 +1,7 @@
 //! The result of a verification, for people.
 
 use crate::report::words::counted;
-use crate::verify::Report;
+use crate::verify::{Report, Undecided};
 
 /// Failed checks, one a line, then what was looked at.
 pub fn verify_text(report: &Report) -> String {
@@ -9,27 +9,10 @@ pub fn verify_text(report: &Report) -> String {
     for problem in &report.problems {
         text.push_str(&text_line!("failed: {problem}"));
     }
-    let archives = match report.archive_rows {
-        0 => "no kernel archives".to_owned(),
-        rows => format!(
-            "kernel archives with {} and {}",
-            counted(report.code_objects, "code object"),
-            counted(rows, "row")
-        ),
-    };
-    let read = [
-        (report.packages, "package"),
-        (report.artifacts, "artifact"),
-        (report.prefixes, "installed prefix"),
-        (report.repositories, "repository"),
-        (report.indexed, "indexed package"),
-        (report.signatures, "good signature"),
-        (report.single_files, "single file"),
-    ];
-    for (count, what) in read.into_iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("{}, ", counted(count as u64, what)));
+    text.push_str(&read_text(report));
+    if report.signatures_unchecked {
+        text.push_str("signatures were not checked, because no key was given (--key)\n");
     }
-    text.push_str(&text_line!("{}, {archives}", counted(report.files, "file")));
     if let Some(joined) = &report.joined {
         let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
         text.push_str(&text_line!("{parts}, together the set whose packages.json is {sha256}"));
@@ -50,9 +33,47 @@ pub fn verify_text(report: &Report) -> String {
         let count = counted(report.warnings.len() as u64, "thing");
         text.push_str(&text_line!("the build warned of {count}, which no check fails for"));
     }
+    if !report.undecided.is_empty() {
+        let of = |it: &Undecided| format!("{} {} ({})", it.code, it.name, it.count);
+        let checks: Vec<String> = report.undecided.iter().map(of).collect();
+        text.push_str(&text_line!(
+            "not decided without the other packages of the set: {}",
+            checks.join(", ")
+        ));
+    }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
     }
     text
+}
+
+/// What was looked at.
+fn read_text(report: &Report) -> String {
+    let read = [
+        (report.packages, "package"),
+        (report.artifacts, "artifact"),
+        (report.prefixes, "installed prefix"),
+        (report.repositories, "repository"),
+        (report.indexes, "index file"),
+        (report.indexed, "indexed package"),
+        (report.signatures, "good signature"),
+        (report.single_files, "single file"),
+    ];
+    let counted_read = read.into_iter().filter(|(count, _)| *count > 0);
+    let mut parts: Vec<String> =
+        counted_read.map(|(count, what)| counted(count as u64, what)).collect();
+    // Of repositories, packages are held against indexes, and their files are not looked at.
+    if report.files > 0 || report.repositories == 0 {
+        parts.push(counted(report.files, "file"));
+        parts.push(match report.archive_rows {
+            0 => "no kernel archives".to_owned(),
+            rows => format!(
+                "kernel archives with {} and {}",
+                counted(report.code_objects, "code object"),
+                counted(rows, "row")
+            ),
+        });
+    }
+    text_line!("{}", parts.join(", "))
 }

@@ -109,6 +109,11 @@ impl ArtifactInputs {
         self.plain.entry(path.clone()).or_default().push(plain);
     }
 
+    /// Whether the artifacts have anything at an install-relative path.
+    pub(in crate::verify) fn has(&self, path: &TreePath) -> bool {
+        self.plain.contains_key(path) || self.fat.contains_key(path)
+    }
+
     /// The code objects of all builds of binaries.
     pub(in crate::verify) fn in_binaries(&self) -> impl Iterator<Item = &DeviceEntry> {
         self.fat.values().flatten().flat_map(|build| build.device.entries())

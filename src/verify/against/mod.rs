@@ -4,10 +4,12 @@
 //! an archive under the wrapper and target it had, or be named by a finding of the receipt; and no
 //! package may hold device code that the artifacts do not hold.
 
+pub(super) mod binaries;
 pub(super) mod builds;
 pub(super) mod debug_files;
 pub(super) mod inputs;
 pub(super) mod keys;
+pub(super) mod prefix;
 pub(super) mod split_inputs;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -81,6 +81,12 @@ pub struct Report {
     /// Dependencies of those on packages that are elsewhere.
     #[serde(skip_serializing_if = "is_zero")]
     pub elsewhere: usize,
+    /// Indexes of repositories that were read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub indexes: usize,
+    /// Whether no signature of a repository was looked at, because no key was given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub signatures_unchecked: bool,
     /// Signatures that verified against a given key.
     #[serde(skip_serializing_if = "is_zero")]
     pub signatures: usize,
@@ -103,8 +109,28 @@ pub struct Report {
     /// say is no failed check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FindingRecord>,
+    /// Checks that cannot be decided of a part of a set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undecided: Vec<Undecided>,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+}
+
+/// A check that cannot be decided without packages that are not there.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Undecided {
+    /// Stable code, e.g. `V013`.
+    pub code: &'static str,
+    /// Stable name, e.g. `file-lost`.
+    pub name: &'static str,
+    /// How often.
+    pub count: usize,
+}
+
+impl Undecided {
+    pub(super) fn new(check: Check, count: usize) -> Self {
+        Self { code: check.id(), name: check.name(), count }
+    }
 }
 
 /// Parts of a set that were joined.

@@ -48,7 +48,9 @@ impl Context<'_> {
             self.bad_index(path, IndexFault::NoFile);
             return Ok(None);
         }
-        read_file(&file).map(Some).map_err(|e| Error::io(&file, "read", e))
+        let bytes = read_file(&file).map_err(|e| Error::io(&file, "read", e))?;
+        self.report.indexes += 1;
+        Ok(Some(bytes))
     }
 
     pub(super) fn bad_index(&mut self, file: &str, fault: IndexFault) {

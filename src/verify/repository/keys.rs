@@ -41,7 +41,7 @@ impl PublicKeys {
     }
 
     /// Whether there is no key.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::verify) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

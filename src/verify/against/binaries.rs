@@ -1,0 +1,144 @@
+//! Packages against single host binaries with device code, as compilers made them.
+//!
+//! Archives name a binary by its path below the install prefix, and a file that is named by itself has
+//! none: it is the one of its file name that has the most of its code. Of archs that the file has no
+//! code for, other builds may have some, so nothing is said of these.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::inputs::{self, ExaminedInput};
+use super::split_inputs::BinaryBuild;
+use crate::content::{Content, hex};
+use crate::error::{Error, Kind, Result, ResultExt};
+use crate::gfx::{BaseArch, Target};
+use crate::run::Budget;
+use crate::tree::TreePath;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::digest::Sha;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{CodeLoss, CodePosition, CodeWitness, PackagePath, Problem, Problems};
+
+/// A host binary with device code.
+pub(in crate::verify) struct GivenBinary {
+    /// The path that it was named by.
+    path: PathBuf,
+    build: BinaryBuild,
+}
+
+/// A row of an archive.
+struct Row<'a> {
+    archive: PackagePath,
+    key: &'a str,
+    target: &'a str,
+    sha256: &'a Sha,
+}
+
+/// The rows of each binary, by install-relative path.
+type RowsByBinary<'a> = BTreeMap<&'a str, Vec<Row<'a>>>;
+
+impl GivenBinary {
+    /// Reads the binary at `path`; refuses what is none with device code.
+    pub(in crate::verify) fn open(path: &Path, budget: &Budget) -> Result<Self> {
+        let content = Content::open(path).map_err(Error::of_named)?.within(budget);
+        let place = TreePath::new(file_name(path)).file(path)?;
+        let shard = path.display().to_string();
+        match inputs::examine(&place, &shard, &content).file(path)? {
+            ExaminedInput::Fat(build) => Ok(Self { path: path.to_owned(), build }),
+            _ => {
+                let message = "is neither an artifact nor a host binary with device code";
+                let hint = "--against takes folders of artifacts, and binaries as they were \
+                            before their device code was taken out";
+                Err(Error::new(Kind::Usage, message).file(path).hint(hint))
+            }
+        }
+    }
+
+    /// How many code objects it has.
+    pub(in crate::verify) fn count(&self) -> usize {
+        self.build.device.entries().count()
+    }
+
+    /// Adds what of the binary is not in the archives of `packages`, of one format, and what these have
+    /// under its name that it does not have.
+    pub(in crate::verify) fn check(
+        &self,
+        packages: &[&Installed],
+        excuses: &Excuses,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let (binary, rows) = self.own_rows(packages)?;
+        let has: BTreeSet<(&str, &Sha)> = rows.iter().map(|row| (row.target, row.sha256)).collect();
+        let device = &self.build.device;
+        let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
+        let mut known: BTreeSet<&Sha> = BTreeSet::new();
+        for (wrapper, entries) in device.by_wrapper.iter().enumerate() {
+            for entry in entries.iter() {
+                archs.extend(base_of(&entry.target));
+                known.insert(&entry.sha256);
+                let is_there = has.contains(&(entry.target.as_str(), &entry.sha256));
+                if !is_there && !excuses.absence(&entry.sha256) {
+                    let loss = CodeLoss::OfWrapper { shard: self.build.shard.clone(), wrapper };
+                    let (path, target) = (binary.to_owned(), entry.target.clone());
+                    let sha256 = hex(&entry.sha256);
+                    problems.add(Problem::CodeObjectLost { path, target, sha256, loss });
+                }
+            }
+        }
+        known.extend(device.unreferenced.iter().map(|entry| &entry.sha256));
+        let is_foreign = |row: &Row<'_>| {
+            let of_arch = base_of(row.target).is_some_and(|arch| archs.contains(&arch));
+            of_arch && !known.contains(row.sha256)
+        };
+        for row in rows.into_iter().filter(is_foreign) {
+            problems.add(Problem::CodeObjectForeign {
+                file: row.archive,
+                position: CodePosition::row(row.key, row.target),
+                sha256: hex(row.sha256),
+                unknown_to: CodeWitness::Artifacts,
+            });
+        }
+        Ok(())
+    }
+
+    /// The binary of the archives that this one is, and its rows.
+    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Result<(&'a str, Vec<Row<'a>>)> {
+        let name = file_name(&self.path);
+        let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
+        let is_named = |binary: &str| binary.rsplit('/').next() == Some(name.as_str());
+        let named = rows(packages).into_iter().filter(|(binary, _)| is_named(binary));
+        let fitting = |(_, rows): &(&str, Vec<Row<'_>>)| {
+            rows.iter().filter(|row| known.contains(row.sha256)).count()
+        };
+        named.max_by_key(fitting).ok_or_else(|| {
+            let message = "no kernel archive of these packages has code of a binary of this name";
+            let hint = "name the packages with its kernels, or another binary";
+            Error::new(Kind::Usage, message).file(&self.path).hint(hint)
+        })
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn base_of(target: &str) -> Option<BaseArch> {
+    target.parse::<Target>().ok().map(|target| target.base().clone())
+}
+
+/// The rows of all archives.
+fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
+    let mut rows = RowsByBinary::new();
+    for package in packages {
+        for (path, facts) in package.files() {
+            let Class::Archive(archive) = &facts.class else { continue };
+            for (key, target, found) in archive.entries() {
+                let binary = key.rsplit_once('#').map_or(key, |(binary, _)| binary);
+                let (archive, sha256) = (package.at(path), &found.sha256);
+                rows.entry(binary).or_default().push(Row { archive, key, target, sha256 });
+            }
+        }
+    }
+    rows
+}

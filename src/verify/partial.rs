@@ -1,0 +1,124 @@
+//! A part of a set: which failed checks say something about it, and which could only be decided with
+//! the packages that are not there.
+//!
+//! Most checks hold packages against each other. Where some are missing, that nothing is at a path may
+//! mean that it is in one of those. What is there and wrong is wrong in any case.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::own::facts::Class;
+use super::own::installed::Installed;
+use super::problem::{
+    Check, CodeLoss, DocumentFault, FileLoss, InterpreterLack, ManifestFault, PartnerLack, Problem,
+    Problems, ReceiptLack, RecordFault, RowLack, Undecided,
+};
+use crate::gfx::{BaseArch, Target};
+
+/// How much of a package set is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// All packages.
+    Whole,
+    /// Some of them.
+    Part,
+}
+
+/// Takes failed checks that cannot be decided out of the others, and counts them.
+pub(super) struct Sieve {
+    extent: Extent,
+    open: BTreeMap<Check, usize>,
+}
+
+impl Sieve {
+    /// Nothing was taken out yet. Of a whole set, nothing is.
+    pub(super) fn new(extent: Extent) -> Self {
+        Self { extent, open: BTreeMap::new() }
+    }
+
+    /// What of `problems` does not depend on what else is in the set that `packages` are of.
+    pub(super) fn sift<'a>(
+        &mut self,
+        problems: Problems,
+        packages: impl Iterator<Item = &'a Installed>,
+    ) -> Problems {
+        if self.extent == Extent::Whole {
+            return problems;
+        }
+        let held = held(packages);
+        let mut decided = Problems::default();
+        for problem in problems.finish() {
+            if is_open(&problem, &held) {
+                *self.open.entry(problem.check()).or_default() += 1;
+            } else {
+                decided.add(problem);
+            }
+        }
+        decided
+    }
+
+    /// The checks that could not be decided.
+    pub(super) fn undecided(self) -> Vec<Undecided> {
+        self.open.into_iter().map(|(check, count)| Undecided::new(check, count)).collect()
+    }
+}
+
+/// The binaries, by install-relative path, and archs whose code is in archives of `packages`. All code
+/// of a binary for an arch is in one package.
+fn held<'a>(packages: impl Iterator<Item = &'a Installed>) -> BTreeSet<(String, BaseArch)> {
+    let files = packages.flat_map(Installed::files);
+    let archives = files.filter_map(|(_, facts)| match &facts.class {
+        Class::Archive(archive) => Some(archive),
+        _ => None,
+    });
+    let rows = archives.flat_map(|archive| &archive.rows).flat_map(|(key, targets)| {
+        let binary = key.rsplit_once('#').map_or(key.as_str(), |(binary, _)| binary);
+        targets.keys().filter_map(move |target| Some((binary.to_owned(), base_of(target)?)))
+    });
+    rows.collect()
+}
+
+fn base_of(target: &str) -> Option<BaseArch> {
+    target.parse::<Target>().ok().map(|target| target.base().clone())
+}
+
+/// Whether a package that is not there may settle the problem.
+fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
+    match problem {
+        Problem::MarkerUnresolved { .. }
+        | Problem::LibraryMissing { .. }
+        | Problem::LibraryMisplaced { .. }
+        | Problem::PartMissing { .. } => true,
+        Problem::CodeObjectLost { path, target, loss, .. } => is_lost_elsewhere(loss, || {
+            base_of(target).is_some_and(|arch| held.contains(&(path.clone(), arch)))
+        }),
+        Problem::ReceiptIncomplete { lack, .. } => *lack == ReceiptLack::Package,
+        Problem::FileLost { loss, .. } => {
+            matches!(loss, FileLoss::Absent { .. } | FileLoss::BinaryAbsent)
+        }
+        Problem::DatabaseUnpaired { lack, .. } => {
+            matches!(lack, PartnerLack::Absent { .. } | PartnerLack::ReferenceAbsent { .. })
+        }
+        Problem::RowMissing { lack, .. } => {
+            matches!(lack, RowLack::Everywhere | RowLack::NotListed { .. })
+        }
+        Problem::BadManifest { fault, .. } => matches!(
+            fault,
+            ManifestFault::ArchGone { .. }
+                | ManifestFault::ArchiveAbsent { .. }
+                | ManifestFault::NotListed
+        ),
+        Problem::InterpreterMissing { lack, .. } => *lack != InterpreterLack::Unreadable,
+        Problem::DocumentMismatch { fault, .. } => *fault == DocumentFault::PackageAbsent,
+        _ => false,
+    }
+}
+
+/// Whether a code object may be in a package that is not there, if `is_held` says whether the code of
+/// its binary for its arch is in those that are.
+fn is_lost_elsewhere(loss: &CodeLoss, is_held: impl FnOnce() -> bool) -> bool {
+    match loss {
+        CodeLoss::Recorded { fault, .. } => *fault == RecordFault::NotInstalled,
+        CodeLoss::OfWrapper { .. } => !is_held(),
+        CodeLoss::WithoutWrapper { .. } | CodeLoss::OfFile { .. } => true,
+    }
+}

@@ -14,11 +14,15 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that the decisions about a package set never have, or that are about this table.
-const NEVER: [Code; 12] = [
+const NEVER: [Code; 16] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
     Code::VersionNotKept,
+    Code::DataUnread,
+    Code::TextsReplaced,
+    Code::PackageFileLeftOut,
+    Code::VersionOrderDiffers,
     Code::ClientFilesMissing,
     Code::KeyWeak,
     Code::PackagesUnsigned,

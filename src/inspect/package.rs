@@ -39,6 +39,12 @@ pub struct PackageReport {
     pub installed_size: u64,
     /// What it installs, in the order of the payload.
     pub members: Vec<PackageMember>,
+    /// The name of the data archive of a `.deb`, if that cannot be unpacked: no members are shown then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// Names of the fields of an `.rpm` whose texts are not UTF-8; they are shown with U+FFFD.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_utf8: Vec<&'static str>,
 }
 
 /// What a package installs at a path.
@@ -85,11 +91,17 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
         PackageReader::Deb(deb) => (Format::Deb, deb.control().to_map()),
         PackageReader::Rpm(rpm) => (Format::Rpm, rpm_fields(rpm.metadata())),
     };
+    let (unread, not_utf8) = match &reader {
+        PackageReader::Deb(deb) => (deb.unread().map(str::to_owned), Vec::new()),
+        PackageReader::Rpm(rpm) => (None, rpm.not_utf8().collect()),
+    };
     let mut members = Vec::new();
-    reader.visit(&mut |entry, bytes| {
-        members.push(member(entry, bytes, content.budget())?);
-        Ok(())
-    })?;
+    if unread.is_none() {
+        reader.visit(&mut |entry, bytes| {
+            members.push(member(entry, bytes, content.budget())?);
+            Ok(())
+        })?;
+    }
     let devices = members.iter().filter_map(|member: &PackageMember| member.device.as_ref());
     Ok(PackageReport {
         format,
@@ -98,6 +110,8 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
         archs: devices.flat_map(|device| device.targets.iter().cloned()).collect(),
         installed_size: members.iter().map(|member| member.size).sum(),
         members,
+        unread,
+        not_utf8,
     })
 }
 

@@ -60,8 +60,9 @@ impl Facts {
         let len = content.len().min(AR_MAGIC.len() as u64);
         let head = content.read_vec(0..len, len, "first bytes")?;
         if head == AR_MAGIC {
-            let control = deb::read_control(content)?;
-            return apt_index::DebPackage::of_control(&control).map(Self::Deb);
+            let deb::DebFront { control, unread } = deb::DebFront::read(content)?;
+            let package = apt_index::DebPackage::of_control(&control)?;
+            return Ok(Self::Deb(apt_index::DebPackage { unread, ..package }));
         }
         if head.starts_with(&LEAD_MAGIC) {
             let package = rpm_md::RpmPackage::of_front(&Front::read(content)?)?;

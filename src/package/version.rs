@@ -13,7 +13,9 @@
 //! A distribution's tag is appended to the release: `1~deb12` in deb, `1.el9` in rpm.
 //!
 //! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
-//! digits, `.`, `+` and `~` mean the same in both; everything else is refused.
+//! digits, `.`, `+` and `~` are taken by both; everything else is refused. Behind a separator, dpkg
+//! sorts digits before letters and rpm the other way round: `7.1.0~20251104` is older than `7.1.0~dev1`
+//! for the one and newer for the other, of which `repo` warns (`repo::orders`).
 
 use schemars::JsonSchema;
 use serde::Deserialize;

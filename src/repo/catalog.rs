@@ -10,7 +10,7 @@ use super::channels::Channels;
 use super::input::GivenPackage;
 use super::options::Changes;
 use super::stat::Modified;
-use super::state::{PoolRecord, PoolRecords};
+use super::state::{ChannelState, PoolRecord, PoolRecords};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::package::indexed::Facts;
@@ -81,6 +81,11 @@ impl Catalog {
                 // The same under another time: that is what to look for next time.
                 Arc::make_mut(there).source = given.source.clone();
             }
+            let is_same = there.indexed.sha256 == given.indexed.sha256;
+            if is_same && !Arc::ptr_eq(&there.indexed, &given.indexed) {
+                // Read again: a later rockpack may see more in it.
+                Arc::make_mut(there).indexed = Arc::clone(&given.indexed);
+            }
             return Ok(());
         }
         let record = PoolRecord {
@@ -106,10 +111,17 @@ impl Catalog {
     fn refuse_changed(&self, earlier: &PoolRecords) -> Result<()> {
         let mut faults = Faults::default();
         for (path, addition) in &self.added {
-            let held = earlier.get(path).map(|record| &record.indexed.sha256);
-            let own = self.records.get(path).map(|record| &record.indexed.sha256);
-            if held.is_some() && held != own {
-                faults.add(other_content(path, addition));
+            let (Some(held), Some(own)) = (earlier.get(path), self.records.get(path)) else {
+                continue;
+            };
+            if held.indexed.sha256 != own.indexed.sha256 {
+                let facts = &own.indexed.facts;
+                faults.add(other_content(
+                    path,
+                    addition,
+                    facts,
+                    Some(&held.indexed.facts.version()),
+                ));
             }
         }
         faults.finish()
@@ -224,6 +236,9 @@ const TWINS_HINT: &str =
 
 fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     let facts = &given.indexed.facts;
+    if let Some(error) = epoch_alone(path, facts, &there.indexed.facts.version()) {
+        return error.file(&given.file);
+    }
     let message = format!(
         "is another package {} {} for {} than {} (SHA-256 {} and {})",
         facts.name(),
@@ -240,6 +255,23 @@ fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     Error::new(Kind::Conflict, message).file(&given.file).hint(TWINS_HINT)
 }
 
+/// The error about a package and one of another version that has the same path, because file names
+/// leave the epoch out; nothing where both are one version.
+fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
+    let (name, version) = (facts.name(), facts.version());
+    if facts.format().compare_versions(&version, other).is_eq() {
+        return None;
+    }
+    let message = format!(
+        "is {name} {version}, and the repository has, or is given, {name} {other}: they differ in \
+         their epoch alone, which names of files leave out, so both would be {path}"
+    );
+    Some(Error::new(Kind::Conflict, message).hint(
+        "one path is one file, for the caches of clients, too: raise the version or the release \
+         beside the epoch, or publish one of the two in another repository",
+    ))
+}
+
 fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
@@ -250,19 +282,29 @@ pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Re
     let mut faults = Faults::default();
     for (path, addition) in &catalog.added {
         // Of the files as they are published: signing while publishing makes another one.
-        let own = catalog.records.get(path).map(|record| &record.indexed.sha256);
-        let there = channels.0.values().filter_map(|state| {
-            let held = state.records.get(path).map(|record| &record.indexed.sha256);
-            held.or_else(|| state.retired.get(path)?.sha256.as_ref())
-        });
-        if there.into_iter().any(|other| Some(other) != own) {
-            faults.add(other_content(path, addition));
+        let Some(own) = catalog.records.get(path).map(|record| &record.indexed) else { continue };
+        let other = channels.0.values().filter_map(|state| held(state, path));
+        if let Some((_, version)) = other.into_iter().find(|(sha256, _)| *sha256 != own.sha256) {
+            faults.add(other_content(path, addition, &own.facts, version.as_deref()));
         }
     }
     faults.finish()
 }
 
-fn other_content(path: &str, addition: &Addition) -> Error {
+/// The digest of the file that a channel has at `path`, or had, and its version if that is known.
+fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<String>)> {
+    if let Some(record) = state.records.get(path) {
+        return Some((&record.indexed.sha256, Some(record.indexed.facts.version())));
+    }
+    let retired = state.retired.get(path)?;
+    Some((retired.sha256.as_deref()?, retired.version.clone()))
+}
+
+/// The file that is to lie at `path`, with these `facts`, is another than the one of `version`.
+fn other_content(path: &str, addition: &Addition, facts: &Facts, version: Option<&str>) -> Error {
+    if let Some(error) = version.and_then(|version| epoch_alone(path, facts, version)) {
+        return error.file(&addition.file);
+    }
     let message = format!("differs from the {path} that the repository has or had");
     Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT)
 }

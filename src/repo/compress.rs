@@ -19,6 +19,7 @@ pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
         Method::Gzip => return gzip(bytes),
         Method::Xz => Compression::Xz { preset: XZ_PRESET },
         Method::Zstd => ZSTD,
+        Method::Lzma => return Err(Error::bug("indexes are not written as lzma")),
     };
     let fault = |error| Error::io_unplaced("compress an index", error);
     let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
@@ -41,5 +42,6 @@ pub(super) fn ending(method: Method) -> &'static str {
         Method::Gzip => ".gz",
         Method::Xz => ".xz",
         Method::Zstd => ".zst",
+        Method::Lzma => ".lzma",
     }
 }

@@ -19,6 +19,7 @@ use super::listed::ListedIndexes;
 use super::options::RepoOptions;
 use super::published::ChannelReport;
 use super::recovery::{ShownFile, shown};
+use super::remarks;
 use super::rpm::RpmIndexes;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
@@ -79,6 +80,7 @@ impl ChannelDraft {
         let mut next = next_state(channel, earlier, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
+        findings.extend(remarks::of_given(&own));
         let listed = if options.check {
             None
         } else {
@@ -307,10 +309,12 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
-        retired.insert(path.clone(), Retired { generation, date, sha256 });
+        let version = Some(record.indexed.facts.version());
+        retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     for path in earlier.indexes.iter().filter(|path| !stays(path)) {
-        retired.insert(path.clone(), Retired { generation, date, sha256: None });
+        let (sha256, version) = (None, None);
+        retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     next.retired = retired;
 }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::channels::Channels;
+use super::find::FoundFiles;
 use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, SourceFile};
-use crate::content::{Content, list, real_path};
+use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
-use crate::package::Format;
 use crate::package::indexed::{Facts, Indexed};
-use crate::report::{Progress, Stage};
+use crate::report::{Findings, Progress, Stage};
 
 /// A package file that was given.
 #[derive(Debug, Clone)]
@@ -95,19 +95,38 @@ struct FoundPackage {
     modified: Modified,
 }
 
+/// The packages that a run is given.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub packages: Vec<GivenPackage>,
+    /// Files of the folders that are left out.
+    pub findings: Findings,
+}
+
 /// The packages of a run, which are packages or folders of packages, in the order of their
 /// paths. Files that a channel knows by name, size and time are not read, unless the run checks all.
 pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,
     progress: &dyn Progress,
-) -> Result<Vec<GivenPackage>> {
-    let mut files = Vec::new();
+) -> Result<Given> {
+    let mut found = FoundFiles::default();
     let mut faults = Faults::default();
     for path in &options.packages {
-        faults.keep(find(path, &mut files));
+        faults.keep(found.add(path));
     }
     faults.finish()?;
+    let FoundFiles { files, findings } = found;
+    let packages = findings.explain(read(files, options, channels, progress))?;
+    Ok(Given { packages, findings })
+}
+
+fn read(
+    mut files: Vec<PathBuf>,
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    progress: &dyn Progress,
+) -> Result<Vec<GivenPackage>> {
     files.sort();
     files.dedup();
     let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
@@ -214,38 +233,4 @@ fn look(file: PathBuf) -> Result<FoundPackage> {
     let stat = stat_of(&metadata);
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(FoundPackage { file, name, size: stat.size, modified: stat.modified })
-}
-
-/// Adds `path`, or what is named like a package in it and its folders, to `files`.
-fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
-    let metadata = metadata.map_err(|error| error.of_named().context("looking for packages"))?;
-    if !metadata.is_dir() {
-        files.push(path.to_path_buf());
-        return Ok(());
-    }
-    let before = files.len();
-    walk(path, files)?;
-    if files.len() > before {
-        Ok(())
-    } else {
-        Err(Error::new(Kind::Usage, "there is no package in this folder").file(path))
-    }
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in list(folder)? {
-        let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
-        if name.to_string_lossy().starts_with('.') {
-            continue;
-        }
-        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
-        if kind.is_dir() {
-            walk(&path, files)?;
-        } else if Format::of_file_name(&path).is_some() {
-            files.push(path);
-        }
-    }
-    Ok(())
 }

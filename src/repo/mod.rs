@@ -34,6 +34,7 @@ mod channels;
 mod clients;
 mod compress;
 mod draft;
+mod find;
 mod follows;
 mod foreign;
 mod index_paths;
@@ -42,9 +43,11 @@ mod key_package;
 pub mod keyring;
 mod listed;
 mod options;
+mod orders;
 mod places;
 mod published;
 mod recovery;
+mod remarks;
 mod rpm;
 mod settings;
 mod stat;
@@ -120,14 +123,43 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let mut given = input::given(options, &channels, progress)?;
-    let keys = key_package::given(store, options, &channels, &given)?;
-    given.extend(keys);
-    let given: Vec<_> = given.into_iter().filter(|given| wanted(options, given)).collect();
-    let active = active(options, &channels, &given)?;
+    let input::Given { packages: mut given, findings: noticed } =
+        input::given(options, &channels, progress)?;
+    let published = publish_given(store, options, &mut channels, &mut given);
+    let Published { channels, mut findings } = noticed.explain(published)?;
+    findings.extend(noticed);
+    findings.sort();
+    Ok(Published { channels, findings })
+}
+
+/// Publishes the packages `given`, and those with the keys.
+fn publish_given(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &mut Channels,
+    given: &mut Vec<input::GivenPackage>,
+) -> Result<Published> {
+    given.extend(key_package::given(store, options, channels, given)?);
+    given.retain(|given| wanted(options, given));
+    let active = active(options, channels, given)?;
+    let both = [Channel::Apt(options.suite.clone()), Channel::Rpm];
+    let orders = orders::findings(&both, channels, given);
+    let published = draft_and_write(store, options, channels, (&active, given));
+    let mut published = orders.explain(published)?;
+    published.findings.extend(orders);
+    Ok(published)
+}
+
+/// Publishes the packages given in the active channels.
+fn draft_and_write(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &mut Channels,
+    (active, given): (&[Channel], &[input::GivenPackage]),
+) -> Result<Published> {
     let mut faults = Faults::default();
-    for channel in &active {
-        faults.keep(foreign::refuse_indexes(store, channel, &channels));
+    for channel in active {
+        faults.keep(foreign::refuse_indexes(store, channel, channels));
     }
     faults.finish()?;
     let states: Vec<_> =
@@ -136,7 +168,7 @@ pub fn publish_to(
     let mut faults = Faults::default();
     let drafts: Vec<Result<ChannelDraft>> = active
         .par_iter()
-        .map(|channel| ChannelDraft::new(store, channel, &channels, &given, options))
+        .map(|channel| ChannelDraft::new(store, channel, channels, given, options))
         .collect();
     let drafts: Vec<ChannelDraft> =
         drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
@@ -146,7 +178,7 @@ pub fn publish_to(
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = drafts.iter().flat_map(ChannelDraft::paths).collect();
     noticed.explain(store.check(&paths))?;
-    let mut published = noticed.explain(write(store, &mut channels, drafts))?;
+    let mut published = noticed.explain(write(store, channels, drafts))?;
     of_keys.into_iter().for_each(|finding| published.findings.add(finding));
     published.findings.sort();
     Ok(published)

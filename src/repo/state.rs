@@ -130,6 +130,9 @@ pub(super) struct Retired {
     /// For packages: SHA-256 of the file that was published, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The version, of packages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 impl ChannelState {

@@ -15,6 +15,7 @@ mod follows;
 mod foreign;
 mod interrupted;
 mod key_lives;
+mod others;
 mod parity_apt;
 mod parity_rpm;
 mod pool;
@@ -25,6 +26,7 @@ mod twice;
 mod two_keys;
 mod unsigned;
 mod verified;
+mod versions;
 mod weak_keys;
 
 support::main!();

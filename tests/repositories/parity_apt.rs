@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::example::Set;
+use support::foreign_deb::{ForeignDeb, TOOLS};
 use support::repo_fixture::{accepted, deb, publish, repo};
 use support::tools::{need, run, succeed};
 
@@ -48,6 +49,8 @@ fn packages(folder: &Path) {
         "Depends: epoch (>= 2:1), a | b:any\nPre-Depends: c\nMulti-Arch: same\n\
          Tag: role::program\nHomepage: https://example.org/?a=b&c\nX-Own: x: y\n",
     );
+    let silent = "Recommends:\nStatus: install ok installed\n";
+    ForeignDeb::new("silent", silent).write(&folder.join("silent_1_all.deb"));
 }
 
 fn differences(
@@ -68,6 +71,7 @@ fn differences(
 #[test]
 fn packages_says_what_the_tools_of_debian_say() {
     need(&["apt-ftparchive", "dpkg-scanpackages", "dpkg-deb"]);
+    need(&TOOLS);
     let room = tempfile::tempdir().unwrap();
     let (debs, out) = (room.path().join("debs"), room.path().join("repo"));
     fs::create_dir(&debs).unwrap();

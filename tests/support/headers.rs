@@ -21,7 +21,8 @@ pub fn remade(
     change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>,
     signature: &[Tagged],
 ) -> Vec<u8> {
-    let Front { mut metadata, header: place } = Front::read(&Content::of_bytes(package)).unwrap();
+    let Front { mut metadata, header: place, .. } =
+        Front::read(&Content::of_bytes(package)).unwrap();
     let payload = &package[usize::try_from(place.end).unwrap()..];
     let tags = change(entries(&metadata.header).collect());
     metadata.header = made(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);

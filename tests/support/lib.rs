@@ -14,6 +14,7 @@ pub mod bases;
 pub mod device;
 pub mod example;
 pub mod fixtures;
+pub mod foreign_deb;
 pub mod harness;
 pub mod headers;
 pub mod keys;

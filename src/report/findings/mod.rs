@@ -8,6 +8,7 @@ mod define;
 mod details;
 mod interpreter;
 mod library_folder;
+mod publication;
 mod subjects;
 mod table;
 
@@ -21,6 +22,7 @@ use serde_json::Value;
 pub use details::*;
 pub use interpreter::*;
 pub use library_folder::LibraryFolder;
+pub use publication::PackageLeftOut;
 pub use subjects::*;
 pub use table::{Code, Finding};
 

@@ -7,12 +7,13 @@ use super::Severity;
 use super::details::*;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
+use super::publication::PackageLeftOut;
 use super::subjects::*;
 use crate::error::abridged;
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
-use crate::report::words::{are, counted, few};
+use crate::report::words::{are, counted, few, list};
 use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 findings! {
@@ -356,6 +357,35 @@ findings! {
         [
             "--only leaves out {} and {} of it",
             counted(*files, "file"), counted(code_objects.len(), "distinct code object")
+        ];
+    /// The data archive of a package that is published cannot be unpacked.
+    DataUnread = "R056" "package-data-unread" Warning { file: String, member: String }
+        ["{file}"]
+        [
+            "is published by its control file alone: its {member} is compressed in a way that rockpack \
+             does not read, so nothing that it installs is checked, here or by `verify`"
+        ];
+    /// Texts of a package have bytes or characters that its index cannot have.
+    TextsReplaced = "R057" "package-texts-replaced" Warning { file: String, fields: Vec<String> }
+        ["{file}"]
+        [
+            "has bytes that are not UTF-8, or control characters that XML lacks, in its {}: indexes \
+             have U+FFFD, or nothing, in their place; build the package with plain texts",
+            list(fields)
+        ];
+    /// A file in a folder that is given is, or may be, a package, and is not published.
+    PackageFileLeftOut = "R058" "package-file-left-out" Warning
+        { file: String, reason: PackageLeftOut }
+        ["{file}"] ["is left out: {reason}"];
+    /// dpkg and rpm order two versions differently, of packages that a repository has in both formats.
+    VersionOrderDiffers = "R059" "version-order-differs" Warning
+        { deb_newer: String, rpm_newer: String, packages: Vec<String> }
+        ["{deb_newer} and {rpm_newer}"]
+        [
+            "dpkg takes {deb_newer} for the newer version, and rpm does not ({}): `--keep`, and updates \
+             of clients, choose different builds in the two formats; give all builds of a version one \
+             form, a date alone or a word with a number",
+            few(packages, 3)
         ];
     /// A code file of a kernel database is a bundle of several archs, and is not cut.
     DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }

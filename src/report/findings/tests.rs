@@ -62,6 +62,10 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
+fn left_out(file: &str, reason: PackageLeftOut) -> Finding {
+    Finding::PackageFileLeftOut { file: text(file), reason }
+}
+
 fn places(count: usize) -> Vec<LeftOutPlace> {
     let place = |n| LeftOutPlace { file: format!("blas_lib/lib/lib{n}.so"), count: n };
     (1..=count).map(place).collect()
@@ -599,6 +603,20 @@ fn of_updates() -> Vec<Finding> {
         series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
         Finding::RepositoryUnsigned { channel: text("stable") },
         Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
+        Finding::DataUnread { file: text("x_1_amd64.deb"), member: text("data.tar.bz2") },
+        Finding::TextsReplaced {
+            file: text("x-1-1.noarch.rpm"),
+            fields: texts(["change log", "file names"]),
+        },
+        left_out("x.udeb", PackageLeftOut::Installer),
+        left_out(".x.deb", PackageLeftOut::Hidden),
+        left_out("x.deb.1", PackageLeftOut::Unnamed(Format::Deb)),
+        left_out("more", PackageLeftOut::LinkedFolder),
+        Finding::VersionOrderDiffers {
+            deb_newer: text("7.12.0~dev20260202"),
+            rpm_newer: text("7.12.0~20260202"),
+            packages: texts(["rocm-blas", "rocm-core"]),
+        },
         Finding::ClientFilesMissing { channel: text("stable") },
         Finding::KeyWeak {
             key: text("0123ABCD (Packager <packager@example.org>)"),

@@ -41,6 +41,25 @@ fn members_are_what_their_files_are() {
     }
 }
 
+/// GNU tar begins an archive with its label, as a member that is no file or in a record for all.
+#[test]
+fn a_volume_label_is_skipped() {
+    need(&archives::TOOLS);
+    for format in ["gnu", "posix"] {
+        let folder = tempfile::tempdir().unwrap();
+        let artifact = folder.path().join("shard/a_lib_generic");
+        fs::create_dir_all(artifact.join("libs/A/stage")).unwrap();
+        fs::write(artifact.join("artifact_manifest.txt"), "libs/A/stage\n").unwrap();
+        fs::write(artifact.join("libs/A/stage/text"), "text").unwrap();
+        let options = ["--format", format, "--label=volume"];
+        let bytes = BOTH[0].compress(&tar(&artifact, &options));
+        fs::write(archive_of(&artifact, BOTH[0]), bytes).unwrap();
+        fs::remove_dir_all(&artifact).unwrap();
+        let scan = scan(&[folder.path().to_path_buf()]).unwrap();
+        assert_eq!(text(&scan, "text"), b"text", "{format}");
+    }
+}
+
 /// Python's tarfile is what ROCm's build packs with: pax, and a record for every time.
 #[test]
 fn what_python_packs_is_read() {

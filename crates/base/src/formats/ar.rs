@@ -28,8 +28,8 @@ pub const HEADER_SIZE: usize = 60;
 /// The largest size that ten decimal digits can say.
 pub const SIZE_MAX: u64 = 9_999_999_999;
 
-/// More members than any `.deb` has; a bound for hostile input.
-const MEMBERS_MAX: usize = 16;
+/// More members than any `.deb` has, signed by however many; a bound for hostile input.
+const MEMBERS_MAX: usize = 1024;
 
 /// The header of a member owned by root with mode 0644.
 pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {

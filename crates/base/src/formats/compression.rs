@@ -1,4 +1,4 @@
-//! The compressed streams inside packages: zstd, xz and gzip.
+//! The compressed streams inside packages: zstd, xz and gzip; and lzma, in packages of others.
 //!
 //! Written are single zstd frames (dpkg stops after the first) with a window of at most 128 MiB
 //! (window log 28 is refused by rpm 4.18 and dpkg 1.21) and multi-block xz streams. Both are made
@@ -241,6 +241,8 @@ pub enum Method {
     Xz,
     /// zstd.
     Zstd,
+    /// lzma, which xz came after: read, and never written.
+    Lzma,
 }
 
 impl Method {
@@ -251,6 +253,7 @@ impl Method {
             "gz" => Self::Gzip,
             "xz" => Self::Xz,
             "zst" => Self::Zstd,
+            "lzma" => Self::Lzma,
             _ => return None,
         })
     }
@@ -262,12 +265,13 @@ impl Method {
             Self::Gzip => "gzip",
             Self::Xz => "xz",
             Self::Zstd => "zstd",
+            Self::Lzma => "lzma",
         }
     }
 
     /// By the value of rpm's PAYLOADCOMPRESSOR.
     pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd]
+        [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma]
             .into_iter()
             .find(|method| method.name() == name)
     }
@@ -279,7 +283,7 @@ pub enum Decoder<R: BufRead> {
     Stored(R),
     /// Decodes gzip.
     Gzip(flate2::bufread::GzDecoder<R>),
-    /// Decodes xz.
+    /// Decodes xz and lzma.
     Xz(liblzma::bufread::XzDecoder<R>),
     /// Decodes zstd.
     Zstd(zstd::stream::read::Decoder<'static, R>),
@@ -292,6 +296,7 @@ impl<R: BufRead> Decoder<R> {
             Method::Stored => Self::Stored(source),
             Method::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(source)),
             Method::Xz => Self::Xz(xz_decoder(source, 0)?),
+            Method::Lzma => Self::Xz(lzma_decoder(source)?),
             Method::Zstd => Self::Zstd(zstd_decoder(source)?.single_frame()),
         })
     }
@@ -302,7 +307,7 @@ impl<R: BufRead> Decoder<R> {
         match method {
             Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
             Method::Zstd => Ok(Self::Zstd(zstd_decoder(source)?)),
-            Method::Stored | Method::Gzip => Self::new(source, method),
+            Method::Stored | Method::Gzip | Method::Lzma => Self::new(source, method),
         }
     }
 
@@ -327,6 +332,12 @@ impl<R: BufRead> Decoder<R> {
 
 fn xz_decoder<R: BufRead>(source: R, flags: u32) -> Result<liblzma::bufread::XzDecoder<R>> {
     let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, flags);
+    let stream = stream.map_err(|e| decoder_fault(e.into()))?;
+    Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
+}
+
+fn lzma_decoder<R: BufRead>(source: R) -> Result<liblzma::bufread::XzDecoder<R>> {
+    let stream = Stream::new_lzma_decoder(XZ_DECODER_MEMORY);
     let stream = stream.map_err(|e| decoder_fault(e.into()))?;
     Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
 }

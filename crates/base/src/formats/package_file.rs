@@ -36,10 +36,18 @@ impl Format {
         }
     }
 
-    /// The format that the name of a package file ends in.
+    /// The format that the name of a package file ends in, in letters of either case. `.ddeb` are
+    /// packages of debug files, `.udeb` those of Debian's installer.
     pub fn of_file_name(name: &Path) -> Option<Self> {
+        const ENDINGS: [(&str, Format); 4] = [
+            ("deb", Format::Deb),
+            ("ddeb", Format::Deb),
+            ("udeb", Format::Deb),
+            ("rpm", Format::Rpm),
+        ];
         let ending = name.extension()?;
-        Self::ALL.into_iter().find(|format| ending == format.as_str())
+        let found = ENDINGS.into_iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
+        found.map(|(_, format)| format)
     }
 
     /// Compares two full versions as the package manager of this format does.

@@ -17,7 +17,9 @@
 //! records, `path`, `linkpath` and `size` count, and whether there are capabilities; times and owners
 //! are passed over. Refused: names that are not UTF-8, records of type `g` that would say any of this
 //! of all members, sparse members,
-//! headers older than ustar. Which of the other types may occur is the caller's to say.
+//! headers older than ustar. A volume label (type `V`, whose header has no magic) is skipped, as
+//! GNU tar does; in a data archive it is refused, as dpkg does. Which of the other types
+//! may occur is the caller's to say.
 //! The `tar` crate's header and record types are used. Its reader takes the end of the bytes for
 //! the end of the archive, checks no padding, and holds extended headers of any length.
 
@@ -57,6 +59,9 @@ const NUMBERS: [(&str, Range<usize>); 4] =
 const CAPABILITIES: [&[u8]; 2] =
     [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
 
+/// The type of a volume label (`tar --label`).
+const VOLUME_LABEL: u8 = b'V';
+
 /// What the archive is called in messages.
 const ARCHIVE: &str = "tar archive";
 
@@ -65,7 +70,9 @@ const ARCHIVE: &str = "tar archive";
 pub enum Extensions {
     /// GNU's long names, as dpkg does.
     Gnu,
-    /// pax records too.
+    /// GNU's long names, with volume labels skipped.
+    GnuAndLabels,
+    /// The same, and pax records.
     GnuAndPax,
 }
 
@@ -98,6 +105,11 @@ impl TarMember {
     /// An error about its header.
     pub fn fault(&self, message: &str) -> Error {
         member::fault(ARCHIVE, self.start, message)
+    }
+
+    /// Whether it is a volume label.
+    pub fn is_label(&self) -> bool {
+        is_label(&self.header)
     }
 
     /// Refuses its type.
@@ -180,6 +192,10 @@ impl<R: Read> TarMembers<R> {
                 if all.has_capabilities {
                     return Err(fault(start, "gives all members capabilities at once"));
                 }
+            }
+            _ if is_label(header) && self.extensions != Extensions::Gnu && extended.is_empty() => {
+                self.source.expect(size);
+                self.source.skip(BLOCK)?;
             }
             _ => return Ok(false),
         }
@@ -285,6 +301,11 @@ impl<R: Read> Read for TarMembers<R> {
     }
 }
 
+/// Whether the header is that of a volume label, and of no file.
+fn is_label(header: &Header) -> bool {
+    header.entry_type().as_byte() == VOLUME_LABEL
+}
+
 /// Checks the sum and the magic and returns the size.
 fn check(header: &Header, start: u64) -> Result<u64> {
     let stated = header.cksum().map_err(|_| fault(start, "has no checksum"))?;
@@ -294,7 +315,12 @@ fn check(header: &Header, start: u64) -> Result<u64> {
     if stated != sum + 8 * u32::from(b' ') {
         return Err(fault(start, "has a wrong checksum"));
     }
-    if header.as_gnu().is_none() && header.as_ustar().is_none() {
+    // GNU tar leaves magic and size of a label blank.
+    let is_label = is_label(header);
+    if is_label && header.as_old().size == [0; 12] {
+        return Ok(0);
+    }
+    if !is_label && header.as_gnu().is_none() && header.as_ustar().is_none() {
         return Err(fault(start, "is neither GNU nor ustar"));
     }
     for (name, field) in NUMBERS {

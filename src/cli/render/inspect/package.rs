@@ -3,6 +3,7 @@
 use crate::cli::render::table::{Align, TextTable};
 use crate::cli::render::units::bytes;
 use crate::inspect::{Device, PackageReport};
+use crate::report::words::list;
 
 pub(super) fn package_text(package: &PackageReport) -> String {
     let mut text = text_line!(
@@ -19,9 +20,15 @@ pub(super) fn package_text(package: &PackageReport) -> String {
             text.push_str(&text_line!("{indent}{line}"));
         }
     }
+    if !package.not_utf8.is_empty() {
+        text.push_str(&text_line!("Not UTF-8: {}", list(&package.not_utf8)));
+    }
     let archs: Vec<&str> = package.archs.iter().map(String::as_str).collect();
     let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
     text.push_str(&text_line!("Archs: {archs}"));
+    if let Some(name) = &package.unread {
+        return text + &text_line!("Members: not known, {name} cannot be unpacked");
+    }
     text.push_str(&text_line!("Members: {}", package.members.len()));
     text + &members_text(package)
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;
-use crate::formats::deb::{ControlFields, FieldName, compare_versions, parse_fields, read_control};
+use crate::formats::deb::{ControlFields, DebFront, FieldName, compare_versions, parse_control};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem,
 };
@@ -137,12 +137,15 @@ fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<Indexed
     if !differences.is_empty() {
         return Ok(differences);
     }
-    let control = parse_fields(&read_control(&content)?)?;
+    let control = parse_control(&DebFront::read(&content)?.control)?;
     let of_the_index =
         |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
     for name in names.into_iter().filter(|name| !of_the_index(name)) {
-        if control.get(name) != fields.get(name) {
+        let said = |fields: &ControlFields| {
+            fields.get(name).filter(|value| !apt_index::is_left_out(name, value)).cloned()
+        };
+        if said(&control) != said(fields) {
             differences.push(IndexedDifference::Field(name.to_string()));
         }
     }

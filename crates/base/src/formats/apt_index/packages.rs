@@ -1,13 +1,15 @@
 //! The index `Packages`.
 //!
 //! A paragraph is the control file as the package has it, in its order, with the fields behind it
-//! that only an index has. Refused: control files that state such a field themselves, and names,
-//! versions and architectures that Debian's policy does not allow, because paths are made of them.
+//! that only an index has. Left out are fields without a value, as dpkg-scanpackages does, and
+//! `Status`, which says what a machine has installed, as apt-ftparchive does. Refused: control files
+//! that state a field of the index themselves, and names, versions and architectures that Debian's
+//! policy does not allow, because paths are made of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::formats::deb::{ControlFields, parse_fields};
+use crate::formats::deb::{ControlFields, parse_control, parse_fields};
 
 /// Fields that an index adds; a package that states one would contradict it.
 const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
@@ -25,12 +27,20 @@ pub struct DebPackage {
     pub source: String,
     /// The control file, every line ended.
     pub control: String,
+    /// The name of the package's data archive, if that cannot be unpacked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+/// Whether an index passes over a field that a control file has.
+pub fn is_left_out(name: &str, value: &str) -> bool {
+    value.is_empty() || name.eq_ignore_ascii_case("Status")
 }
 
 impl DebPackage {
     /// Reads a control file.
     pub fn of_control(text: &str) -> Result<Self> {
-        let fields = parse_fields(text)?;
+        let fields = parse_control(text)?;
         let required = |name: &str| {
             let value = fields.get(name).map(String::as_str).unwrap_or_default();
             match value {
@@ -48,11 +58,12 @@ impl DebPackage {
             architecture: required("Architecture")?,
             source,
             name,
-            control: format!("{}\n", text.trim_end_matches('\n')),
+            control: paragraph(text.trim_matches('\n'), &fields),
+            unread: None,
         };
         package.check(&fields)?;
         // dpkg refuses it, and readers of indexes take it for the end of the paragraph.
-        match package.control.lines().position(|line| line.trim().is_empty()) {
+        match text.trim_matches('\n').lines().position(|line| line.trim().is_empty()) {
             None => Ok(package),
             Some(index) => Err(fault(format!("line {} is blank", index + 1))),
         }
@@ -92,6 +103,23 @@ impl DebPackage {
     pub fn file_name(&self) -> String {
         format!("{}_{}_{}.deb", self.name, self.without_epoch(), self.architecture)
     }
+}
+
+/// The control file `text` as an index has it.
+fn paragraph(text: &str, fields: &ControlFields) -> String {
+    let mut paragraph = String::new();
+    let mut is_kept = true;
+    for line in text.split('\n') {
+        if !line.starts_with([' ', '\t']) {
+            let name = line.split(':').next().unwrap_or_default();
+            is_kept = fields.get(name).is_none_or(|value| !is_left_out(name, value));
+        }
+        if is_kept {
+            paragraph.push_str(line);
+            paragraph.push('\n');
+        }
+    }
+    paragraph
 }
 
 /// A paragraph of `Packages`.
@@ -151,6 +179,24 @@ mod tests {
         assert_eq!(read.len(), 2);
         assert_eq!(read[1].get("Description").unwrap(), "short\nlong\n\nmore");
         assert_eq!(read[1].get("Filename").unwrap(), "pool/x");
+    }
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        let empty = "Depends:\nRecommends: \t\r\nStatus: install ok installed\nstatus-x: y\n";
+        let long = "Conffiles:\n /etc/x 00\n";
+        let text = format!("\n\n{empty}{CONTROL}{long}Tag:\n\n");
+        let package = DebPackage::of_control(&text).unwrap();
+        assert_eq!(package.control, format!("status-x: y\n{CONTROL}{long}"));
+        let whole = DebPackage::of_control(CONTROL).unwrap();
+        assert_eq!(whole.control, CONTROL);
+        let continued = format!("{CONTROL}STATUS: install\n ok\n");
+        assert_eq!(DebPackage::of_control(&continued).unwrap().control, CONTROL);
+        for text in
+            [format!(" \n{CONTROL}"), format!("\r\n{CONTROL}"), format!("Depends:\n \n{CONTROL}")]
+        {
+            assert!(DebPackage::of_control(&text).is_err(), "{text:?}");
+        }
     }
 
     /// Found by fuzzing.

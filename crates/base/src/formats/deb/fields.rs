@@ -73,6 +73,11 @@ impl ControlFields {
     }
 }
 
+/// Parses a control file, in front of which dpkg passes over empty lines.
+pub fn parse_control(text: &str) -> Result<ControlFields> {
+    parse(text.trim_start_matches('\n'))
+}
+
 /// Parses one paragraph.
 pub fn parse(text: &str) -> Result<ControlFields> {
     let mut fields: Vec<(FieldName, String)> = Vec::new();

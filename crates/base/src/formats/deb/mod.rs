@@ -1,7 +1,7 @@
 //! Debian's binary package format 2.0.
 //!
 //! ```text
-//! ar archive of exactly three members, in this order:
+//! ar archive of three members, in this order (packages of others may have more: `framing`):
 //!   debian-binary       "2.0\n"
 //!   control.tar.gz      ./control ./md5sums ./conffiles ./triggers and maintainer scripts
 //!   data.tar.<zst|xz>   the files, as GNU tar
@@ -13,6 +13,7 @@
 
 mod control;
 mod fields;
+mod framing;
 mod lists;
 mod reader;
 mod tar;
@@ -22,8 +23,8 @@ mod writer;
 
 pub use control::{Control, ControlField};
 pub(super) use fields::excerpt;
-pub use fields::{ControlFields, FieldName, parse as parse_fields};
-pub use reader::{DebReader, read_control};
+pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control};
+pub use reader::{DebFront, DebReader};
 pub use version::compare as compare_versions;
 pub use writer::{DebSpecification, DebWriter, around};
 

@@ -1,7 +1,7 @@
 //! Reads a `.deb` back, streaming, with everything checked that the format promises.
 //!
-//! Stricter than dpkg: exactly the three members, in order, one compressed stream each, nothing
-//! behind any end, and in the control archive files alone. Refused, too: control files, with their
+//! Stricter than dpkg: one compressed stream each for control and data, nothing behind any end, and in
+//! the control archive files alone. Refused, too: control files, with their
 //! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB. Content is
 //! compared with its stated MD5 sum by whoever visits the entries.
 
@@ -10,11 +10,11 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use super::fields::{self, ControlFields};
+use super::framing::Framing;
 use super::lists::{Conffiles, Sums};
 use super::tar_reader::DebMembers;
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
-use crate::formats::ar;
 use crate::formats::compression::{Decoder, Method, decoder_fault};
 use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, Visitor};
 use crate::formats::tar::BLOCK;
@@ -36,7 +36,10 @@ type ControlFiles = BTreeMap<String, Arc<String>>;
 #[derive(Debug)]
 pub struct DebReader {
     data: Content,
-    method: Method,
+    /// The name of the data archive.
+    name: String,
+    /// How it is compressed, if that is a way that is read.
+    method: Option<Method>,
     fields: ControlFields,
     files: ControlFiles,
     sums: Sums,
@@ -46,17 +49,17 @@ pub struct DebReader {
 impl DebReader {
     /// Reads the control archive; the data archive stays where it is.
     pub fn open(package: Content) -> Result<Self> {
-        let [control, data] = members(&package)?;
-        let control_method = method(&control.name, "control.tar")?;
-        let files = control_files(&package.slice(control.range)?, control_method)?;
+        let framing = Framing::read(&package)?;
+        let (control, method) = (framing.control_method()?, framing.data_method()?);
+        let files = control_files(&package.slice(framing.control.range)?, control, |_| true)?;
         let text = |name: &str| files.get(name).cloned().unwrap_or_default();
         let at = |error: Error| error.at(&package.place(0));
-        let fields = fields::parse(&text("control")).map_err(at)?;
+        let fields = fields::parse_control(&text("control")).map_err(at)?;
         let sums = Sums::parse(text("md5sums")).map_err(at)?;
         let conffiles = Conffiles::parse(text("conffiles")).map_err(at)?;
-        let method = method(&data.name, "data.tar")?;
-        let data = package.slice(data.range)?;
-        Ok(Self { data, method, fields, files, sums, conffiles })
+        let data = package.slice(framing.data.range)?;
+        let name = framing.data.name;
+        Ok(Self { data, name, method, fields, files, sums, conffiles })
     }
 
     /// The fields of the control file.
@@ -75,10 +78,16 @@ impl DebReader {
         self.sums.paths()
     }
 
+    /// The name of the data archive, if that is compressed in a way that is not read.
+    pub fn unread(&self) -> Option<&str> {
+        self.method.is_none().then_some(&self.name)
+    }
+
     /// Goes once through the data archive, in its order. The root directory is not visited.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        let mut members = DebMembers::new(decoder(&self.data, self.method)?);
         let place = self.data.place(0);
+        let method = self.method.ok_or_else(|| unread(&self.name).at(&place))?;
+        let mut members = DebMembers::of_data(decoder(&self.data, method)?);
         while let Some(mut read) = members.next().map_err(|e| e.at(&place))? {
             if read.entry.path.is_empty() {
                 if read.entry.kind != PayloadEntryKind::Directory {
@@ -97,47 +106,53 @@ impl DebReader {
     }
 }
 
-/// The text of the control file, without a look at the rest of the package but its framing: for
-/// indexes, which take packages of other tools, too.
-pub fn read_control(package: &Content) -> Result<String> {
-    let [control, data] = members(package)?;
-    method(&data.name, "data.tar")?;
-    let method = method(&control.name, "control.tar")?;
-    let mut files = control_files(&package.slice(control.range)?, method)?;
-    let text = files.remove("control").map(Arc::unwrap_or_clone);
-    text.ok_or_else(|| structure(package, "has no control file"))
+/// The part of a package that an index is made of, which takes packages of other tools, too: the
+/// control archive, without a look at the rest of the package but its framing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DebFront {
+    /// The text of the control file.
+    pub control: String,
+    /// The name of the data archive, if that is compressed in a way that is not read.
+    pub unread: Option<String>,
 }
 
-/// The members behind `debian-binary`: control and data.
-fn members(package: &Content) -> Result<[ar::ArMember; 2]> {
-    let [version, control, data] = ar::members(package)?
-        .try_into()
-        .map_err(|_| structure(package, "does not have exactly three members"))?;
-    if version.name != "debian-binary" {
-        return Err(structure(package, "does not begin with debian-binary"));
+impl DebFront {
+    /// Reads it.
+    pub fn read(package: &Content) -> Result<Self> {
+        let framing = Framing::read(package)?;
+        let method = framing.control_method()?;
+        let unread = framing.data_method()?.is_none().then_some(framing.data.name);
+        let member = package.slice(framing.control.range)?;
+        let mut files = control_files(&member, method, |name| name == "control")?;
+        let control = files.remove("control").map(Arc::unwrap_or_clone);
+        let control = control.ok_or_else(|| {
+            let error = Error::malformed("has no control file").structure("control archive");
+            error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
+        })?;
+        Ok(Self { control, unread })
     }
-    let stated = package.slice(version.range)?;
-    if stated.read_vec(0..stated.len(), 16, "debian-binary")? != super::FORMAT_VERSION {
-        return Err(structure(package, "is not of format 2.0"));
-    }
-    Ok([control, data])
 }
 
 fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
     Decoder::new(BufReader::with_capacity(1 << 18, member.reader()), method)
 }
 
-fn method(name: &str, stem: &str) -> Result<Method> {
-    let rest = name.strip_prefix(stem);
-    let extension = rest.map(|rest| rest.strip_prefix('.').unwrap_or(rest));
-    extension.and_then(Method::of_extension).ok_or_else(|| {
-        Error::unsupported(format!("member {name} stands where {stem} with gz, xz or zst belongs"))
-    })
+/// The data archive cannot be unpacked.
+fn unread(name: &str) -> Error {
+    let message = format!("{name} is compressed in a way that rockpack does not read");
+    let hint = "rockpack reads .gz, .xz, .zst and .lzma, so nothing that the package installs can be \
+                looked at: build it again with one of them";
+    Error::unsupported(message).structure(name).hint(hint)
 }
 
-fn control_files(member: &Content, method: Method) -> Result<ControlFiles> {
+/// The files of a control archive; of those that are not `wanted`, the names alone.
+fn control_files(
+    member: &Content,
+    method: Method,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<ControlFiles> {
     let place = member.place(0);
-    let mut members = DebMembers::new(decoder(member, method)?);
+    let mut members = DebMembers::of_control(decoder(member, method)?);
     let mut files = BTreeMap::new();
     let mut left = CONTROL_MAX;
     while let Some(read) = members.next().map_err(|e| e.at(&place))? {
@@ -146,12 +161,17 @@ fn control_files(member: &Content, method: Method) -> Result<ControlFiles> {
         if !is_file {
             continue;
         }
-        // Not by doubling: that would take twice the limit.
-        let mut bytes = Vec::with_capacity(size);
-        members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
         let name = read.entry.path;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Error::malformed(format!("{name} is no UTF-8")).at(&place))?;
+        let mut bytes = Vec::new();
+        if wanted(&name) {
+            // Not by doubling: that would take twice the limit.
+            bytes.reserve_exact(size);
+            members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
+        }
+        let text = String::from_utf8(bytes).map_err(|_| {
+            let hint = "dpkg and apt take it for UTF-8: build the package with texts in UTF-8";
+            Error::malformed(format!("{name} is no UTF-8")).at(&place).hint(hint)
+        })?;
         if files.insert(name.clone(), Arc::new(text)).is_some() {
             return Err(Error::malformed(format!("control archive has {name} twice")).at(&place));
         }
@@ -188,10 +208,6 @@ fn charge(entry: &PayloadEntry, left: &mut u64) -> Result<usize> {
     let whole = left.checked_sub(cost);
     *left = whole.ok_or_else(|| limit("control archive", CONTROL_MAX))?;
     usize::try_from(entry.size).map_err(|_| limit("control archive", CONTROL_MAX))
-}
-
-fn structure(package: &Content, message: &str) -> Error {
-    Error::malformed(message.to_owned()).structure(".deb").at(&package.place(0))
 }
 
 #[cfg(test)]

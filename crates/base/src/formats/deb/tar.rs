@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn read_all(bytes: &[u8]) -> Result<Vec<(ReadEntry, Vec<u8>)>> {
-        let mut members = DebMembers::new(bytes);
+        let mut members = DebMembers::of_data(bytes);
         let mut found = Vec::new();
         while let Some(entry) = members.next()? {
             let mut content = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
         let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("big", 9 << 30)).unwrap();
         let bytes = archive.sink;
-        let mut members = DebMembers::new(&bytes[..]);
+        let mut members = DebMembers::of_data(&bytes[..]);
         assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
     }
 

@@ -18,9 +18,15 @@ pub(super) struct DebMembers<R: Read> {
 }
 
 impl<R: Read> DebMembers<R> {
-    /// Reads from the first member on.
-    pub fn new(source: R) -> Self {
+    /// Reads a data archive from the first member on.
+    pub fn of_data(source: R) -> Self {
         Self { members: crate::formats::tar::TarMembers::new(source, Extensions::Gnu) }
+    }
+
+    /// Reads a control archive from the first member on. dpkg has tar unpack it, which skips a
+    /// volume label.
+    pub fn of_control(source: R) -> Self {
+        Self { members: crate::formats::tar::TarMembers::new(source, Extensions::GnuAndLabels) }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
@@ -46,6 +52,10 @@ fn read_entry(member: &TarMember) -> Result<ReadEntry> {
         EntryType::Regular => PayloadEntryKind::File,
         EntryType::Directory => PayloadEntryKind::Directory,
         EntryType::Symlink => PayloadEntryKind::Link { target: member.target.clone() },
+        _ if member.is_label() => {
+            let error = member.unsupported("a volume label is not supported");
+            return Err(error.hint("dpkg refuses it, too: pack the archive without `--label`"));
+        }
         other => {
             let message = format!("member {} of type {other:?} is not supported", member.name);
             return Err(member.unsupported(message));

@@ -171,7 +171,8 @@ fn features(specification: &RpmSpecification) -> Vec<(&'static str, &'static str
     match specification.compression.method() {
         Method::Zstd => found.push(("PayloadIsZstd", "5.4.18-1")),
         Method::Xz => found.push(("PayloadIsXz", "5.2-1")),
-        Method::Gzip | Method::Stored => {}
+        // Only what is written is asked for.
+        Method::Gzip | Method::Stored | Method::Lzma => {}
     }
     if specification.has_large_files() {
         found.push(("LargeFiles", "4.12.0-1"));

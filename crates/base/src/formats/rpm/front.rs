@@ -12,6 +12,7 @@ use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
 use super::faults::{fault, mismatch};
+use super::odd_texts::OddTexts;
 use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, paths};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
@@ -30,6 +31,8 @@ pub struct Front {
     pub metadata: PackageMetadata,
     /// Where the header lies in the package; the payload follows it.
     pub header: Range<u64>,
+    /// Texts of the header that are not UTF-8.
+    pub(super) odd: OddTexts,
 }
 
 impl Front {
@@ -39,17 +42,17 @@ impl Front {
         if magic != LEAD_MAGIC {
             return Err(Error::malformed("has no rpm lead").at(&package.place(0)));
         }
-        let signature_end = header_end(package, LEAD_SIZE as u64)?;
+        let (signature_end, _) = header_end(package, LEAD_SIZE as u64)?;
         let start = signature_end
             .checked_next_multiple_of(8)
             .ok_or_else(|| Error::truncated("ends in the signature").at(&package.place(0)))?;
-        let end = header_end(package, start)?;
+        let (end, odd) = header_end(package, start)?;
         let front = package.read_vec(0..end, 3 * HEADER_DATA_MAX, "rpm header")?;
         let metadata = PackageMetadata::parse(&mut &front[..])
             .map_err(|e| Error::malformed("cannot parse the rpm header").cause(e))
             .map_err(|e| e.at(&package.place(start)))?;
         let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
-        let read = Self { metadata, header: start..end };
+        let read = Self { metadata, header: start..end, odd };
         read.check_signature(&front[raw..], package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
         paths::check(&read.metadata.header, end - start)
@@ -76,6 +79,11 @@ impl Front {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Names of the fields whose texts are not UTF-8; they are read with U+FFFD in them.
+    pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
+        self.odd.named()
     }
 
     /// Bytes of the payload before compression, as the signature states them, or else the header; 0 if
@@ -108,9 +116,9 @@ fn size_of(
     }
 }
 
-/// Checks the structure of the header at `start` and returns where it ends. A tag twice is refused:
-/// the `rpm` crate takes the first entry of a tag, and rpm itself the last.
-fn header_end(package: &Content, start: u64) -> Result<u64> {
+/// Checks the structure of the header at `start` and returns where it ends, and its odd texts. A
+/// tag twice is refused: the `rpm` crate takes the first entry of a tag, and rpm itself the last.
+fn header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
     let place = |e: Error| e.structure("rpm header").at(&package.place(start));
     let intro: [u8; 16] = package.read_array(start).map_err(place)?;
     if !intro.starts_with(&HEADER_MAGIC) {
@@ -127,14 +135,14 @@ fn header_end(package: &Content, start: u64) -> Result<u64> {
     let index = package.read_vec(index, HEADER_ENTRIES_MAX * 16, "rpm header index");
     let bytes = package.read_vec(data.clone(), HEADER_DATA_MAX, "rpm header data");
     let (index, bytes) = (index.map_err(place)?, bytes.map_err(place)?);
-    check_entries(&index, &bytes).map_err(place)?;
-    Ok(data.end)
+    let odd = check_entries(&index, &bytes).map_err(place)?;
+    Ok((data.end, odd))
 }
 
 /// Every tag is there once, and all together take no more than the data: of tags that share bytes,
 /// each would be held in memory on its own, as often as there are tags.
-fn check_entries(index: &[u8], data: &[u8]) -> Result<()> {
-    let mut tags = HashSet::new();
+fn check_entries(index: &[u8], data: &[u8]) -> Result<OddTexts> {
+    let (mut tags, mut odd) = (HashSet::new(), OddTexts::default());
     let mut left = data.len();
     for entry in index.chunks_exact(16) {
         let [tag, kind, offset, count] = [0, 4, 8, 12].map(|at| be32(&entry[at..]));
@@ -142,12 +150,17 @@ fn check_entries(index: &[u8], data: &[u8]) -> Result<()> {
             return Err(Error::malformed(format!("tag {tag} is there twice")));
         }
         let taken = taken(tag, kind, offset, count, data)?;
+        if let (6 | 8 | 9, Ok(at), Ok(count)) =
+            (kind, usize::try_from(offset), usize::try_from(count))
+        {
+            odd.look(tag, data.get(at..at + taken).unwrap_or_default(), count);
+        }
         left = left.checked_sub(taken).ok_or_else(|| {
             Error::malformed(format!("tag {tag} shares bytes of the data with other tags"))
                 .hint("rpm refuses such a package, too: get it from who built it, or build it anew")
         })?;
     }
-    Ok(())
+    Ok(odd)
 }
 
 /// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must
@@ -205,6 +218,10 @@ mod tests {
 
     /// Where a header ends that has these rows (tag, type, offset, count) and data.
     fn end(rows: &[[u32; 4]], data: &[u8]) -> Result<u64> {
+        read(rows, data).map(|(end, _)| end)
+    }
+
+    fn read(rows: &[[u32; 4]], data: &[u8]) -> Result<(u64, OddTexts)> {
         let lengths = [rows.len(), data.len()].map(|len| u32::try_from(len).unwrap());
         let words = lengths.into_iter().chain(rows.iter().copied().flatten());
         let words: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
@@ -237,6 +254,24 @@ mod tests {
         }
         end(&[[1, 6, 0, 1], [2, 6, 3, 1]], b"ab\0\0").unwrap();
         refused(&[[1, 6, 0, 1], [2, 6, 1, 1]], b"ab\0", "tag 2 shares bytes");
+    }
+
+    #[test]
+    fn texts_that_are_not_utf8_are_noticed() {
+        let odd = |rows: &[[u32; 4]], data: &[u8]| {
+            read(rows, data).unwrap().1.named().collect::<Vec<_>>()
+        };
+        let summary = IndexTag::RPMTAG_SUMMARY as u32;
+        assert_eq!(odd(&[[summary, 9, 0, 2]], b"a\xe4\0b\0"), ["summary"]);
+        // Of another language, or replaced by somebody else.
+        assert!(odd(&[[summary, 9, 0, 2]], b"\xef\xbf\xbd\0b\xe4\0").is_empty());
+        let changes = IndexTag::RPMTAG_CHANGELOGTEXT as u32;
+        let log = |at: usize| [b"x\0".repeat(at), b"\xff\0".to_vec(), b"x\0".repeat(3)].concat();
+        assert_eq!(odd(&[[changes, 8, 0, 13]], &log(9)), ["change log"]);
+        assert!(odd(&[[changes, 8, 0, 14]], &log(10)).is_empty());
+        let bases = IndexTag::RPMTAG_BASENAMES as u32;
+        assert_eq!(odd(&[[bases, 8, 0, 14]], &log(10)), ["file names"]);
+        assert!(odd(&[[bases, 7, 0, 2]], b"\xff\xff").is_empty());
     }
 
     #[test]

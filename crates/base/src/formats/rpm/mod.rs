@@ -20,6 +20,7 @@ mod faults;
 mod files;
 mod front;
 mod header;
+mod odd_texts;
 mod paths;
 mod reader;
 mod resign;

@@ -2,8 +2,8 @@
 //!
 //! Digests of header and payload and all sizes are compared here; the content of files is compared
 //! with its stated digest by whoever visits the entries.
-//! Refused, among others: source packages, hard links by the payload or by the header's inodes,
-//! devices, ghosts, digests other than SHA-256.
+//! Refused, among others: source packages, names of files that are not UTF-8, hard links
+//! by the payload or by the header's inodes, devices, ghosts, digests other than SHA-256.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -16,6 +16,7 @@ use super::faults::{fault, mismatch};
 use super::files::entries;
 use super::front::{Front, archive_size};
 use super::header;
+use super::odd_texts::{FILE_NAMES, OddTexts};
 use crate::content::{Content, ContentReader, DigestingReader, hex};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
@@ -30,6 +31,7 @@ pub struct RpmReader {
     payload: Content,
     method: Method,
     entries: Vec<ReadEntry>,
+    odd: OddTexts,
 }
 
 impl std::fmt::Debug for RpmReader {
@@ -46,20 +48,30 @@ impl std::fmt::Debug for RpmReader {
 impl RpmReader {
     /// Reads signature and header and compares their digests; the payload stays where it is.
     pub fn open(package: Content) -> Result<Self> {
-        let Front { metadata, header } = Front::read(&package)?;
+        let Front { metadata, header, odd } = Front::read(&package)?;
         let place = package.place(header.start);
+        if odd.has(&FILE_NAMES) {
+            let hint = "nobody could say which file is meant: build it with names in UTF-8";
+            let error = Error::unsupported("has names of files, or of links, that are not UTF-8");
+            return Err(error.structure("rpm header").at(&place).hint(hint));
+        }
         if !metadata.signature.entry_is_present(IndexSignatureTag::RPMSIGTAG_SHA256) {
             return Err(fault("states no SHA-256 of its header").at(&place));
         }
         let payload = package.slice(header.end..package.len())?;
         let method = method(&metadata.header)?;
         let entries = entries(&metadata.header).map_err(|e| e.at(&place))?;
-        Ok(Self { metadata, payload, method, entries })
+        Ok(Self { metadata, payload, method, entries, odd })
     }
 
     /// All tags, through the `rpm` crate.
     pub fn metadata(&self) -> &PackageMetadata {
         &self.metadata
+    }
+
+    /// Names of the fields whose texts are not UTF-8; they are read with U+FFFD in them.
+    pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
+        self.odd.named()
     }
 
     /// What the header lists, in its order.

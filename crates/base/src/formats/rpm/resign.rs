@@ -16,7 +16,7 @@ const KEPT: [u32; 7] = [270, 271, 269, 273, 1000, 1004, 1007];
 
 /// `package` with a signature by `signer`, in place of those that it has.
 pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
-    let Front { metadata, header } = Front::read(package)?;
+    let Front { metadata, header, .. } = Front::read(package)?;
     let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
     let HeaderSignature { tag, packet } = (signer.sign)(&bytes)?;
     let mut entries = Vec::new();

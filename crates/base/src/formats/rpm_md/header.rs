@@ -10,7 +10,7 @@ use rpm::{DependencyFlags as Flags, FileFlags, Header, IndexTag, PackageMetadata
 
 use super::package::{
     Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
-    RpmPackage, fault, is_primary,
+    RpmPackage, fault, is_primary, is_xml,
 };
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
@@ -62,10 +62,19 @@ impl RpmPackage {
             files,
             changelog: changelog(metadata)?,
             signed: !metadata.raw_signatures().map_err(bad)?.is_empty(),
+            replaced: Vec::new(),
         };
         package.check()?;
-        Ok(package)
+        let replaced = replaced(&package, front);
+        Ok(Self { replaced, ..package })
     }
+}
+
+/// Names of the fields that indexes have in other characters.
+fn replaced(package: &RpmPackage, front: &Front) -> Vec<String> {
+    let odd = package.free_texts().filter(|(_, text)| !text.chars().all(is_xml));
+    let names: BTreeSet<&str> = odd.map(|(name, _)| name).chain(front.not_utf8()).collect();
+    names.into_iter().map(str::to_owned).collect()
 }
 
 fn bad(error: rpm::Error) -> Error {

@@ -53,6 +53,10 @@ pub struct RpmPackage {
     pub changelog: Vec<Changelog>,
     /// Whether it carries an OpenPGP signature.
     pub signed: bool,
+    /// Names of the fields that indexes have in other characters: texts that are not UTF-8, and texts
+    /// with control characters that XML lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
 }
 
 /// The dependencies of a package.
@@ -186,6 +190,23 @@ impl RpmPackage {
         list.map_or(&[], |list| list.entries.as_slice())
     }
 
+    /// The texts that indexes have without the characters that XML lacks.
+    pub(super) fn free_texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let texts = [
+            ("summary", &self.summary),
+            ("description", &self.description),
+            ("packager", &self.packager),
+            ("url", &self.url),
+            ("license", &self.license),
+            ("vendor", &self.vendor),
+            ("group", &self.group),
+            ("build host", &self.build_host),
+            ("source rpm", &self.source_rpm),
+        ];
+        let changes = self.changelog.iter().flat_map(|change| [&change.author, &change.text]);
+        texts.into_iter().chain(changes.map(|text| ("change log", text)))
+    }
+
     /// Refuses what paths and XML cannot be made of.
     pub(super) fn check(&self) -> Result<()> {
         let mut faults = Vec::new();
@@ -208,6 +229,7 @@ impl RpmPackage {
         faults.extend(odd.map(|text| {
             let message = format!("`{}` has characters that XML lacks", text.escape_debug());
             fault(message)
+                .hint("no index can name it: build the package without control characters")
         }));
         Error::gather(faults).map_or(Ok(()), Err)
     }

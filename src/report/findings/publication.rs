@@ -1,0 +1,32 @@
+//! Texts of findings about publications.
+
+use derive_more::Display;
+use serde::{Deserialize, Serialize};
+
+use crate::formats::package_file::Format;
+
+/// Why a file of a folder is not published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum PackageLeftOut {
+    /// A package for Debian's installer.
+    #[display(
+        "a .udeb is for Debian's installer, and no package that apt should offer; to publish it all \
+         the same, name the file itself"
+    )]
+    Installer,
+    /// A name that begins with a dot.
+    #[display(
+        "its name begins with a dot, as that of an unfinished copy; rename it, or name the file itself"
+    )]
+    Hidden,
+    /// A package by its content, with another name.
+    #[display(
+        "its content is that of a .{_0}, and its name does not end like one of a package; rename it, or \
+         name the file itself"
+    )]
+    Unnamed(Format),
+    /// A link to a folder.
+    #[display("it is a link to a folder, which is not followed; name that folder, too")]
+    LinkedFolder,
+}

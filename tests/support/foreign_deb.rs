@@ -1,0 +1,104 @@
+//! A `.deb` put together by ar, tar and a compressor, member by member.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::tools::run;
+
+/// Programs that put it together.
+pub const TOOLS: [&str; 5] = ["ar", "tar", "md5sum", "bzip2", "xz"];
+
+/// A package with one file, `/usr/share/<name>/file`.
+#[derive(Debug, Clone)]
+pub struct ForeignDeb<'a> {
+    /// The package's name, which `control` states.
+    pub name: &'a str,
+    /// The control file.
+    pub control: String,
+    /// The content of `debian-binary`.
+    pub version: &'a str,
+    /// Where its file lies; `/usr/share/<name>/file` if unset.
+    pub path: Option<&'a str>,
+    /// The ending of the data archive, `.gz`; one that no tool here knows is not compressed.
+    pub data: &'a str,
+    /// Members in front of `debian-binary`, in front of control and data each, and behind the data.
+    pub members: [&'a [&'a str]; 3],
+    /// Further options of tar for control and data.
+    pub options: [&'a [&'a str]; 2],
+    /// Whether the control archive has md5sums.
+    pub has_sums: bool,
+}
+
+impl<'a> ForeignDeb<'a> {
+    /// A package like those of dpkg-deb, with whole lines of further fields.
+    pub fn new(name: &'a str, fields: &str) -> Self {
+        let control = format!(
+            "Package: {name}\nVersion: 1\nArchitecture: all\n\
+             Maintainer: Packager <packager@example.org>\n{fields}Description: one of {name}\n"
+        );
+        let (members, options) = ([&[][..]; 3], [&[][..]; 2]);
+        Self {
+            name,
+            control,
+            path: None,
+            version: "2.0\n",
+            data: ".gz",
+            members,
+            options,
+            has_sums: true,
+        }
+    }
+
+    /// Writes it.
+    pub fn write(&self, file: &Path) {
+        let room = tempfile::tempdir().unwrap();
+        let at = |name: &str| room.path().join(name);
+        let own = format!("usr/share/{}/file", self.name);
+        let path = self.path.map_or(own, str::to_owned);
+        fs::create_dir_all(at("root").join(&path).parent().unwrap()).unwrap();
+        fs::create_dir_all(at("own")).unwrap();
+        fs::write(at("root").join(&path), format!("file of {}\n", self.name)).unwrap();
+        fs::write(at("own/control"), &self.control).unwrap();
+        if self.has_sums {
+            let sums = run(Command::new("md5sum").arg(&path).current_dir(at("root"))).stdout;
+            fs::write(at("own/md5sums"), sums).unwrap();
+        }
+        fs::write(at("debian-binary"), self.version).unwrap();
+        let data = format!("data.tar{}", self.data);
+        archive(&at("own"), &at("control.tar.gz"), ".gz", self.options[0]);
+        archive(&at("root"), &at(&data), self.data, self.options[1]);
+        let [first, between, behind] = self.members;
+        for name in first.iter().chain(between).chain(behind) {
+            if !at(name).exists() {
+                fs::write(at(name), format!("{name}\n")).unwrap();
+            }
+        }
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let _ = fs::remove_file(file);
+        let mut ar = Command::new("ar");
+        ar.arg("qc").arg(file).args(first).arg("debian-binary").args(between);
+        ar.arg("control.tar.gz").args(between).arg(data).args(behind);
+        run(ar.current_dir(room.path()));
+    }
+}
+
+/// Archives a folder as `./`.
+fn archive(folder: &Path, file: &Path, ending: &str, options: &[&str]) {
+    let mut tar = Command::new("tar");
+    tar.args([
+        "--format=gnu",
+        "--owner=root:0",
+        "--group=root:0",
+        "--sort=name",
+        "--mode=u=rwX,go=rX",
+    ]);
+    match ending {
+        ".gz" => drop(tar.arg("--gzip")),
+        ".xz" => drop(tar.arg("--xz")),
+        ".bz2" => drop(tar.arg("--bzip2")),
+        ".lzma" => drop(tar.arg("--use-compress-program=xz --format=lzma")),
+        _ => {}
+    }
+    run(tar.args(options).arg("-C").arg(folder).arg("-cf").arg(file).arg("./"));
+}

@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that the decisions about a package set never have, or that are about this table.
-const NEVER: [Code; 16] = [
+const NEVER: [Code; 18] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -23,6 +23,8 @@ const NEVER: [Code; 16] = [
     Code::TextsReplaced,
     Code::PackageFileLeftOut,
     Code::VersionOrderDiffers,
+    Code::PathOwnedTwice,
+    Code::PathMovedSilently,
     Code::ClientFilesMissing,
     Code::KeyWeak,
     Code::PackagesUnsigned,

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
+use crate::formats::path_digests::PathDigests;
 use crate::formats::rpm::{Front, LEAD_MAGIC};
 use crate::formats::{apt_index, deb, rpm, rpm_md};
 use crate::package::Format;
@@ -60,9 +61,11 @@ impl Facts {
         let len = content.len().min(AR_MAGIC.len() as u64);
         let head = content.read_vec(0..len, len, "first bytes")?;
         if head == AR_MAGIC {
-            let deb::DebFront { control, unread } = deb::DebFront::read(content)?;
-            let package = apt_index::DebPackage::of_control(&control)?;
-            return Ok(Self::Deb(apt_index::DebPackage { unread, ..package }));
+            let front = deb::DebFront::read(content)?;
+            let paths = PathDigests::of(front.paths());
+            let package = apt_index::DebPackage::of_control(&front.control)?;
+            let unread = front.unread;
+            return Ok(Self::Deb(apt_index::DebPackage { unread, paths, ..package }));
         }
         if head.starts_with(&LEAD_MAGIC) {
             let package = rpm_md::RpmPackage::of_front(&Front::read(content)?)?;

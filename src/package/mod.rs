@@ -8,6 +8,7 @@ mod control;
 pub mod indexed;
 pub mod lengths;
 mod named;
+pub mod owners;
 mod relation;
 mod version;
 

@@ -68,6 +68,18 @@ impl Comparison {
     const ALL: [Self; 5] =
         [Self::LessEqual, Self::GreaterEqual, Self::Less, Self::Greater, Self::Equal];
 
+    /// The comparison that an index of an rpm repository calls `word` (`LE`).
+    pub fn of_index(word: &str) -> Option<Self> {
+        Some(match word {
+            "LT" => Self::Less,
+            "LE" => Self::LessEqual,
+            "EQ" => Self::Equal,
+            "GE" => Self::GreaterEqual,
+            "GT" => Self::Greater,
+            _ => return None,
+        })
+    }
+
     /// As `format` writes it.
     pub const fn sign(self, format: Format) -> &'static str {
         match (self, format) {

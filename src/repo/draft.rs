@@ -17,6 +17,7 @@ use super::index_paths::{self, REPOMD};
 use super::input::GivenPackage;
 use super::listed::ListedIndexes;
 use super::options::RepoOptions;
+use super::owners;
 use super::published::ChannelReport;
 use super::recovery::{ShownFile, shown};
 use super::remarks;
@@ -81,6 +82,7 @@ impl ChannelDraft {
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
+        findings.extend(owners::findings(store, channel, &catalog));
         let listed = if options.check {
             None
         } else {

@@ -44,6 +44,7 @@ pub mod keyring;
 mod listed;
 mod options;
 mod orders;
+mod owners;
 mod places;
 mod published;
 mod recovery;

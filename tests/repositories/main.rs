@@ -16,6 +16,7 @@ mod foreign;
 mod interrupted;
 mod key_lives;
 mod others;
+mod owners;
 mod parity_apt;
 mod parity_rpm;
 mod pool;

@@ -276,8 +276,8 @@ fn no_room_uses_what_lies_above_it() {
 const SHARED_WITH_WRITERS: [&str; 9] =
     ["code_object", "deb", "hold", "kpack", "kpm", "marker", "package_file", "payload", "rpm"];
 
-/// What its checks read besides: indexes of repositories and SPDX documents.
-const OF_CHECKS: [&str; 4] = ["apt_index", "armor", "compression", "spdx"];
+/// Formats that its checks read besides: indexes of repositories, numbers of paths and SPDX documents.
+const OF_CHECKS: [&str; 5] = ["apt_index", "armor", "compression", "path_digests", "spdx"];
 
 /// The modules of `room` that files below `folder` name.
 fn modules_of(room: &str, folder: &str) -> BTreeSet<String> {

@@ -30,3 +30,15 @@ pub enum PackageLeftOut {
     #[display("it is a link to a folder, which is not followed; name that folder, too")]
     LinkedFolder,
 }
+
+/// The end of the text about two packages that own one path.
+pub(super) fn owned_twice(format: Format) -> String {
+    let comes = match format {
+        Format::Deb => "dpkg stops midway",
+        Format::Rpm => "rpm refuses them if the files differ, and the last one wins if not",
+    };
+    format!(
+        "which nothing keeps apart: where both are to be installed, {comes}; let one of them conflict \
+         with the other, give each a prefix, or publish them in two repositories"
+    )
+}

@@ -7,7 +7,7 @@ use super::Severity;
 use super::details::*;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
-use super::publication::PackageLeftOut;
+use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
 use crate::error::abridged;
 use crate::formats::package_file::Format;
@@ -401,6 +401,19 @@ findings! {
         [
             "is named like the directory of an arch, but no arch or family of this name is known; \
              its files stay with the host files"
+        ];
+    /// Two packages of a repository own one path, and nothing keeps them apart.
+    PathOwnedTwice = "R062" "path-owned-twice" Warning
+        { path: String, format: Format, first: String, second: String }
+        ["{path}"]
+        ["is owned by {first} and {second}, {}", owned_twice(*format)];
+    /// A path goes from one package of a repository to another, which does not replace it.
+    PathMovedSilently = "R063" "path-moved-silently" Warning
+        { path: String, former: String, owner: String }
+        ["{path}"]
+        [
+            "was in {former} and is in {owner}, which does not replace it: dpkg stops at that update; \
+             build the set with `--since` the earlier one, which gives {owner} the Breaks and Replaces"
         ];
     /// A script or program does not start: its interpreter is nowhere, or its first line names it in a
     /// way that Linux does not follow.

@@ -62,6 +62,11 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
+fn twice(format: Format) -> Finding {
+    let [first, second] = ["rocm-blas 7.1.0-1", "rocm-blas7.1 7.1.0-1"].map(text);
+    Finding::PathOwnedTwice { path: text("/opt/rocm/bin/x"), format, first, second }
+}
+
 fn left_out(file: &str, reason: PackageLeftOut) -> Finding {
     Finding::PackageFileLeftOut { file: text(file), reason }
 }
@@ -607,6 +612,13 @@ fn of_updates() -> Vec<Finding> {
         Finding::TextsReplaced {
             file: text("x-1-1.noarch.rpm"),
             fields: texts(["change log", "file names"]),
+        },
+        twice(Format::Deb),
+        twice(Format::Rpm),
+        Finding::PathMovedSilently {
+            path: text("/opt/rocm/bin/x"),
+            former: text("rocm-blas 7.0.0-1"),
+            owner: text("rocm-tools 7.1.0-1"),
         },
         left_out("x.udeb", PackageLeftOut::Installer),
         left_out(".x.deb", PackageLeftOut::Hidden),

@@ -6,6 +6,7 @@ use derive_more::Display;
 use serde::Serialize;
 
 use super::relations::NamedVersion;
+use crate::package::Format;
 use crate::report::words::either;
 
 /// Why an index cannot be read.
@@ -161,6 +162,24 @@ pub enum IndexContradiction {
     /// `primary` names the package twice.
     #[display("is named by primary twice")]
     NamedTwice,
+}
+
+/// How a path of a repository stands in the way of two packages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum RepositoryPathFault {
+    /// Two packages own it, and can be installed together.
+    #[display(
+        "is owned by {first} and {second} (.{format}), and no Conflicts, Breaks, Replaces or Obsoletes \
+         keeps them apart"
+    )]
+    Together { format: Format, first: String, second: String },
+    /// One package has it in its older version, and another one in its newer.
+    #[display(
+        "was in {former} and is in {owner}, which does not replace it: dpkg stops at that update"
+    )]
+    Moved { former: String, owner: String },
 }
 
 /// An index that is in no architecture's folder is for none.

@@ -157,6 +157,9 @@ problems! {
     /// is an index, or the package that is described.
     IndexInconsistent = "V078" "index-inconsistent" { file: String, fault: IndexContradiction }
         ["{file}"] ["{fault}"];
+    /// Two packages of a repository own a path, and stand in each other's way.
+    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, fault: RepositoryPathFault }
+        ["{path}"] ["{fault}"];
     /// A part of a set is not there.
     PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
     /// Parts do not belong to one set.

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::gfx::{BaseArch, Target};
+use crate::package::Format;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
 use crate::report::fixture::{compare, own_fields};
 use crate::report::{ElfMachine, EmbeddedForm};
@@ -433,6 +434,18 @@ fn of_indexes() -> Vec<Problem> {
     ];
     let contradicts = |fault| Problem::IndexInconsistent { file: text(LIST), fault };
     all.extend(contradictions.map(contradicts));
+    let [first, second] = ["rocm-blas 7.1.0-1", "rocm-blas7.1 7.1.0-1"].map(text);
+    let faults = [
+        RepositoryPathFault::Together {
+            format: Format::Deb,
+            first: first.clone(),
+            second: second.clone(),
+        },
+        RepositoryPathFault::Moved { former: first, owner: second },
+    ];
+    all.extend(
+        faults.map(|fault| Problem::RepositoryPath { path: text("/opt/rocm/bin/x"), fault }),
+    );
     all
 }
 

@@ -11,6 +11,7 @@ mod context;
 mod digests;
 mod keys;
 mod orphans;
+mod owners;
 mod places;
 mod rpm;
 mod xml;

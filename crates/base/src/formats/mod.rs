@@ -21,6 +21,7 @@ mod member;
 pub mod message_pack;
 pub mod offload_bundle;
 pub mod package_file;
+pub mod path_digests;
 pub mod payload;
 pub mod rpm;
 pub mod rpm_md;

@@ -8,11 +8,15 @@ use crate::content::Content;
 use crate::error::Result;
 use crate::formats::apt_index;
 use crate::formats::deb::{ControlFields, DebFront, FieldName, compare_versions, parse_control};
+use crate::formats::path_digests::PathDigests;
+use crate::package::owners::{Owner, deb_bounds};
+use crate::package::{DEB_FIELDS, Format, RelationKind};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem,
 };
 use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::{Context, named_file};
+use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, PackagePlace, identity};
 
 /// Fields of an index that packages do not have.
@@ -22,9 +26,15 @@ const OF_THE_INDEX: [&str; 7] =
 /// Checks them, by themselves and with each other.
 pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
     let packages = packages(context, indexes);
-    check_packages(context, &packages);
+    let owners = check_packages(context, &packages);
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
+    let root = context.root;
+    owners::check(context, Format::Deb, &owners, |at, is_it| {
+        let file = named_file(root, &packages.get(at)?.path).ok()??;
+        let front = DebFront::read(&Content::open(&file).ok()?).ok()?;
+        front.paths().find(|path| is_it(path)).map(str::to_owned)
+    });
 }
 
 /// A package of the suite.
@@ -93,17 +103,44 @@ fn of_folder(arch: &str) -> Option<String> {
     (!arch.is_empty()).then(|| arch.to_owned())
 }
 
-fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) {
+/// Holds packages against their index; each with the files that it owns.
+fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) -> Vec<Owner> {
     let root = context.root;
-    let faults = |package: &SuitePackage| package_faults(root, package);
-    let found: Vec<_> = packages.par_iter().map(faults).collect();
-    found.into_iter().flatten().for_each(|problem| context.problems.add(problem));
+    let look = |package: &SuitePackage| {
+        let mut paths = PathDigests::default();
+        (package_faults(root, package, &mut paths), paths)
+    };
+    let found: Vec<_> = packages.par_iter().map(look).collect();
+    let mut owners = Vec::new();
+    for ((problems, paths), package) in found.into_iter().zip(packages) {
+        problems.into_iter().for_each(|problem| context.problems.add(problem));
+        owners.push(owner(package, &paths));
+    }
+    owners
+}
+
+fn owner(package: &SuitePackage, paths: &PathDigests) -> Owner {
+    let field = |name: &str| package.fields.get(name).cloned().unwrap_or_default();
+    let of_field = |(kind, name): (RelationKind, &str)| {
+        deb_bounds(&field(name)).into_iter().map(move |bound| (kind, bound))
+    };
+    Owner {
+        name: field("Package"),
+        version: field("Version"),
+        arch: field("Architecture"),
+        relations: DEB_FIELDS.into_iter().flat_map(of_field).collect(),
+        paths: paths.as_slice().to_vec(),
+    }
 }
 
 /// What is wrong with a package beside what its index says.
-fn package_faults(root: &std::path::Path, package: &SuitePackage) -> Vec<Problem> {
+fn package_faults(
+    root: &std::path::Path,
+    package: &SuitePackage,
+    paths: &mut PathDigests,
+) -> Vec<Problem> {
     let compared = match named_file(root, &package.path) {
-        Ok(Some(file)) => compare(&file, &package.fields),
+        Ok(Some(file)) => compare(&file, &package.fields, paths),
         Ok(None) => {
             return vec![Problem::PackageMissing { file: package.path.clone() }];
         }
@@ -115,7 +152,11 @@ fn package_faults(root: &std::path::Path, package: &SuitePackage) -> Vec<Problem
     differences.into_iter().map(differs).collect()
 }
 
-fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<IndexedDifference>> {
+fn compare(
+    file: &std::path::Path,
+    fields: &ControlFields,
+    paths: &mut PathDigests,
+) -> Result<Vec<IndexedDifference>> {
     let content = Content::open(file)?;
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
     content.each_window(|window| {
@@ -137,7 +178,9 @@ fn compare(file: &std::path::Path, fields: &ControlFields) -> Result<Vec<Indexed
     if !differences.is_empty() {
         return Ok(differences);
     }
-    let control = parse_control(&DebFront::read(&content)?.control)?;
+    let front = DebFront::read(&content)?;
+    *paths = PathDigests::of(front.paths());
+    let control = parse_control(&front.control)?;
     let of_the_index =
         |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();

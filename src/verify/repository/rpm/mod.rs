@@ -3,6 +3,7 @@
 mod dependencies;
 mod names;
 mod package;
+mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -63,6 +64,9 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     check_places(context, primary);
     check_packages(context, primary, lists.get("filelists"))?;
     dependencies::check(context, primary);
+    if let Some(filelists) = lists.get("filelists") {
+        paths::check(context, primary, filelists);
+    }
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::formats::deb::{ControlFields, parse_control, parse_fields};
+use crate::formats::path_digests::PathDigests;
 
 /// Fields that an index adds; a package that states one would contradict it.
 const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
@@ -30,6 +31,9 @@ pub struct DebPackage {
     /// The name of the package's data archive, if that cannot be unpacked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
+    /// Numbers of the files that the lists in its control archive name.
+    #[serde(default, skip_serializing_if = "PathDigests::is_empty")]
+    pub paths: PathDigests,
 }
 
 /// Whether an index passes over a field that a control file has.
@@ -60,6 +64,7 @@ impl DebPackage {
             name,
             control: paragraph(text.trim_matches('\n'), &fields),
             unread: None,
+            paths: PathDigests::default(),
         };
         package.check(&fields)?;
         // dpkg refuses it, and readers of indexes take it for the end of the paragraph.

@@ -118,6 +118,13 @@ impl Conffiles {
     }
 }
 
+/// The paths that both lists name, without leading slash; lines that are none are passed over.
+pub(super) fn paths<'a>(sums: &'a str, conffiles: &'a str) -> impl Iterator<Item = &'a str> {
+    let sums = sums.lines().filter_map(|line| line.split_once("  ").map(|(_, path)| path));
+    let own = conffiles.lines().map(str::trim_end).filter(|line| line.starts_with('/'));
+    sums.chain(own).map(below_root).filter(|path| !path.is_empty())
+}
+
 /// A path from the root without what dpkg leaves out in front of it: any number of `/` and `./`.
 fn below_root(path: &str) -> &str {
     let mut rest = path;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::fields::{self, ControlFields};
 use super::framing::Framing;
-use super::lists::{Conffiles, Sums};
+use super::lists::{self, Conffiles, Sums};
 use super::tar_reader::DebMembers;
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
@@ -114,6 +114,8 @@ pub struct DebFront {
     pub control: String,
     /// The name of the data archive, if that is compressed in a way that is not read.
     pub unread: Option<String>,
+    sums: Arc<String>,
+    conffiles: Arc<String>,
 }
 
 impl DebFront {
@@ -123,13 +125,21 @@ impl DebFront {
         let method = framing.control_method()?;
         let unread = framing.data_method()?.is_none().then_some(framing.data.name);
         let member = package.slice(framing.control.range)?;
-        let mut files = control_files(&member, method, |name| name == "control")?;
+        let wanted = ["control", "md5sums", "conffiles"];
+        let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
         let control = files.remove("control").map(Arc::unwrap_or_clone);
         let control = control.ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
             error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
         })?;
-        Ok(Self { control, unread })
+        let mut list = |name: &str| files.remove(name).unwrap_or_default();
+        Ok(Self { control, unread, sums: list("md5sums"), conffiles: list("conffiles") })
+    }
+
+    /// The files that the lists of the control archive name, without leading slash: all regular files
+    /// of a package that has both. Lines that are none of a list are passed over.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        lists::paths(&self.sums, &self.conffiles)
     }
 }
 

@@ -107,6 +107,14 @@ pub struct Evr {
 }
 
 impl Evr {
+    /// `[epoch:]version[-release]`.
+    pub fn text(&self) -> String {
+        let epoch = if self.epoch == "0" { String::new() } else { format!("{}:", self.epoch) };
+        let release =
+            self.release.as_ref().map(|release| format!("-{release}")).unwrap_or_default();
+        format!("{epoch}{}{release}", self.version)
+    }
+
     /// Takes `[epoch:]version[-release]` apart.
     pub fn parse(text: &str) -> Self {
         let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));

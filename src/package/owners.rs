@@ -1,0 +1,398 @@
+//! Packages of a repository that own one path, and which of them cannot be installed together, or one
+//! after the other, for that reason.
+//!
+//! | | told | not told |
+//! |---|---|---|
+//! | the newest versions of both names have the path, or none of them | where both can be installed: dpkg stops midway, rpm stops where the files differ | one of them has Conflicts, Breaks, Replaces or Obsoletes for the other, or their dependencies on exact versions, followed once, exclude each other |
+//! | the newest version of one name has it no more, and another name has it | `.deb`: dpkg stops at the update | the new owner Replaces the former one, or one of both conflicts with the other; `.rpm`, which update all at once |
+//!
+//! Debian policy 7.6.1; dpkg's refusal to overwrite. Not judged: directories, two packages of one name
+//! (they replace each other) and packages for two architectures.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{Comparison, Format, RelationKind};
+
+/// Owners of one path, of the nearest versions, with which each is compared: more than versions of two
+/// packages that anybody keeps, and a bound for hostile input.
+const COMPARED: usize = 64;
+
+/// Most pairs that are told: whoever has more has to begin somewhere.
+const TOLD: usize = 1000;
+
+/// Folders of links by build-id, which packages of debug files share.
+const SHARED: [&str; 2] = ["/usr/lib/debug/.build-id/", "/usr/lib/.build-id/"];
+
+/// Whether packages of `format` may own `path` together.
+pub fn is_shared_by_design(format: Format, path: &str) -> bool {
+    format == Format::Rpm && SHARED.iter().any(|folder| path.starts_with(folder))
+}
+
+/// A package or capability, and which versions of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The package's or capability's name.
+    pub name: String,
+    /// How versions compare with which one; all if unset.
+    pub version: Option<(Comparison, String)>,
+}
+
+/// A package of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// The package's name.
+    pub name: String,
+    /// The whole version.
+    pub version: String,
+    /// The architecture.
+    pub arch: String,
+    /// Relations: those that say what is needed, excluded, replaced and provided count.
+    pub relations: Vec<(RelationKind, Bound)>,
+    /// Numbers of the files and links that it owns.
+    pub paths: Vec<u64>,
+}
+
+/// How two packages stand in each other's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// Both can be installed, and both own the path.
+    Together,
+    /// The second one takes the path from the first, which is older than what the repository has.
+    Moved,
+}
+
+/// Two packages that own a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SharedPath {
+    /// The obstacle.
+    pub obstacle: Obstacle,
+    /// The position of the one; of the former owner of a path that moved.
+    pub first: usize,
+    /// The position of the other.
+    pub second: usize,
+    /// The number of the path.
+    pub path: u64,
+}
+
+/// The bounds of a field of a control file; of alternatives, none.
+pub fn deb_bounds(list: &str) -> Vec<Bound> {
+    let single = list.split(',').filter(|text| !text.contains('|'));
+    let bounds = single.filter_map(|text| {
+        let text = text.split('[').next().unwrap_or_default();
+        let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+        let name = name.trim().split(':').next().unwrap_or_default().to_owned();
+        let bound = bound.trim().trim_end_matches(')').trim();
+        let version = Comparison::split(bound, Format::Deb);
+        let version = version.map(|(sign, version)| (sign, version.trim().to_owned()));
+        (!name.is_empty()).then_some(Bound { name, version })
+    });
+    bounds.collect()
+}
+
+/// The first path that stands in the way of two packages, for any two names of `owners`, which are all
+/// packages of one format in a repository.
+pub fn obstacles(format: Format, owners: &[Owner]) -> Vec<SharedPath> {
+    // Next to each other are those of one version, which are most likely to be installed together.
+    let mut order: Vec<usize> = (0..owners.len()).collect();
+    order.sort_by(|one, other| {
+        let (one, other) = (&owners[*one], &owners[*other]);
+        let versions = format.compare_versions(&one.version, &other.version);
+        versions.then_with(|| one.name.cmp(&other.name))
+    });
+    let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
+    let mut found: Vec<SharedPath> = judge.found().into_values().collect();
+    for shared in &mut found {
+        (shared.first, shared.second) = (order[shared.first], order[shared.second]);
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The numbers of all paths, each with the position of an owner, in their order.
+fn rows(owners: &[&Owner]) -> Vec<(u64, u32)> {
+    let mut rows = Vec::with_capacity(owners.iter().map(|owner| owner.paths.len()).sum());
+    for (at, owner) in (0..).zip(owners) {
+        rows.extend(owner.paths.iter().map(|path| (*path, at)));
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// Two packages each that stand in each other's way, by their names of the two packages.
+type Found<'a> = BTreeMap<(Obstacle, &'a str, &'a str), SharedPath>;
+
+/// All packages, and what is found among them.
+struct Judge<'a> {
+    format: Format,
+    owners: Vec<&'a Owner>,
+    by_name: BTreeMap<&'a str, Vec<usize>>,
+    /// The highest version of each name for an architecture.
+    highest: BTreeMap<(&'a str, &'a str), usize>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(format: Format, owners: Vec<&'a Owner>) -> Self {
+        let (mut by_name, mut highest) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::new());
+        for (at, owner) in owners.iter().enumerate() {
+            by_name.entry(owner.name.as_str()).or_default().push(at);
+            let best = highest.entry((owner.name.as_str(), owner.arch.as_str())).or_insert(at);
+            if format.compare_versions(&owner.version, &owners[*best].version).is_gt() {
+                *best = at;
+            }
+        }
+        Self { format, owners, by_name, highest }
+    }
+
+    fn found(&self) -> Found<'a> {
+        let (mut found, mut seen) = (Found::new(), HashMap::new());
+        for run in rows(&self.owners).chunk_by(|(one, _), (other, _)| one == other) {
+            let at: Vec<usize> = run.iter().map(|(_, at)| *at as usize).collect();
+            for (place, second) in at.iter().enumerate() {
+                if found.len() >= TOLD {
+                    return found;
+                }
+                let near = at[..place].iter().rev().take(COMPARED);
+                for shared in
+                    near.filter_map(|first| self.pair(run[0].0, &at, (*first, *second), &mut seen))
+                {
+                    let name = |at: usize| self.owners[at].name.as_str();
+                    let key = (shared.obstacle, name(shared.first), name(shared.second));
+                    found.entry(key).or_insert(shared);
+                }
+            }
+        }
+        found
+    }
+
+    /// The obstacle that a path is for two packages, if it is one; all packages at `run` own it.
+    fn pair(
+        &self,
+        path: u64,
+        run: &[usize],
+        (one, other): (usize, usize),
+        seen: &mut HashMap<(usize, usize), bool>,
+    ) -> Option<SharedPath> {
+        let (a, b) = (self.owners[one], self.owners[other]);
+        if a.name == b.name || !self.is_for_one_machine(a, b) {
+            return None;
+        }
+        let keeps = |owner: &Owner| {
+            let best = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
+            best.is_some_and(|best| run.binary_search(best).is_ok())
+        };
+        let shared = |obstacle, first, second| SharedPath { obstacle, first, second, path };
+        let (moved, first, second) = match (keeps(a), keeps(b)) {
+            (true, false) => (true, other, one),
+            (false, true) => (true, one, other),
+            (true, true) | (false, false) => (false, one, other),
+        };
+        let obstacle = if moved { Obstacle::Moved } else { Obstacle::Together };
+        let excused = seen.entry((first, second)).or_insert_with(|| {
+            if moved { self.gives_way(first, second) } else { self.excludes(first, second) }
+        });
+        (!*excused).then(|| shared(obstacle, first, second))
+    }
+
+    fn is_for_one_machine(&self, a: &Owner, b: &Owner) -> bool {
+        let all = match self.format {
+            Format::Deb => "all",
+            Format::Rpm => "noarch",
+        };
+        let source = |owner: &Owner| owner.arch == "src";
+        (a.arch == b.arch || a.arch == all || b.arch == all) && !source(a) && !source(b)
+    }
+
+    /// Whether an update in which a path goes from `former` to `new` runs through.
+    fn gives_way(&self, former: usize, new: usize) -> bool {
+        use RelationKind::{Conflicts, Replaces};
+        let (former, new) = (self.owners[former], self.owners[new]);
+        self.format == Format::Rpm
+            || self.has(new, former, &[Conflicts, Replaces])
+            || self.has(former, new, &[Conflicts])
+    }
+
+    /// Whether two packages cannot be installed together, or the one may overwrite the other.
+    fn excludes(&self, one: usize, other: usize) -> bool {
+        use RelationKind::{Breaks, Conflicts, Obsoletes, Replaces};
+        let (a, b) = (self.owners[one], self.owners[other]);
+        let direct = [Conflicts, Breaks, Obsoletes, Replaces];
+        if self.has(a, b, &direct) || self.has(b, a, &direct) {
+            return true;
+        }
+        let (needed_a, needed_b) = (needed(a), needed(b));
+        let differ = |(name, version): (&&str, &&str)| {
+            needed_b
+                .get(name)
+                .is_some_and(|other| self.format.compare_versions(version, other).is_ne())
+        };
+        if needed_a.iter().any(differ) {
+            return true;
+        }
+        let kinds = [Conflicts, Breaks, Obsoletes];
+        let (with_a, with_b) = (self.of(&needed_a), self.of(&needed_b));
+        let excludes = |one: &Owner, other: &Owner| {
+            one.name != other.name && (self.has(one, other, &kinds) || self.has(other, one, &kinds))
+        };
+        with_a.iter().any(|one| with_b.iter().any(|other| excludes(one, other)))
+    }
+
+    /// The packages of these names and versions.
+    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner> {
+        let of = |(name, version): (&&str, &&str)| {
+            let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
+            let owners = named.map(|at| self.owners[*at]);
+            let version = (*version).to_owned();
+            owners.filter(move |it| self.format.compare_versions(&it.version, &version).is_eq())
+        };
+        needed.iter().flat_map(of).collect()
+    }
+
+    /// Whether `package` has a relation of one of these kinds that `other` meets.
+    fn has(&self, package: &Owner, other: &Owner, kinds: &[RelationKind]) -> bool {
+        let own = package.relations.iter().filter(|(kind, _)| kinds.contains(kind));
+        own.into_iter().any(|(kind, bound)| self.meets(other, *kind, bound))
+    }
+
+    /// Whether `other` is among what a relation is about. Obsoletes and Replaces are about names of
+    /// packages alone; a capability without a version meets a bound for rpm.
+    fn meets(&self, other: &Owner, kind: RelationKind, bound: &Bound) -> bool {
+        if other.name == bound.name && self.within(&other.version, bound) {
+            return true;
+        }
+        if matches!(kind, RelationKind::Obsoletes | RelationKind::Replaces) {
+            return false;
+        }
+        let provided = other.relations.iter().filter(|(kind, _)| *kind == RelationKind::Provides);
+        let mut named = provided.filter(|(_, offer)| offer.name == bound.name);
+        named.any(|(_, offer)| match &offer.version {
+            Some((_, version)) => self.within(version, bound),
+            None => bound.version.is_none() || self.format == Format::Rpm,
+        })
+    }
+
+    fn within(&self, version: &str, bound: &Bound) -> bool {
+        let Some((comparison, limit)) = &bound.version else { return true };
+        // A bound of rpm without a release is about all releases.
+        let bare = |text: &str| text.split('-').next().unwrap_or_default().to_owned();
+        let order = if self.format == Format::Rpm && !limit.contains('-') {
+            self.format.compare_versions(&bare(version), limit)
+        } else {
+            self.format.compare_versions(version, limit)
+        };
+        match comparison {
+            Comparison::Less => order.is_lt(),
+            Comparison::LessEqual => order.is_le(),
+            Comparison::Equal => order.is_eq(),
+            Comparison::GreaterEqual => order.is_ge(),
+            Comparison::Greater => order.is_gt(),
+        }
+    }
+}
+
+/// The version of the package itself, and those of what it needs in exactly one version.
+fn needed(owner: &Owner) -> BTreeMap<&str, &str> {
+    let kinds = BTreeSet::from([RelationKind::PreDepends, RelationKind::Depends]);
+    let exact = owner.relations.iter().filter(|(kind, _)| kinds.contains(kind));
+    let exact = exact.filter_map(|(_, bound)| match &bound.version {
+        Some((Comparison::Equal, version)) => Some((bound.name.as_str(), version.as_str())),
+        _ => None,
+    });
+    exact.chain([(owner.name.as_str(), owner.version.as_str())]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Replaces};
+
+    fn owner(name: &str, version: &str, paths: &[u64]) -> Owner {
+        let [name, version, arch] = [name, version, "x"].map(str::to_owned);
+        Owner { name, version, arch, paths: paths.to_vec(), ..Owner::default() }
+    }
+
+    fn with(mut owner: Owner, kind: RelationKind, list: &str) -> Owner {
+        owner.relations.extend(deb_bounds(list).into_iter().map(|bound| (kind, bound)));
+        owner
+    }
+
+    fn told(format: Format, owners: &[Owner]) -> Vec<(Obstacle, String, String)> {
+        let name = |at: usize| format!("{} {}", owners[at].name, owners[at].version);
+        let shared = obstacles(format, owners).into_iter();
+        shared.map(|it| (it.obstacle, name(it.first), name(it.second))).collect()
+    }
+
+    #[test]
+    fn two_names_with_one_path_are_told_once() {
+        let [a, b] = ["a", "b"].map(|name| owner(name, "1-1", &[1, 2, 3]));
+        let expected = vec![(Obstacle::Together, "a 1-1".to_owned(), "b 1-1".to_owned())];
+        for format in Format::ALL {
+            assert_eq!(told(format, &[a.clone(), owner("c", "1", &[4]), b.clone()]), expected);
+            for (kind, list) in [
+                (Conflicts, "b"),
+                (Replaces, "b (<= 1-1)"),
+                (Breaks, "b (= 1-1)"),
+                (Obsoletes, "b"),
+            ] {
+                let excused = with(a.clone(), kind, list);
+                assert!(told(format, &[excused.clone(), b.clone()]).is_empty(), "{list}");
+                assert!(told(format, &[b.clone(), excused]).is_empty(), "{list}");
+            }
+            let other = with(a.clone(), Conflicts, "b (<< 1-1), c, d | b");
+            assert_eq!(told(format, &[other, b.clone()]), expected);
+            // A capability can be in conflict, and is replaced by nobody.
+            let offers = with(b.clone(), Provides, "v");
+            assert!(told(format, &[with(a.clone(), Conflicts, "v"), offers.clone()]).is_empty());
+            assert_eq!(told(format, &[with(a.clone(), Replaces, "v"), offers]), expected);
+            let other_machine = Owner { arch: "y".to_owned(), ..b.clone() };
+            assert!(told(format, &[a.clone(), other_machine]).is_empty());
+            let newer = Owner { version: "2-1".to_owned(), ..a.clone() };
+            assert!(told(format, &[a.clone(), newer]).is_empty(), "one name");
+        }
+    }
+
+    #[test]
+    fn dependencies_on_exact_versions_are_followed_once() {
+        let [a, b] = ["a", "b"].map(|name| owner(name, "1-1", &[1]));
+        let needs = |owner: &Owner, list: &str| with(owner.clone(), Depends, list);
+        let c = owner("c", "1-1", &[]);
+        let deb = |owners: &[Owner]| told(Format::Deb, owners).is_empty();
+        assert!(deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 2-1)")]), "two versions of c");
+        assert!(deb(&[needs(&a, "b (= 2-1)"), b.clone()]), "another version of itself");
+        assert!(!deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 1-1)"), c.clone()]));
+        assert!(!deb(&[needs(&a, "c (>= 1-1)"), needs(&b, "c (= 2-1)")]), "not exact");
+        let against = with(c.clone(), Conflicts, "b");
+        assert!(deb(&[needs(&a, "c (= 1-1)"), b.clone(), against.clone()]));
+        assert!(!deb(&[needs(&a, "c (= 2-1)"), b.clone(), against.clone()]), "not there");
+        let between = needs(&owner("d", "1-1", &[]), "c (= 1-1)");
+        assert!(!deb(&[needs(&a, "d (= 1-1)"), b, against, between]), "followed twice");
+    }
+
+    #[test]
+    fn a_path_that_moves_is_replaced() {
+        let (old, new) = (owner("a", "1-1", &[1, 2]), owner("a", "2-1", &[2]));
+        let taker = owner("b", "2-1", &[1]);
+        let moved = vec![(Obstacle::Moved, "a 1-1".to_owned(), "b 2-1".to_owned())];
+        let set = |taker: Owner| [old.clone(), new.clone(), taker];
+        assert_eq!(told(Format::Deb, &set(taker.clone())), moved);
+        assert!(told(Format::Rpm, &set(taker.clone())).is_empty());
+        let breaks = with(taker.clone(), Breaks, "a (<< 2-1)");
+        assert_eq!(told(Format::Deb, &set(breaks.clone())), moved, "dpkg still refuses it");
+        assert!(told(Format::Deb, &set(with(breaks, Replaces, "a (<< 2-1)"))).is_empty());
+        assert_eq!(told(Format::Deb, &set(with(taker.clone(), Replaces, "a (<< 1-1)"))), moved);
+        assert!(told(Format::Deb, &set(with(taker.clone(), Conflicts, "a (<< 2-1)"))).is_empty());
+        // Without a newer version of the former owner, both are there.
+        let [_, _, taker] = set(taker);
+        assert_eq!(told(Format::Rpm, &[old.clone(), taker])[0].0, Obstacle::Together);
+    }
+
+    #[test]
+    fn one_path_of_many_packages_takes_no_time() {
+        let many = |list: &str| -> Vec<Owner> {
+            let owner = |at| with(owner(&format!("p{at}"), "1", &[1, 2, 3, 4]), Conflicts, list);
+            (0..2_000).map(owner).collect()
+        };
+        let told = obstacles(Format::Deb, &many("other")).len();
+        assert!((TOLD..TOLD + COMPARED).contains(&told), "{told}");
+    }
+}

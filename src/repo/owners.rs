@@ -1,0 +1,112 @@
+//! Paths that two packages of a channel own, by what its state remembers of them. Of a `.deb` that are
+//! the files of its lists (md5sums, conffiles), whose links nobody lists; of an `.rpm`, all that its
+//! header lists but directories, ghosts and what debug files share.
+
+use rayon::prelude::*;
+
+use super::catalog::Catalog;
+use super::channel::Channel;
+use super::state::PoolRecord;
+use super::store::Store;
+use crate::formats::apt_index::DebPackage;
+use crate::formats::deb::{DebFront, parse_fields};
+use crate::formats::path_digests::path_digest;
+use crate::formats::rpm_md::{FileKind, RpmPackage};
+use crate::package::indexed::Facts;
+use crate::package::owners::{
+    Bound, Obstacle, Owner, SharedPath, deb_bounds, is_shared_by_design, obstacles,
+};
+use crate::package::{Comparison, DEB_FIELDS, Format, RelationKind};
+use crate::report::{Finding, Findings};
+
+/// The lists of `primary` that say what packages need, exclude and provide.
+const RPM_LISTS: [(&str, RelationKind); 4] = [
+    ("requires", RelationKind::Depends),
+    ("conflicts", RelationKind::Conflicts),
+    ("obsoletes", RelationKind::Obsoletes),
+    ("provides", RelationKind::Provides),
+];
+
+/// A finding for any two packages that stand in each other's way.
+pub(super) fn findings(store: &dyn Store, channel: &Channel, catalog: &Catalog) -> Findings {
+    let records: Vec<(&String, &PoolRecord)> =
+        catalog.records.iter().map(|(path, record)| (path, &**record)).collect();
+    let owners: Vec<Owner> =
+        records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
+    let mut findings = Findings::default();
+    for SharedPath { obstacle, first, second, path: digest } in obstacles(channel.format(), &owners)
+    {
+        let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
+        // Numbers of two paths may be the same.
+        let (Some(path), true) = (&one, one == other) else { continue };
+        let [first, second] =
+            [first, second].map(|at| format!("{} {}", owners[at].name, owners[at].version));
+        let (path, format) = (format!("/{path}"), channel.format());
+        findings.add(match obstacle {
+            Obstacle::Together => Finding::PathOwnedTwice { path, format, first, second },
+            Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
+        });
+    }
+    findings
+}
+
+fn owner(facts: &Facts) -> Owner {
+    let (relations, paths) = match facts {
+        Facts::Deb(package) => (deb_relations(package), package.paths.as_slice().to_vec()),
+        Facts::Rpm(package) => {
+            (rpm_relations(package), rpm_paths(package).map(path_digest).collect())
+        }
+    };
+    let (name, arch) = (facts.name().to_owned(), facts.arch().to_owned());
+    Owner { name, version: facts.version(), arch, relations, paths }
+}
+
+fn deb_relations(package: &DebPackage) -> Vec<(RelationKind, Bound)> {
+    let Ok(fields) = parse_fields(&package.control) else { return Vec::new() };
+    let of_field = |(kind, name): (RelationKind, &str)| {
+        let bounds = deb_bounds(fields.get(name).map_or("", String::as_str));
+        bounds.into_iter().map(move |bound| (kind, bound))
+    };
+    DEB_FIELDS.into_iter().flat_map(of_field).collect()
+}
+
+fn rpm_relations(package: &RpmPackage) -> Vec<(RelationKind, Bound)> {
+    let of_list = |(list, kind): (&str, RelationKind)| {
+        package.list(list).iter().map(move |line| {
+            let version = line
+                .bound
+                .as_ref()
+                .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text())));
+            (kind, Bound { name: line.name.clone(), version })
+        })
+    };
+    RPM_LISTS.into_iter().flat_map(of_list).collect()
+}
+
+fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {
+    let own = package.files.iter().filter(|file| file.kind == FileKind::Plain);
+    own.map(|file| file.path.as_str()).filter(|path| !is_shared_by_design(Format::Rpm, path))
+}
+
+/// The path of a package that has this number, without its leading slash. A package that cannot be
+/// read any more has none here; that is told by whoever checks it.
+fn named(
+    store: &dyn Store,
+    catalog: &Catalog,
+    (pooled, record): (&String, &PoolRecord),
+    digest: u64,
+) -> Option<String> {
+    let is_it = |path: &&str| path_digest(path) == digest;
+    let found = match &record.indexed.facts {
+        Facts::Rpm(package) => rpm_paths(package).find(is_it).map(str::to_owned),
+        Facts::Deb(_) => {
+            let content = match catalog.added.get(pooled) {
+                Some(addition) => addition.content.clone(),
+                None => store.open(pooled).ok()?,
+            };
+            let front = DebFront::read(&content).ok()?;
+            front.paths().find(is_it).map(str::to_owned)
+        }
+    };
+    found.map(|path| path.trim_start_matches('/').to_owned())
+}

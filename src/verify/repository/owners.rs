@@ -1,0 +1,31 @@
+//! Paths that two packages of a suite, or of the rpm repository, own.
+
+use super::context::Context;
+use crate::formats::path_digests::path_digest;
+use crate::package::Format;
+use crate::package::owners::{Obstacle, Owner, obstacles};
+use crate::verify::problem::{Problem, RepositoryPathFault};
+
+/// Names every path by which two packages stand in each other's way. `named` gives the path of a package
+/// by the position of the package and the number of the path.
+pub(super) fn check(
+    context: &mut Context<'_>,
+    format: Format,
+    owners: &[Owner],
+    named: impl Fn(usize, &dyn Fn(&str) -> bool) -> Option<String>,
+) {
+    for shared in obstacles(format, owners) {
+        let is_it = |path: &str| path_digest(path) == shared.path;
+        let [one, other] = [shared.first, shared.second].map(|at| named(at, &is_it));
+        // Numbers of two paths may be the same.
+        let (Some(path), true) = (&one, one == other) else { continue };
+        let [first, second] = [shared.first, shared.second]
+            .map(|at| format!("{} {}", owners[at].name, owners[at].version));
+        let fault = match shared.obstacle {
+            Obstacle::Together => RepositoryPathFault::Together { format, first, second },
+            Obstacle::Moved => RepositoryPathFault::Moved { former: first, owner: second },
+        };
+        let path = format!("/{}", path.trim_start_matches('/'));
+        context.problems.add(Problem::RepositoryPath { path, fault });
+    }
+}

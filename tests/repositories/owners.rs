@@ -1,0 +1,205 @@
+//! Packages of one repository that own one path: dpkg is the judge.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::example::rockpack;
+use support::foreign_deb::{ForeignDeb, TOOLS};
+use support::repo_fixture::{failed_checks, plain_spec, publish, repo, repo_at, rpm, verify};
+use support::roots::dpkg_database;
+use support::tools::{need, need_root, run};
+
+/// A package of `version` with a file at `path`, and whole lines of fields.
+fn made(folder: &Path, (name, version, path): (&str, &str, &str), fields: &str) -> PathBuf {
+    let plain = ForeignDeb::new(name, fields);
+    let control = plain.control.replace("Version: 1\n", &format!("Version: {version}\n"));
+    let file = folder.join(format!("{name}_{version}_all.deb"));
+    ForeignDeb { control, path: Some(path), ..plain }.write(&file);
+    file
+}
+
+/// Whether dpkg installs packages, one run for each list of them.
+fn dpkg_installs(runs: &[&[&Path]]) -> bool {
+    let room = tempfile::tempdir().unwrap();
+    dpkg_database(room.path(), "");
+    let installs = |packages: &[&Path]| {
+        let mut dpkg = Command::new("dpkg");
+        dpkg.arg(format!("--root={}", room.path().display())).arg("--force-not-root");
+        dpkg.args([
+            "--force-script-chrootless",
+            "--force-depends",
+            "--auto-deconfigure",
+            "--install",
+        ])
+        .args(packages);
+        dpkg.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        dpkg.output().unwrap().status.success()
+    };
+    runs.iter().all(|packages| installs(packages))
+}
+
+/// Publishes packages and verifies the repository: the findings of a code, and the failed checks.
+fn told(packages: &[&Path], code: &str) -> (Vec<String>, Vec<String>, String) {
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let said = publish(&mut repo(packages, &out));
+    let again = publish(&mut repo_at(&[], &out, 1));
+    let of = |said: &str| -> Vec<String> {
+        said.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
+    };
+    assert_eq!(of(&said), of(&again), "without reading the packages");
+    let checked = verify(&out);
+    (of(&said), failed_checks(&checked), checked)
+}
+
+fn is_silent(packages: &[&Path]) {
+    let (found, failed, checked) = told(packages, "R06");
+    assert!(found.is_empty() && failed.is_empty(), "{found:?}\n{checked}");
+}
+
+#[test]
+fn two_packages_with_one_file_are_named() {
+    need(&TOOLS);
+    need(&["dpkg"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let path = "opt/rocm/lib/libx.so.1";
+    let plain = made(&at("plain"), ("rocm-x", "7.1", path), "");
+    let versioned = made(&at("versioned"), ("rocm-x7.1", "7.1", path), "");
+    assert!(!dpkg_installs(&[&[&plain, &versioned]]));
+    let (found, failed, checked) = told(&[&plain, &versioned], "R062");
+    assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
+    for part in ["/opt/rocm/lib/libx.so.1", "rocm-x 7.1", "rocm-x7.1 7.1", "nothing keeps apart"] {
+        assert!(found[0].contains(part), "{part}: {found:?}");
+    }
+    assert!(checked.contains("is owned by rocm-x 7.1 and rocm-x7.1 7.1"), "{checked}");
+    // It is said when the second one comes later, too, and of files that are configuration.
+    let out = at("later");
+    publish(&mut repo(&[&plain], &out));
+    assert!(publish(&mut repo_at(&[&versioned], &out, 1)).contains("R062"));
+    // Whatever keeps them apart, or lets one have the files of the other.
+    for (name, fields) in [
+        ("a", "Conflicts: rocm-x (<= 7.1)\n"),
+        ("b", "Breaks: rocm-x\nReplaces: rocm-x\n"),
+        ("c", "Provides: x\nConflicts: rocm-x\n"),
+    ] {
+        let versioned = made(&at(name), ("rocm-x7.1", "7.1", path), fields);
+        is_silent(&[&plain, &versioned]);
+    }
+    let replacing = made(&at("d"), ("rocm-x7.1", "7.1", path), "Replaces: rocm-x (= 7.1)\n");
+    assert!(dpkg_installs(&[&[&plain, &replacing]]));
+    is_silent(&[&plain, &replacing]);
+    // A relation to another version does not.
+    let other = made(&at("e"), ("rocm-x7.1", "7.1", path), "Conflicts: rocm-x (<< 7.1)\n");
+    assert!(!dpkg_installs(&[&[&plain, &other]]));
+    assert_eq!(told(&[&plain, &other], "R062").0.len(), 1);
+    // Another path, and another version of one name.
+    let beside = made(&at("f"), ("rocm-y", "7.1", "opt/rocm/lib/liby.so.1"), "");
+    let newer = made(&at("g"), ("rocm-x", "7.2", path), "");
+    is_silent(&[&plain, &beside, &newer]);
+}
+
+#[test]
+fn dependencies_on_exact_versions_keep_packages_apart() {
+    need(&TOOLS);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let made = |name: &str, version: &str, path: &str, fields: &str| {
+        made(&at("packages"), (name, version, path), fields)
+    };
+    let core = |version| made("core", version, "opt/core", "");
+    let (old, new) = (core("7.0"), core("7.1"));
+    let one = made("one", "7.0", "opt/x", "Depends: core (= 7.0)\n");
+    let two = made("two", "7.1", "opt/x", "Depends: core (= 7.1)\n");
+    is_silent(&[&old, &new, &one, &two]);
+    let three = made("three", "7.1", "opt/x", "Depends: core (>= 7.1)\n");
+    assert_eq!(told(&[&old, &new, &one, &three], "R062").0.len(), 1);
+    // What is needed in one version excludes the other.
+    let strict = made("strict", "1", "opt/strict", "Conflicts: two\n");
+    let four = made("four", "1", "opt/x", "Depends: strict (= 1)\n");
+    is_silent(&[&new, &two, &strict, &four]);
+}
+
+#[test]
+fn a_path_that_moves_is_named_unless_it_is_replaced() {
+    need(&TOOLS);
+    need(&["dpkg"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let path = "opt/rocm/bin/tool";
+    let old = made(&at("old"), ("rocm-core", "7.0", path), "");
+    let new = made(&at("new"), ("rocm-core", "7.1", "opt/rocm/bin/other"), "");
+    let taker = made(&at("taker"), ("rocm-tools", "7.1", path), "");
+    assert!(!dpkg_installs(&[&[&old], &[&taker, &new]]));
+    let (found, failed, checked) = told(&[&old, &new, &taker], "R063");
+    assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
+    for part in ["/opt/rocm/bin/tool", "was in rocm-core 7.0 and is in rocm-tools 7.1", "--since"] {
+        assert!(found[0].contains(part), "{part}: {found:?}");
+    }
+    let fields = "Breaks: rocm-core (<< 7.1)\nReplaces: rocm-core (<< 7.1)\n";
+    let replacing = made(&at("replacing"), ("rocm-tools", "7.1", path), fields);
+    assert!(dpkg_installs(&[&[&old], &[&replacing, &new]]));
+    is_silent(&[&old, &new, &replacing]);
+    // The earlier version is not there any more.
+    is_silent(&[&new, &taker]);
+}
+
+#[test]
+fn rpms_with_one_file_are_named() {
+    need(&["rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let spec = |name: &str, version: &str, lines: &str, path: &str| {
+        let plain = plain_spec(name, version, lines);
+        plain
+            .replace(&format!("/usr/share/example/{name}"), path)
+            .replace("/usr/share/example\n", "$(dirname X)\n")
+            .replace(
+                "mkdir -p %{buildroot}$(dirname X)",
+                &format!("mkdir -p %{{buildroot}}$(dirname {path})"),
+            )
+    };
+    let made = |name: &str, version: &str, lines: &str, path: &str| {
+        let folder = room.path().join(lines.replace([' ', ':'], "-"));
+        rpm(&folder, &spec(name, version, lines, path))
+    };
+    let path = "/opt/rocm/lib/libx.so.1";
+    let plain = made("rocm-x", "7.1", "", path);
+    let versioned = made("rocm-x71", "7.1", "", path);
+    let (found, failed, checked) = told(&[&plain, &versioned], "R062");
+    assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
+    assert!(found[0].contains("rocm-x 7.1-1 and rocm-x71 7.1-1"), "{found:?}");
+    for lines in ["Conflicts: rocm-x <= 7.1", "Obsoletes: rocm-x", "Conflicts: rocm-x = 7.1-1"] {
+        is_silent(&[&plain, &made("rocm-x71", "7.1", lines, path)]);
+    }
+    let other = made("rocm-x71", "7.1", "Conflicts: rocm-x < 7.1", path);
+    assert_eq!(told(&[&plain, &other], "R062").0.len(), 1);
+    // An update changes all at once, and debug files are shared.
+    let newer = made("rocm-x", "7.2", "", "/opt/rocm/lib/liby.so.1");
+    is_silent(&[&plain, &newer, &made("rocm-x71", "7.2", "", path)]);
+    let debug = "/usr/lib/debug/.build-id/ab/cd";
+    is_silent(&[&made("one", "1", "", debug), &made("two", "1", "", debug)]);
+}
+
+/// An archive of another tool, whose packages nobody published, is looked at in the same way.
+#[test]
+fn repositories_of_other_tools_are_looked_at_too() {
+    need(&TOOLS);
+    need(&["apt-ftparchive"]);
+    let room = tempfile::tempdir().unwrap();
+    let root = room.path();
+    for name in ["one", "two"] {
+        made(&root.join("pool"), (name, "1", "opt/x"), "");
+    }
+    let binary = root.join("dists/stable/main/binary-amd64");
+    fs::create_dir_all(&binary).unwrap();
+    let here =
+        |words: &[&str]| run(Command::new("apt-ftparchive").args(words).current_dir(root)).stdout;
+    fs::write(binary.join("Packages"), here(&["packages", "pool"])).unwrap();
+    fs::write(root.join("dists/stable/Release"), here(&["release", "dists/stable"])).unwrap();
+    let said = support::tools::told(rockpack().arg("verify").arg(root));
+    assert_eq!(failed_checks(&said), ["V079"], "{said}");
+    assert!(said.contains("/opt/x: is owned by one 1 and two 1"), "{said}");
+}

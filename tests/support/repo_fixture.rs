@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::example::rockpack;
-use crate::tools::{run, succeed, told};
+use crate::tools::{run, said, told};
 
 /// 2023-11-14T22:13:20Z, when the repositories of these tests are published first.
 pub const EPOCH: i64 = 1_700_000_000;
@@ -85,9 +85,9 @@ pub fn repo(packages: &[&Path], out: &Path) -> Command {
     repo_at(packages, out, 0)
 }
 
-/// What a run that must succeed prints.
+/// What a run that must succeed writes to both streams.
 pub fn publish(command: &mut Command) -> String {
-    succeed(command)
+    said(command)
 }
 
 /// What a run that must fail says, and its exit code.

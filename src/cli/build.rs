@@ -45,7 +45,7 @@ pub(super) fn run(
         let more = published.as_ref().map(render::published_text).unwrap_or_default();
         progress.print(&(text + &more))?;
     }
-    progress.note(&render::build_end(&built.receipt, &settings));
+    progress.note(&render::build_end(&built.receipt, &settings, published.as_ref()));
     Ok(Outcome::Done)
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::content::{is_folder, is_there};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{self, ScanOptions};
 use crate::input::database::DatabaseRules;
@@ -59,7 +59,8 @@ pub struct ArtifactFile {
 /// Looks into the artifact at `path`, a folder or packed.
 pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> {
     if is_folder(path)? && !is_there(&path.join(artifact::MANIFEST_NAME))? {
-        let error = Error::unsupported("is a folder without artifact_manifest.txt, no artifact");
+        let message = "is a folder without artifact_manifest.txt, no artifact";
+        let error = Error::new(Kind::Usage, message);
         return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }
     let scan = artifact::scan_artifact_with(path, None, &ScanOptions::within(budget))?;

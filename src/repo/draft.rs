@@ -82,7 +82,7 @@ impl ChannelDraft {
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
-        findings.extend(owners::findings(store, channel, &catalog));
+        findings.extend(owners::findings(store, channel, &earlier.records, &catalog));
         let listed = if options.check {
             None
         } else {
@@ -383,5 +383,6 @@ fn report(
         removed: gone.cloned().collect(),
         read: given.iter().filter(|given| given.read).count(),
         signed: next.signed,
+        keyring: next.signed.then(|| keyring::file_name(next.settings.name())),
     }
 }

@@ -6,6 +6,7 @@ use super::options::RepoOptions;
 use super::settings::ChannelSettings;
 use super::state::ChannelState;
 use crate::error::{Error, Faults, Kind, Result};
+use crate::formats::apt_index::format_date;
 
 /// Refuses to publish `channel` after `earlier` in a way that its clients would not take.
 pub(super) fn check(
@@ -34,7 +35,11 @@ fn check_date(earlier: i64, date: i64) -> Result<()> {
     if date >= earlier {
         return Ok(());
     }
-    let message = format!("the time is {date} and the repository was published at {earlier}");
+    let message = format!(
+        "the time is {} and the repository was published on {}",
+        format_date(date)?,
+        format_date(earlier)?
+    );
     Err(Error::new(Kind::Usage, message).hint(
         "clients take nothing older than what they have: set the clock, or SOURCE_DATE_EPOCH; after \
          a publication that was dated in the future by mistake, give --allow-any-date",

@@ -2,11 +2,13 @@
 //! the files of its lists (md5sums, conffiles), whose links nobody lists; of an `.rpm`, all that its
 //! header lists but directories, ghosts and what debug files share.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use super::catalog::Catalog;
 use super::channel::Channel;
-use super::state::PoolRecord;
+use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
 use crate::formats::apt_index::DebPackage;
 use crate::formats::deb::{DebFront, parse_fields};
@@ -27,15 +29,29 @@ const RPM_LISTS: [(&str, RelationKind); 4] = [
     ("provides", RelationKind::Provides),
 ];
 
-/// A finding for any two packages that stand in each other's way.
-pub(super) fn findings(store: &dyn Store, channel: &Channel, catalog: &Catalog) -> Findings {
+/// A finding for any two packages that stand in each other's way, and for any whose path was that of a
+/// package which leaves the repository: clients have that one still.
+pub(super) fn findings(
+    store: &dyn Store,
+    channel: &Channel,
+    earlier: &PoolRecords,
+    catalog: &Catalog,
+) -> Findings {
+    let leaving = earlier.iter().filter(|(path, _)| !catalog.records.contains_key(*path));
     let records: Vec<(&String, &PoolRecord)> =
-        catalog.records.iter().map(|(path, record)| (path, &**record)).collect();
+        catalog.records.iter().chain(leaving).map(|(path, record)| (path, &**record)).collect();
+    let staying = catalog.records.len();
+    let names: BTreeSet<&str> =
+        catalog.records.values().map(|record| record.indexed.facts.name()).collect();
     let owners: Vec<Owner> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
-    for SharedPath { obstacle, first, second, path: digest } in obstacles(channel.format(), &owners)
-    {
+    for shared in obstacles(channel.format(), &owners) {
+        let is_gone = |at: usize| at >= staying && !names.contains(owners[at].name.as_str());
+        let Some(shared) = as_it_stands(shared, staying, channel.format(), is_gone) else {
+            continue;
+        };
+        let SharedPath { obstacle, first, second, path: digest } = shared;
         let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
         // Numbers of two paths may be the same.
         let (Some(path), true) = (&one, one == other) else { continue };
@@ -48,6 +64,27 @@ pub(super) fn findings(store: &dyn Store, channel: &Channel, catalog: &Catalog) 
         });
     }
     findings
+}
+
+/// What `shared` is where packages from position `staying` on leave the repository; none if it is over
+/// with them. `is_gone` says of one of them whether no version of it stays.
+fn as_it_stands(
+    shared: SharedPath,
+    staying: usize,
+    format: Format,
+    is_gone: impl Fn(usize) -> bool,
+) -> Option<SharedPath> {
+    let SharedPath { obstacle, first, second, .. } = shared;
+    let moved =
+        |first, second| Some(SharedPath { obstacle: Obstacle::Moved, first, second, ..shared });
+    match (first < staying, second < staying) {
+        (true, true) => Some(shared),
+        // rpm updates all packages at once.
+        _ if format == Format::Rpm => None,
+        (false, true) if obstacle == Obstacle::Moved || is_gone(first) => moved(first, second),
+        (true, false) if obstacle == Obstacle::Together && is_gone(second) => moved(second, first),
+        _ => None,
+    }
 }
 
 fn owner(facts: &Facts) -> Owner {

@@ -32,4 +32,7 @@ pub struct ChannelReport {
     pub read: usize,
     /// Whether its indexes are signed.
     pub signed: bool,
+    /// The file with the public keys that its indexes are signed by, relative to the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyring: Option<String>,
 }

@@ -63,6 +63,9 @@ pub struct Now {
     pub clock: i64,
 }
 
+/// Clocks differ by less than this, in seconds.
+pub(super) const DAY: i64 = 86_400;
+
 /// What the clock shows, in seconds since 1970, if that is not before.
 fn clock() -> Option<i64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;

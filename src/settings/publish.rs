@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::environment::Now;
+use super::environment::{DAY, Now};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::apt_index::format_date;
 use crate::formats::compression::Method;
@@ -220,9 +220,6 @@ impl PublicationArguments {
         }
     }
 }
-
-/// Clocks differ by less than this, in seconds.
-const DAY: i64 = 86_400;
 
 /// Refuses a publication that is dated more than a day ahead of the clock.
 fn refuse_future(now: Now) -> Result<()> {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::environment::DAY;
 use super::environment::{Environment, PASSPHRASE};
 use super::origin::{Gathered, Origin};
-use crate::error::{Error, Faults, Kind, Result};
+use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use crate::formats::apt_index::format_date;
 use crate::signing::{OpenPgpKey, Passphrase, Signer};
 
 /// The options that give them.
@@ -33,6 +35,7 @@ impl SigningArguments {
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
             let Some(signer) = faults.keep(OpenPgpKey::open(key, &passphrase)) else { continue };
+            faults.keep(refuse_future_key(signer.made_at(), environment).file(key));
             if signers.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
                 let error = Error::new(Kind::Usage, "is a key that was given before");
                 faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
@@ -94,6 +97,21 @@ impl SigningArguments {
         }
         signers
     }
+}
+
+/// Refuses a key that was made more than a day ahead of the clock.
+fn refuse_future_key(made: u32, environment: &Environment) -> Result<()> {
+    let (made, clock) = (i64::from(made), environment.now()?.clock);
+    if made <= clock.saturating_add(DAY) {
+        return Ok(());
+    }
+    let message = format!(
+        "the key was made on {}, more than a day ahead of the clock ({})",
+        format_date(made)?,
+        format_date(clock)?
+    );
+    Err(Error::new(Kind::Usage, message)
+        .hint("clients refuse what it signs until then: make a key while the clock is right"))
 }
 
 /// What a build has to sign.

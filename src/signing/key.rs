@@ -72,6 +72,7 @@ impl OpenPgpKey {
         whole.to_writer(&mut public).map_err(failed)?;
         let (mut part, expires) = signing_part(&key)?;
         let algorithm = part.algorithm()?;
+        refuse_weak_primary(&key.primary_key)?;
         if let Some(weakness) = Weakness::of(&whole, Some(&part.details().fingerprint())) {
             return Err(weakness.refusal());
         }
@@ -79,6 +80,24 @@ impl OpenPgpKey {
             .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
         part.unlock(passphrase)?;
         Ok(Self { part, algorithm, expires, public })
+    }
+}
+
+impl OpenPgpKey {
+    /// The second in which the part that signs was made, since 1970.
+    pub fn made_at(&self) -> u32 {
+        self.part.details().created_at().as_secs()
+    }
+}
+
+/// Refuses a primary key that clients refuse, whatever its subkey that signs is.
+fn refuse_weak_primary(key: &SecretKey) -> Result<()> {
+    match key.algorithm() {
+        PublicKeyAlgorithm::RSA if modulus_bits(key)? < RSA_BITS_MIN => {
+            Err(unusable("has a primary RSA key of less than 2048 bits, which clients refuse"))
+        }
+        PublicKeyAlgorithm::DSA => Err(unusable("has a primary key of DSA, which clients refuse")),
+        _ => Ok(()),
     }
 }
 

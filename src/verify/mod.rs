@@ -76,6 +76,10 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages"));
     }
+    if repositories.repositories == 0 && !trust.keys.is_empty() {
+        return Err(Error::new(Kind::Usage, "--key checks the signatures of a repository")
+            .hint("name one; signatures of packages are checked in a repository that has them"));
+    }
     let mut of_packages = Problems::default();
     let joined = joined::join(&mut arguments, &mut of_packages)?;
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;

@@ -112,8 +112,14 @@ impl Room {
             "an empty folder" => {
                 let mut all = self.of_artifacts("empty");
                 all.push(self.command(&["verify", "empty"]));
+                all.push(self.command(&["verify", "--installed", "empty"]));
+                all.push(self.command(&["inspect", "empty"]));
                 all.push(self.command(&["repo", "empty", "--out", "repository"]));
                 all
+            }
+            "packages that are called installed" => {
+                run(&mut self.build(&["--format", "deb"]));
+                vec![self.command(&["verify", "--installed", "out"])]
             }
             "a missing file to look into" => vec![
                 self.command(&["inspect", "nothing"]),

@@ -8,10 +8,10 @@ use std::path::Path;
 use serde_json::Value;
 use support::example::rockpack;
 use support::repo_fixture::{contents, deb, plain_spec, publish, repo, repo_at, rpm};
-use support::tools::need;
+use support::tools::{need, succeed};
 
 fn json(command: &mut std::process::Command) -> Value {
-    serde_json::from_str(&publish(command.arg("--json"))).unwrap()
+    serde_json::from_str(&succeed(command.arg("--json"))).unwrap()
 }
 
 fn counts(report: &Value) -> Vec<(String, usize, usize, u64)> {

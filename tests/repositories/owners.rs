@@ -147,6 +147,31 @@ fn a_path_that_moves_is_named_unless_it_is_replaced() {
     is_silent(&[&new, &taker]);
 }
 
+/// Clients have what leaves the repository in the same publication.
+#[test]
+fn a_path_that_moves_from_a_package_that_leaves_is_named() {
+    need(&TOOLS);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let path = "opt/rocm/bin/tool";
+    let old = made(&at("old"), ("rocm-core", "7.0", path), "");
+    let new = made(&at("new"), ("rocm-core", "7.1", "opt/rocm/bin/other"), "");
+    let taker = made(&at("taker"), ("rocm-tools", "7.1", path), "");
+    let fields = "Breaks: rocm-core (<< 7.1)\nReplaces: rocm-core (<< 7.1)\n";
+    let replacing = made(&at("replacing"), ("rocm-tools", "7.1", path), fields);
+    let update = |name: &str, packages: &[&Path], options: &[&str]| {
+        let out = at(name);
+        publish(&mut repo(&[&old], &out));
+        let said = publish(repo_at(packages, &out, 1).args(options));
+        said.lines().any(|line| line.contains("R063") && line.contains("was in rocm-core 7.0"))
+    };
+    assert!(update("keep", &[&new, &taker], &["--keep", "1"]));
+    assert!(update("removed", &[&new, &taker], &["--remove", "rocm-core=7.0"]));
+    assert!(update("gone", &[&taker], &["--remove", "rocm-core"]));
+    assert!(!update("replaced", &[&new, &replacing], &["--keep", "1"]));
+    assert!(!update("another", &[&new], &["--keep", "1"]));
+}
+
 #[test]
 fn rpms_with_one_file_are_named() {
     need(&["rpmbuild"]);

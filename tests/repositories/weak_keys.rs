@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::keys::key;
+use support::program::rockpack;
 use support::repo_fixture::{deb, failed_checks, publish, refused, repo_at, verify_by};
 use support::tools::{need, run, succeed, told};
 
@@ -103,6 +104,51 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
     is_refused_until(&ring, &own, "uses SHA-1", &remedy);
     let shown = succeed(ring.gpg("20230301").args(["--list-keys", &own]));
     assert!(shown.contains("2033-03-01"), "{shown}");
+}
+
+/// Signatures are those of a repository: a key for packages alone would check nothing.
+#[test]
+fn a_key_to_verify_by_needs_a_repository() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "ed25519");
+    let mut verify = rockpack();
+    verify.arg("verify").arg(one.parent().unwrap()).arg("--key").arg(&own.public);
+    let (said, code) = refused(&mut verify);
+    assert!(code == 64 && said.contains("--key checks the signatures of a repository"), "{said}");
+}
+
+/// Clients judge the primary key as well as the subkey that signs.
+#[test]
+fn a_weak_primary_key_and_one_of_the_future_sign_nothing() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let refused_for = |ring: &Ring, own: &str, fault: &str| {
+        let secret = ring.export(&["--export-secret-keys", own], "own.secret");
+        let out = room.path().join("out");
+        let (said, code) = refused(repo_at(&[&one], &out, 0).arg("--sign-key").arg(&secret));
+        let said = in_one_line(&said);
+        assert!(code == 64 && said.contains(fault), "{said}");
+        assert!(!out.exists());
+    };
+    for (algorithm, fault) in [
+        ("rsa1024", "has a primary RSA key of less than 2048 bits"),
+        ("dsa1024", "has a primary key of DSA"),
+    ] {
+        let ring = Ring::new();
+        let make = ["--quick-generate-key", "own <own@example.org>", algorithm, "cert", "never"];
+        run(by(&ring, "20230101", "SHA256").args(make));
+        let own = ring.fingerprint("own");
+        run(by(&ring, "20230101", "SHA256").args(["--quick-add-key", &own, "rsa3072", "sign"]));
+        refused_for(&ring, &own, fault);
+    }
+    let ring = Ring::new();
+    let make = ["--quick-generate-key", "own <own@example.org>", "ed25519", "sign", "never"];
+    run(by(&ring, "20500101", "SHA256").args(make));
+    let own = ring.fingerprint("own");
+    refused_for(&ring, &own, "the key was made on Sat, 01 Jan 2050 00:00:00 UTC, more than a day");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::command::shell_word;
+use super::repo::verify_command;
 use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::receipt::Receipt;
+use crate::repo::Published;
 use crate::report::words::counted;
 use crate::settings::BuildSettings;
 
@@ -48,7 +50,11 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
 }
 
 /// One line at the end of a run: where the packages are, and what comes next.
-pub fn build_end(receipt: &Receipt, settings: &BuildSettings) -> String {
+pub fn build_end(
+    receipt: &Receipt,
+    settings: &BuildSettings,
+    published: Option<&Published>,
+) -> String {
     let folder = &settings.output.folder;
     let packages = counted(receipt.packages.len(), "package");
     let place = folder.display();
@@ -58,14 +64,11 @@ pub fn build_end(receipt: &Receipt, settings: &BuildSettings) -> String {
              `rockpack verify FOLDERS --join packages.json`"
         );
     }
-    match &settings.publish {
-        Some(publish) => {
+    match settings.publish.as_ref().zip(published) {
+        Some((publish, published)) => {
             let repo = publish.options().out;
-            let (shown, word) = (repo.display(), shell_word(&repo));
-            format!(
-                "{packages} in {place}, published in {shown}; check that by \
-                 `rockpack verify {word}`"
-            )
+            let (shown, command) = (repo.display(), verify_command(published, &repo));
+            format!("{packages} in {place}, published in {shown}; check that by `{command}`")
         }
         None => {
             let word = shell_word(folder);

@@ -18,14 +18,16 @@ pub fn published_text(published: &Published) -> String {
 /// One line at the end of a run: where the repository is, and what comes next.
 pub fn published_end(published: &Published, folder: &Path) -> String {
     let packages: usize = published.channels.iter().map(|channel| channel.packages).sum();
-    let (shown, word) = (folder.display(), shell_word(folder));
-    let keys = if published.channels.iter().any(|channel| channel.signed) {
-        " --key PUBLIC-KEY"
-    } else {
-        ""
-    };
+    let (shown, command) = (folder.display(), verify_command(published, folder));
     let packages = counted(packages, "package");
-    format!("{packages} in {shown}; check it by `rockpack verify {word}{keys}`, and serve it")
+    format!("{packages} in {shown}; check it by `{command}`, and serve it")
+}
+
+/// The command that checks the repository in `folder`, with the keys that it is signed by.
+pub(super) fn verify_command(published: &Published, folder: &Path) -> String {
+    let mut keyrings = published.channels.iter().filter_map(|channel| channel.keyring.as_ref());
+    let keys = keyrings.next().map(|file| format!(" --key {}", shell_word(&folder.join(file))));
+    format!("rockpack verify {}{}", shell_word(folder), keys.unwrap_or_default())
 }
 
 fn channel(report: &ChannelReport) -> String {

@@ -179,7 +179,7 @@ problems! {
     PublicationInFuture = "V084" "publication-in-future" { file: String, date: String }
         ["{file}"]
         [
-            "is dated {date}, more than a day ahead of the clock: apt refuses such a suite until then; \
-             publish it again with --allow-any-date"
+            "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
+             does, refuse it until then; publish it again with --allow-any-date"
         ];
 }

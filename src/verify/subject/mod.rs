@@ -62,7 +62,7 @@ impl Subject {
             };
         }
         if folders == FolderMeaning::Prefixes {
-            return Ok(Self::Prefix(path));
+            return prefix(path);
         }
         if has_one(&path, &REPOSITORY_FOLDERS)? {
             return Ok(Self::Repository(path));
@@ -78,14 +78,29 @@ impl Subject {
         if has_one(&path, &KERNEL_FOLDERS)? {
             return Ok(Self::Prefix(path));
         }
-        let first = std::fs::read_dir(&path).and_then(|mut entries| entries.next().transpose());
-        match first.map_err(|e| Error::io(&path, "list", e))? {
-            None => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
-                "give packages, a folder of packages, artifacts, or an installed prefix (with \
-                 --installed, if it has no lib/.kpack)",
-            )),
-            Some(_) => Ok(Self::Shards(path)),
-        }
+        refuse_empty(&path)?;
+        Ok(Self::Shards(path))
+    }
+}
+
+/// The installed prefix at `path`, as it is called.
+fn prefix(path: PathBuf) -> Result<Subject> {
+    refuse_empty(&path)?;
+    if PackageArgument::of_folder(&path)?.packages.is_empty() {
+        return Ok(Subject::Prefix(path));
+    }
+    let message = "is a folder of packages, and no installed prefix";
+    Err(Error::new(Kind::Usage, message).file(path).hint("leave --installed out"))
+}
+
+fn refuse_empty(path: &Path) -> Result<()> {
+    let first = std::fs::read_dir(path).and_then(|mut entries| entries.next().transpose());
+    match first.map_err(|e| Error::io(path, "list", e))? {
+        Some(_) => Ok(()),
+        None => Err(Error::new(Kind::Usage, "there is nothing to verify").file(path).hint(
+            "give packages, a folder of packages, artifacts, or an installed prefix (with \
+             --installed, if it has no lib/.kpack)",
+        )),
     }
 }
 

@@ -239,7 +239,7 @@ fn an_artifact_folder() {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
     let output = inspect(&[folder.parent().unwrap().to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(64));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no artifact"));
 }
 

@@ -27,22 +27,22 @@ fn all(content: &Content) -> Vec<u8> {
     bytes
 }
 
-fn rope() -> (Content, Vec<u8>) {
+fn rope() -> (Content, Vec<u8>, tempfile::TempPath) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"0123456789").unwrap();
-    let path = file.into_temp_path().keep().unwrap();
+    let path = file.into_temp_path();
     let parts = [
         Content::open(&path).unwrap().slice(2..8).unwrap(),
         Content::zeros(3),
         Content::of_bytes(*b"heap"),
         Content::default().decoded(Arc::new(Counting(20))).slice(5..9).unwrap(),
     ];
-    (Content::concat(&parts), b"234567\0\0\0heap\x05\x06\x07\x08".to_vec())
+    (Content::concat(&parts), b"234567\0\0\0heap\x05\x06\x07\x08".to_vec(), path)
 }
 
 #[test]
 fn slices_of_a_rope_are_slices_of_its_bytes() {
-    let (content, bytes) = rope();
+    let (content, bytes, _file) = rope();
     assert_eq!(all(&content), bytes);
     for start in 0..=bytes.len() {
         for end in start..=bytes.len() {
@@ -57,7 +57,7 @@ fn slices_of_a_rope_are_slices_of_its_bytes() {
 
 #[test]
 fn a_patch_replaces_bytes_in_place() {
-    let (content, mut bytes) = rope();
+    let (content, mut bytes, _file) = rope();
     bytes[4..12].copy_from_slice(b"PATCHED!");
     assert_eq!(all(&content.patched(4, *b"PATCHED!").unwrap()), bytes);
     assert!(content.patched(bytes.len() as u64 - 1, *b"xx").is_err());
@@ -65,7 +65,7 @@ fn a_patch_replaces_bytes_in_place() {
 
 #[test]
 fn reading_outside_is_an_error_with_the_place() {
-    let (content, bytes) = rope();
+    let (content, bytes, _file) = rope();
     let error = content.read_at(bytes.len() as u64 - 1, &mut [0; 2]).unwrap_err();
     assert_eq!(error.kind(), Kind::Truncated);
     assert!(content.slice(Range { start: 3, end: 2 }).is_err());

@@ -115,7 +115,8 @@ impl Arguments {
             faults.keep(keyring::check_version(version));
             faults.keep(check_maintainer(maintainer));
         }
-        let signers = faults.keep(self.signing.signers(&environment));
+        let now = faults.keep(environment.now());
+        let signers = faults.keep(self.signing.signers(&environment, now));
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
         let asked = [(self.deb, Format::Deb), (self.rpm, Format::Rpm)];
         let request = PublishRequest {
@@ -123,7 +124,7 @@ impl Arguments {
             out: self.out,
             formats: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
             changes: Changes { keep, remove: self.remove, ..Changes::default() },
-            now: faults.keep(environment.now()),
+            now,
         };
         let known = signers.as_deref().unwrap_or_default();
         let publish = self.publication.resolve(request, known, &mut faults);

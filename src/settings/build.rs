@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::cost::{CostArguments, CostSettings};
-use super::environment::Environment;
+use super::environment::{Environment, Now};
 use super::given::GivenOptions;
 use super::origin::Gathered;
 use super::output_path::output_path;
@@ -142,13 +142,11 @@ impl BuildArguments {
             (None, false) => Signs::Nothing,
         };
         let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
-        let signers = signing.resolve(signs, time, environment, gathered);
+        let needs_now = repo.is_some() || signing.has_key();
+        let now = needs_now.then(|| read_now(environment, gathered)).flatten();
+        let signers = signing.resolve(signs, time, (environment, now), gathered);
         let publish = match repo {
             Some(repo) => {
-                // SOURCE_DATE_EPOCH was refused with the set where it is no time; the clock was not.
-                let is_told = environment.epoch().is_err();
-                let now = environment.now();
-                let now = if is_told { now.ok() } else { gathered.faults.keep(now) };
                 let request = PublishRequest {
                     packages: Vec::new(),
                     out: repo,
@@ -166,6 +164,12 @@ impl BuildArguments {
         let signer = signers.into_iter().next();
         Some(BuildSettings { set: set?, output, cost: cost?, signer, publish })
     }
+}
+
+/// Reads the clock. SOURCE_DATE_EPOCH is refused with the set where it is no time; the clock is not.
+fn read_now(environment: &Environment, gathered: &mut Gathered) -> Option<Now> {
+    let now = environment.now();
+    if environment.epoch().is_err() { None } else { gathered.faults.keep(now) }
 }
 
 /// Refuses a repository among the artifacts, and one around the output folder.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::environment::DAY;
-use super::environment::{Environment, PASSPHRASE};
+use super::environment::{DAY, Environment, Now, PASSPHRASE};
 use super::origin::{Gathered, Origin};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::apt_index::format_date;
@@ -29,13 +28,20 @@ pub struct SigningArguments {
 }
 
 impl SigningArguments {
-    /// The keys, unlocked, in the order in which they are given.
-    pub fn signers(&self, environment: &Environment) -> Result<Vec<Arc<dyn Signer>>> {
+    /// The keys, unlocked, in the order in which they are given. Without `now`, which was refused
+    /// elsewhere, none is judged by when it was made.
+    pub fn signers(
+        &self,
+        environment: &Environment,
+        now: Option<Now>,
+    ) -> Result<Vec<Arc<dyn Signer>>> {
         let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
             let Some(signer) = faults.keep(OpenPgpKey::open(key, &passphrase)) else { continue };
-            faults.keep(refuse_future_key(signer.made_at(), environment).file(key));
+            if let Some(now) = now {
+                faults.keep(refuse_future_key(signer.made_at(), now.clock).file(key));
+            }
             if signers.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
                 let error = Error::new(Kind::Usage, "is a key that was given before");
                 faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
@@ -71,13 +77,13 @@ impl SigningArguments {
         &self,
         signs: Signs,
         time: u32,
-        environment: &Environment,
+        (environment, now): (&Environment, Option<Now>),
         gathered: &mut Gathered,
     ) -> Vec<Arc<dyn Signer>> {
         if environment.passphrase.is_some() && self.has_key() {
             gathered.note(PASSPHRASE, "set", Origin::Environment { variable: PASSPHRASE });
         }
-        let signers = gathered.faults.keep(self.signers(environment)).unwrap_or_default();
+        let signers = gathered.faults.keep(self.signers(environment, now)).unwrap_or_default();
         let idle = match (signs, signers.len()) {
             (Signs::Nothing, 1..) => {
                 let hint = "leave --sign-key out, or make .rpm packages, too";
@@ -100,8 +106,8 @@ impl SigningArguments {
 }
 
 /// Refuses a key that was made more than a day ahead of the clock.
-fn refuse_future_key(made: u32, environment: &Environment) -> Result<()> {
-    let (made, clock) = (i64::from(made), environment.now()?.clock);
+fn refuse_future_key(made: u32, clock: i64) -> Result<()> {
+    let made = i64::from(made);
     if made <= clock.saturating_add(DAY) {
         return Ok(());
     }

@@ -86,11 +86,11 @@ fn a_publication_is_dated_by_the_clock_or_refused() {
         scenario.undisturbed(|mut run, out| {
             run.env_remove("SOURCE_DATE_EPOCH");
             let struck = shifted(&mut run, scenario.room.path(), (shift, 1));
-            // The key is judged at the time that the indexes state.
             assert_eq!(struck.counted, 1, "readings");
             match date(shift) {
                 ..0 => is_refused(&struck, "before 1970"),
-                0..EPOCH => is_refused(&struck, "the repository was published at"),
+                // The key that signs is younger than that, as the last publication is.
+                0..EPOCH => is_refused(&struck, "more than a day ahead of the clock"),
                 date => {
                     assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
                     (scenario.promise.also)(out);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use super::{EmitOptions, Emitted, EmittedMember, Staging};
+use super::{EmitOptions, Emitted, EmittedMember, MemberKind, Staging};
 use crate::content::{Content, WINDOW, unhex};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::payload::Finished;
@@ -44,7 +44,7 @@ impl Unsealed {
             progress.begin(Stage::Seal);
             let content = staging.seal(&file_name)?.within(&options.budget);
             let size = content.len();
-            let digested = digested(&content, options);
+            let digested = digested(&content, &members, options);
             progress.end(Stage::Seal);
             let (sha256, indexed) = digested?;
             progress.advance(Stage::Seal, size);
@@ -67,11 +67,16 @@ impl Unsealed {
 }
 
 /// Read once, for its digest and what is known besides.
-fn digested(content: &Content, options: &EmitOptions<'_>) -> Result<([u8; 32], Option<Indexed>)> {
+fn digested(
+    content: &Content,
+    members: &[EmittedMember],
+    options: &EmitOptions<'_>,
+) -> Result<([u8; 32], Option<Indexed>)> {
     if !options.indexed {
         return Ok((content.sha256()?, None));
     }
-    let indexed = Indexed::read(content)?;
+    let owned = members.iter().filter(|member| member.kind != MemberKind::Directory);
+    let indexed = Indexed::of_built(content, owned.map(|member| member.path.as_str()))?;
     let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
     Ok((sha256, Some(indexed)))
 }

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256, Sha512};
 
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
-use crate::formats::path_digests::PathDigests;
-use crate::formats::rpm::{Front, LEAD_MAGIC};
+use crate::formats::path_digests::{PathDigests, path_digest};
+use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{apt_index, deb, rpm, rpm_md};
 use crate::package::Format;
 
@@ -42,11 +42,27 @@ pub enum Facts {
 const AR_MAGIC: &[u8; 8] = b"!<arch>\n";
 
 impl Indexed {
-    /// Reads a package once for its digests, and what is in front for its facts.
+    /// Reads a package for its digests, and for its facts.
     pub fn read(content: &Content) -> Result<Self> {
         let _open = content.pin()?;
+        Self::digested(content, Facts::read(content)?)
+    }
+
+    /// Reads a package that was just built, of which the paths of files and links are known.
+    pub fn of_built<'a>(
+        content: &Content,
+        paths: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self> {
+        let _open = content.pin()?;
+        let facts = match Front::of(content)? {
+            Front::Deb(front) => deb_facts(&front, PathDigests::of(paths), None)?,
+            Front::Rpm(front) => rpm_facts(&front)?,
+        };
+        Self::digested(content, facts)
+    }
+
+    fn digested(content: &Content, facts: Facts) -> Result<Self> {
         let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
-        let facts = Facts::read(content)?;
         content.each_window(|bytes| {
             sha256.update(bytes);
             sha512.update(bytes);
@@ -56,23 +72,66 @@ impl Indexed {
     }
 }
 
-impl Facts {
-    fn read(content: &Content) -> Result<Self> {
+/// What an index is made of.
+enum Front {
+    Deb(deb::DebFront),
+    Rpm(rpm::Front),
+}
+
+impl Front {
+    fn of(content: &Content) -> Result<Self> {
         let len = content.len().min(AR_MAGIC.len() as u64);
         let head = content.read_vec(0..len, len, "first bytes")?;
         if head == AR_MAGIC {
-            let front = deb::DebFront::read(content)?;
-            let paths = PathDigests::of(front.paths());
-            let package = apt_index::DebPackage::of_control(&front.control)?;
-            let unread = front.unread;
-            return Ok(Self::Deb(apt_index::DebPackage { unread, paths, ..package }));
+            return deb::DebFront::read(content).map(Self::Deb);
         }
         if head.starts_with(&LEAD_MAGIC) {
-            let package = rpm_md::RpmPackage::of_front(&Front::read(content)?)?;
-            return Ok(Self::Rpm(Box::new(package)));
+            return rpm::Front::read(content).map(Self::Rpm);
         }
         let error = Error::new(Kind::Malformed, "is neither a .deb nor an .rpm");
         Err(error.hint("remove it, or name the packages instead of their folder"))
+    }
+}
+
+fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) -> Result<Facts> {
+    let package = apt_index::DebPackage::of_control(&front.control)?;
+    Ok(Facts::Deb(apt_index::DebPackage { unread, paths, ..package }))
+}
+
+/// The first path that `is_it` holds for, of those that a `.deb` owns, without leading slash. A package
+/// that cannot be read has none; that is told by whoever checks it.
+pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<String> {
+    let mut found = None;
+    let looked = deb::each_owned_path(content, |path| {
+        if found.is_none() && is_it(path) {
+            found = Some(path.to_owned());
+        }
+    });
+    if looked.is_err() && found.is_none() {
+        let front = deb::DebFront::read(content).ok()?;
+        found = front.paths().find(|path| is_it(path)).map(str::to_owned);
+    }
+    found
+}
+
+fn rpm_facts(front: &rpm::Front) -> Result<Facts> {
+    rpm_md::RpmPackage::of_front(front).map(|package| Facts::Rpm(Box::new(package)))
+}
+
+impl Facts {
+    fn read(content: &Content) -> Result<Self> {
+        let front = match Front::of(content)? {
+            Front::Deb(front) => front,
+            Front::Rpm(front) => return rpm_facts(&front),
+        };
+        let mut numbers = Vec::new();
+        match deb::each_owned_path(content, |path| numbers.push(path_digest(path))) {
+            Ok(()) => deb_facts(&front, PathDigests::of_numbers(numbers), None),
+            Err(error) => {
+                let listed = PathDigests::of(front.paths());
+                deb_facts(&front, listed, Some(error.message().to_owned()))
+            }
+        }
     }
 
     /// The package's format.

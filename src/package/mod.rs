@@ -5,6 +5,7 @@
 //! [`Content`](crate::content::Content) once packed.
 
 mod control;
+pub mod differing_files;
 pub mod indexed;
 pub mod lengths;
 mod named;

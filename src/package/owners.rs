@@ -6,7 +6,7 @@
 //! | the newest versions of both names have the path, or none of them | where both can be installed: dpkg stops midway, rpm stops where the files differ | one of them has Conflicts, Breaks, Replaces or Obsoletes for the other, or their dependencies on exact versions, followed once, exclude each other |
 //! | the newest version of one name has it no more, and another name has it | `.deb`: dpkg stops at the update | the new owner Replaces the former one, or one of both conflicts with the other; `.rpm`, which update all at once |
 //!
-//! Debian policy 7.6.1; dpkg's refusal to overwrite. Not judged: directories, two packages of one name
+//! rpm installs two files that are the same ones, and so they are not told. Debian policy 7.6.1; dpkg's refusal to overwrite. Not judged: directories, two packages of one name
 //! (they replace each other) and packages for two architectures.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -91,7 +91,12 @@ pub fn deb_bounds(list: &str) -> Vec<Bound> {
 
 /// The first path that stands in the way of two packages, for any two names of `owners`, which are all
 /// packages of one format in a repository.
-pub fn obstacles(format: Format, owners: &[Owner]) -> Vec<SharedPath> {
+/// `differ` says of two of them, by their positions, whether the files are two at the path of a number.
+pub fn obstacles(
+    format: Format,
+    owners: &[Owner],
+    mut differ: impl FnMut((usize, usize), u64) -> bool,
+) -> Vec<SharedPath> {
     // Next to each other are those of one version, which are most likely to be installed together.
     let mut order: Vec<usize> = (0..owners.len()).collect();
     order.sort_by(|one, other| {
@@ -100,7 +105,8 @@ pub fn obstacles(format: Format, owners: &[Owner]) -> Vec<SharedPath> {
         versions.then_with(|| one.name.cmp(&other.name))
     });
     let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
-    let mut found: Vec<SharedPath> = judge.found().into_values().collect();
+    let found = judge.found(&mut |(one, other), path| differ((order[one], order[other]), path));
+    let mut found: Vec<SharedPath> = found.into_values().collect();
     for shared in &mut found {
         (shared.first, shared.second) = (order[shared.first], order[shared.second]);
     }
@@ -144,7 +150,7 @@ impl<'a> Judge<'a> {
         Self { format, owners, by_name, highest }
     }
 
-    fn found(&self) -> Found<'a> {
+    fn found(&self, differ: &mut dyn FnMut((usize, usize), u64) -> bool) -> Found<'a> {
         let (mut found, mut seen) = (Found::new(), HashMap::new());
         for run in rows(&self.owners).chunk_by(|(one, _), (other, _)| one == other) {
             let at: Vec<usize> = run.iter().map(|(_, at)| *at as usize).collect();
@@ -158,7 +164,10 @@ impl<'a> Judge<'a> {
                 {
                     let name = |at: usize| self.owners[at].name.as_str();
                     let key = (shared.obstacle, name(shared.first), name(shared.second));
-                    found.entry(key).or_insert(shared);
+                    let is_new = !found.contains_key(&key);
+                    if is_new && differ((shared.first, shared.second), shared.path) {
+                        found.insert(key, shared);
+                    }
                 }
             }
         }
@@ -318,7 +327,7 @@ mod tests {
 
     fn told(format: Format, owners: &[Owner]) -> Vec<(Obstacle, String, String)> {
         let name = |at: usize| format!("{} {}", owners[at].name, owners[at].version);
-        let shared = obstacles(format, owners).into_iter();
+        let shared = obstacles(format, owners, |_, _| true).into_iter();
         shared.map(|it| (it.obstacle, name(it.first), name(it.second))).collect()
     }
 
@@ -392,7 +401,7 @@ mod tests {
             let owner = |at| with(owner(&format!("p{at}"), "1", &[1, 2, 3, 4]), Conflicts, list);
             (0..2_000).map(owner).collect()
         };
-        let told = obstacles(Format::Deb, &many("other")).len();
+        let told = obstacles(Format::Deb, &many("other"), |_, _| true).len();
         assert!((TOLD..TOLD + COMPARED).contains(&told), "{told}");
     }
 }

@@ -1,6 +1,6 @@
-//! Paths that two packages of a channel own, by what its state remembers of them. Of a `.deb` that are
-//! the files of its lists (md5sums, conffiles), whose links nobody lists; of an `.rpm`, all that its
-//! header lists but directories, ghosts and what debug files share.
+//! Paths that two packages of a channel own, by what its state remembers of them: the files and links
+//! of a `.deb`, and all that the header of an `.rpm` lists but directories, ghosts and what debug files
+//! share.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,13 @@ use super::catalog::Catalog;
 use super::channel::Channel;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
+use crate::content::Content;
 use crate::formats::apt_index::DebPackage;
-use crate::formats::deb::{DebFront, parse_fields};
+use crate::formats::deb::parse_fields;
 use crate::formats::path_digests::path_digest;
 use crate::formats::rpm_md::{FileKind, RpmPackage};
-use crate::package::indexed::Facts;
+use crate::package::differing_files::DifferingFiles;
+use crate::package::indexed::{Facts, deb_path};
 use crate::package::owners::{
     Bound, Obstacle, Owner, SharedPath, deb_bounds, is_shared_by_design, obstacles,
 };
@@ -46,7 +48,12 @@ pub(super) fn findings(
     let owners: Vec<Owner> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
-    for shared in obstacles(channel.format(), &owners) {
+    let open = |at: usize| open(store, catalog, records[at].0);
+    let mut files = DifferingFiles::new(open);
+    let differ = |pair: (usize, usize), path: u64| {
+        channel.format() == Format::Deb || files.differ(pair, path)
+    };
+    for shared in obstacles(channel.format(), &owners, differ) {
         let is_gone = |at: usize| at >= staying && !names.contains(owners[at].name.as_str());
         let Some(shared) = as_it_stands(shared, staying, channel.format(), is_gone) else {
             continue;
@@ -125,6 +132,14 @@ fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {
     own.map(|file| file.path.as_str()).filter(|path| !is_shared_by_design(Format::Rpm, path))
 }
 
+/// The package at a path of the pool, if it can be read.
+fn open(store: &dyn Store, catalog: &Catalog, pooled: &str) -> Option<Content> {
+    match catalog.added.get(pooled) {
+        Some(addition) => Some(addition.content.clone()),
+        None => store.open(pooled).ok(),
+    }
+}
+
 /// The path of a package that has this number, without its leading slash. A package that cannot be
 /// read any more has none here; that is told by whoever checks it.
 fn named(
@@ -136,14 +151,7 @@ fn named(
     let is_it = |path: &&str| path_digest(path) == digest;
     let found = match &record.indexed.facts {
         Facts::Rpm(package) => rpm_paths(package).find(is_it).map(str::to_owned),
-        Facts::Deb(_) => {
-            let content = match catalog.added.get(pooled) {
-                Some(addition) => addition.content.clone(),
-                None => store.open(pooled).ok()?,
-            };
-            let front = DebFront::read(&content).ok()?;
-            front.paths().find(is_it).map(str::to_owned)
-        }
+        Facts::Deb(_) => deb_path(&open(store, catalog, pooled)?, |path| is_it(&path)),
     };
     found.map(|path| path.trim_start_matches('/').to_owned())
 }

@@ -11,8 +11,8 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
         let file = || given.source.name.clone();
         match &given.indexed.facts {
             Facts::Deb(package) => {
-                if let Some(member) = package.unread.clone() {
-                    findings.add(Finding::DataUnread { file: file(), member });
+                if let Some(reason) = package.unread.clone() {
+                    findings.add(Finding::DataUnread { file: file(), reason });
                 }
             }
             Facts::Rpm(package) => {

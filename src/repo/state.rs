@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::package::indexed::Indexed;
 
 /// Version of the state's shape.
-pub(super) const SCHEMA: u32 = 2;
+pub(super) const SCHEMA: u32 = 3;
 
 /// For what `.rockpack` has and nobody can use.
 pub(super) const RESTORE_HINT: &str =

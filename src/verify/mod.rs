@@ -88,9 +88,11 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     let problems = problems.finish();
     // Parts are the set only if nothing at all is wrong with them.
     let joined = joined.filter(|_| problems.is_empty());
-    let Report { repositories, indexes, indexed, elsewhere, signatures, .. } = repositories;
+    let Report { repositories, indexes, indexed, elsewhere, signatures, data_unread, .. } =
+        repositories;
     report.signatures_unchecked = repositories > 0 && trust.keys.is_empty();
-    let report = Report { repositories, indexes, indexed, elsewhere, signatures, ..report };
+    let report =
+        Report { repositories, indexes, indexed, elsewhere, signatures, data_unread, ..report };
     Ok(Report { problems, joined, ..report })
 }
 

@@ -30,7 +30,7 @@ fn has_last_words(shown: &Shown, code: i32, words: &[&str]) {
     }
     assert!(!text.contains(BAR) && !text.contains('█'), "{text}");
     // Nothing of a set that was taken back is said to be written.
-    assert!(!text.contains("wrote "), "{text}");
+    assert!(!text.contains("made "), "{text}");
     is_said_once(shown);
 }
 

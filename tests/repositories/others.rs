@@ -11,7 +11,9 @@ use support::raw_header::{RawTag, header, numbers, package, text, texts};
 use support::repo_fixture::{
     contents, deb, failed_checks, plain_spec, publish, refused, repo, rpm, verify,
 };
-use support::tools::{need, run, succeed, told};
+use support::tools::{need, need_root, run, succeed, told};
+
+use crate::owners::dpkg_installs;
 
 /// The fields that dpkg-deb sees of a package.
 fn fields_of(package: &Path) -> String {
@@ -119,7 +121,9 @@ fn a_package_whose_data_cannot_be_unpacked_is_published_with_a_word() {
             // The next run says it again, though it does not read the package.
             assert!(!self::warned(&publish(&mut repo(&[&file], &out)), "R056").is_empty());
         }
-        all_passes(&out);
+        let checked = verify(&out);
+        assert!(checked.contains("all checks passed"), "{checked}");
+        assert_eq!(checked.contains("installs was not looked at: data.tar"), !is_read, "{checked}");
     }
     // A stem with something else behind it is no archive, for dpkg neither.
     let file = room.path().join("odd_1_all.deb");
@@ -131,7 +135,8 @@ fn a_package_whose_data_cannot_be_unpacked_is_published_with_a_word() {
 #[test]
 fn a_volume_label_is_skipped_where_tar_unpacks() {
     need(&TOOLS);
-    need(&["dpkg-deb"]);
+    need(&["dpkg", "dpkg-deb"]);
+    need_root();
     let room = tempfile::tempdir().unwrap();
     let (file, out) = (room.path().join("label_1_all.deb"), room.path().join("repo"));
     let label: &[&str] = &["--label=volume"];
@@ -145,6 +150,12 @@ fn a_volume_label_is_skipped_where_tar_unpacks() {
     ForeignDeb { options: [&[], label], ..plain }.write(&file);
     let said = verify(&file);
     assert!(said.contains("V001") && said.contains("a volume label is not supported"), "{said}");
+    assert!(!dpkg_installs(&[&[&file]]));
+    let out = room.path().join("labelled");
+    let warned = warned(&publish(&mut repo(&[&file], &out)), "R056").join("\n");
+    assert!(warned.contains("volume label"), "{warned}");
+    let said = verify(&out);
+    assert!(!failed_checks(&said).is_empty() && said.contains("volume label"), "{said}");
 }
 
 /// The index has what apt-ftparchive and dpkg-scanpackages have, less what either leaves out.
@@ -252,6 +263,12 @@ fn texts_of_an_rpm_that_are_replaced_are_named() {
         ("control", tags([bytes(1005, 9, &[b"a\x01b"])]), "its description:"),
         ("log", tags(log(b"- \xe4", 9)), "its change log:"),
         ("names", tags(file(b"\xe4")), "its file names:"),
+        // Which says that all texts are UTF-8.
+        (
+            "told",
+            tags([bytes(1004, 9, &[b"Gr\xfc\xdfe"]), bytes(5062, 6, &[b"utf-8"])]),
+            "its summary:",
+        ),
         (
             "both",
             tags([

@@ -20,7 +20,7 @@ fn made(folder: &Path, (name, version, path): (&str, &str, &str), fields: &str) 
 }
 
 /// Whether dpkg installs packages, one run for each list of them.
-fn dpkg_installs(runs: &[&[&Path]]) -> bool {
+pub fn dpkg_installs(runs: &[&[&Path]]) -> bool {
     let room = tempfile::tempdir().unwrap();
     dpkg_database(room.path(), "");
     let installs = |packages: &[&Path]| {
@@ -37,6 +37,14 @@ fn dpkg_installs(runs: &[&[&Path]]) -> bool {
         dpkg.output().unwrap().status.success()
     };
     runs.iter().all(|packages| installs(packages))
+}
+
+/// Whether rpm would install packages at once.
+fn rpm_installs(packages: &[&Path]) -> bool {
+    let room = tempfile::tempdir().unwrap();
+    let mut rpm = Command::new("rpm");
+    rpm.arg("--root").arg(room.path()).args(["--test", "--nodeps", "--nosignature", "-i"]);
+    rpm.args(packages).output().unwrap().status.success()
 }
 
 /// Publishes packages and verifies the repository: the findings of a code, and the failed checks.
@@ -99,6 +107,37 @@ fn two_packages_with_one_file_are_named() {
     let beside = made(&at("f"), ("rocm-y", "7.1", "opt/rocm/lib/liby.so.1"), "");
     let newer = made(&at("g"), ("rocm-x", "7.2", path), "");
     is_silent(&[&plain, &beside, &newer]);
+}
+
+/// A package need not list its files, and lists no links: its data says what it owns.
+#[test]
+fn files_that_no_list_names_and_links_are_owned_too() {
+    need(&TOOLS);
+    need(&["dpkg"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    let path = "opt/rocm/lib/libx.so";
+    let made = |name: &str, path: &str, is_link: bool, options: &[&str]| {
+        let file = room.path().join(format!("{name}_1_all.deb"));
+        let plain = ForeignDeb::new(name, "");
+        let options: [&[&str]; 2] = [&[], options];
+        ForeignDeb { path: Some(path), has_sums: false, is_link, options, ..plain }.write(&file);
+        file
+    };
+    let file = made("file", path, false, &[]);
+    // dpkg takes names for paths from the root, with `./` in front or without.
+    let bare = made("bare", path, false, &["--transform=s,^[.]/opt,opt,"]);
+    let (link, other) = (made("link", path, true, &[]), made("other", path, true, &[]));
+    for pair in [[&file, &link], [&link, &other], [&file, &bare]] {
+        let [one, two] = pair.map(PathBuf::as_path);
+        assert!(!dpkg_installs(&[&[one, two]]), "{pair:?}");
+        let (found, failed, checked) = told(&[one, two], "R062");
+        assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
+        assert!(found[0].contains("/opt/rocm/lib/libx.so"), "{found:?}");
+    }
+    let beside = made("beside", "opt/rocm/lib/liby.so", true, &[]);
+    assert!(dpkg_installs(&[&[&link, &beside]]));
+    is_silent(&[&link, &beside]);
 }
 
 #[test]
@@ -174,7 +213,7 @@ fn a_path_that_moves_from_a_package_that_leaves_is_named() {
 
 #[test]
 fn rpms_with_one_file_are_named() {
-    need(&["rpmbuild"]);
+    need(&["rpmbuild", "rpm"]);
     let room = tempfile::tempdir().unwrap();
     let spec = |name: &str, version: &str, lines: &str, path: &str| {
         let plain = plain_spec(name, version, lines);
@@ -193,6 +232,7 @@ fn rpms_with_one_file_are_named() {
     let path = "/opt/rocm/lib/libx.so.1";
     let plain = made("rocm-x", "7.1", "", path);
     let versioned = made("rocm-x71", "7.1", "", path);
+    assert!(!rpm_installs(&[&plain, &versioned]));
     let (found, failed, checked) = told(&[&plain, &versioned], "R062");
     assert_eq!((found.len(), failed), (1, vec!["V079".to_owned()]), "{found:?}\n{checked}");
     assert!(found[0].contains("rocm-x 7.1-1 and rocm-x71 7.1-1"), "{found:?}");
@@ -201,6 +241,22 @@ fn rpms_with_one_file_are_named() {
     }
     let other = made("rocm-x71", "7.1", "Conflicts: rocm-x < 7.1", path);
     assert_eq!(told(&[&plain, &other], "R062").0.len(), 1);
+    // Where both have the same file, rpm installs both.
+    let same = |name: &str, text: &str, mode: &str| {
+        let spec = spec(name, "7.1", "", path).replace(&format!("echo {name} 7.1"), text);
+        let spec = spec.replace("%files\n", &format!("%files\n%attr({mode},root,root) "));
+        rpm(&room.path().join(format!("{text}-{mode}")), &spec)
+    };
+    let one = same("one", "echo same", "0644");
+    for (two, is_same) in [
+        (same("two", "echo same", "0644"), true),
+        (same("two", "echo same", "0755"), false),
+        (same("two", "echo more", "0644"), false),
+    ] {
+        assert_eq!(rpm_installs(&[&one, &two]), is_same);
+        assert_eq!(told(&[&one, &two], "R062").0.is_empty(), is_same);
+        assert_eq!(told(&[&one, &two], "R062").1.is_empty(), is_same);
+    }
     // An update changes all at once, and debug files are shared.
     let newer = made("rocm-x", "7.2", "", "/opt/rocm/lib/liby.so.1");
     is_silent(&[&plain, &newer, &made("rocm-x71", "7.2", "", path)]);

@@ -1,6 +1,7 @@
 //! A `.deb` put together by ar, tar and a compressor, member by member.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -28,6 +29,8 @@ pub struct ForeignDeb<'a> {
     pub options: [&'a [&'a str]; 2],
     /// Whether the control archive has md5sums.
     pub has_sums: bool,
+    /// Whether a link stands in place of the file.
+    pub is_link: bool,
 }
 
 impl<'a> ForeignDeb<'a> {
@@ -47,6 +50,7 @@ impl<'a> ForeignDeb<'a> {
             members,
             options,
             has_sums: true,
+            is_link: false,
         }
     }
 
@@ -58,9 +62,14 @@ impl<'a> ForeignDeb<'a> {
         let path = self.path.map_or(own, str::to_owned);
         fs::create_dir_all(at("root").join(&path).parent().unwrap()).unwrap();
         fs::create_dir_all(at("own")).unwrap();
-        fs::write(at("root").join(&path), format!("file of {}\n", self.name)).unwrap();
+        let owned = at("root").join(&path);
+        if self.is_link {
+            symlink("elsewhere", &owned).unwrap();
+        } else {
+            fs::write(&owned, format!("file of {}\n", self.name)).unwrap();
+        }
         fs::write(at("own/control"), &self.control).unwrap();
-        if self.has_sums {
+        if self.has_sums && !self.is_link {
             let sums = run(Command::new("md5sum").arg(&path).current_dir(at("root"))).stdout;
             fs::write(at("own/md5sums"), sums).unwrap();
         }

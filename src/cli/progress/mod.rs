@@ -248,13 +248,17 @@ impl Progress for Terminal {
         self.meter.compressed(work, compressed);
     }
 
-    /// A package is made when it is whole; it is in the output folder when the set is.
+    /// A package is made when it is whole; it is in the output folder when the set is. A terminal has
+    /// the bars until then: a line would stay there of a package that an interrupt takes back.
     fn package(&self, name: &str, bytes: u64) {
         self.meter.package(bytes);
         match &self.shown {
             _ if self.is_quiet() => {}
             ProgressDisplay::Json(json) => json.package(name, bytes),
-            _ => self.line(&format!("made {name} ({})", render::units::bytes(bytes))),
+            ProgressDisplay::Bars(_) => {}
+            ProgressDisplay::Lines => {
+                self.line(&format!("made {name} ({})", render::units::bytes(bytes)))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The result of a verification, for people.
 
 use crate::report::words::counted;
-use crate::verify::{Report, Undecided};
+use crate::verify::{Report, Undecided, UnreadData};
 
 /// Failed checks, one a line, then what was looked at.
 pub fn verify_text(report: &Report) -> String {
@@ -12,6 +12,9 @@ pub fn verify_text(report: &Report) -> String {
     text.push_str(&read_text(report));
     if report.signatures_unchecked {
         text.push_str("signatures were not checked, because no key was given (--key)\n");
+    }
+    for UnreadData { file, reason } in &report.data_unread {
+        text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
     }
     if let Some(joined) = &report.joined {
         let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);

@@ -359,11 +359,12 @@ findings! {
             counted(*files, "file"), counted(code_objects.len(), "distinct code object")
         ];
     /// The data archive of a package that is published cannot be unpacked.
-    DataUnread = "R056" "package-data-unread" Warning { file: String, member: String }
+    DataUnread = "R056" "package-data-unread" Warning { file: String, reason: String }
         ["{file}"]
         [
-            "is published by its control file alone: its {member} is compressed in a way that rockpack \
-             does not read, so nothing that it installs is checked, here or by `verify`"
+            "is published by its control archive alone, because its data cannot be unpacked here \
+             ({reason}): nothing that it installs is checked; try `dpkg-deb --contents` on it, and \
+             build it again where that fails"
         ];
     /// Texts of a package have bytes or characters that its index cannot have.
     TextsReplaced = "R057" "package-texts-replaced" Warning { file: String, fields: Vec<String> }

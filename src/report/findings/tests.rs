@@ -608,7 +608,10 @@ fn of_updates() -> Vec<Finding> {
         series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
         Finding::RepositoryUnsigned { channel: text("stable") },
         Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
-        Finding::DataUnread { file: text("x_1_amd64.deb"), member: text("data.tar.bz2") },
+        Finding::DataUnread {
+            file: text("x_1_amd64.deb"),
+            reason: text("data.tar.bz2 is compressed in a way that rockpack does not read"),
+        },
         Finding::TextsReplaced {
             file: text("x-1-1.noarch.rpm"),
             fields: texts(["change log", "file names"]),

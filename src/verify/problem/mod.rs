@@ -87,6 +87,9 @@ pub struct Report {
     /// Whether no signature of a repository was looked at, because no key was given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub signatures_unchecked: bool,
+    /// Packages of repositories whose data was not looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data_unread: Vec<UnreadData>,
     /// Signatures that verified against a given key.
     #[serde(skip_serializing_if = "is_zero")]
     pub signatures: usize,
@@ -131,6 +134,15 @@ impl Undecided {
     pub(super) fn new(check: Check, count: usize) -> Self {
         Self { code: check.id(), name: check.name(), count }
     }
+}
+
+/// A package of a repository that is compressed in a way that is not read.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct UnreadData {
+    /// Its path in the repository.
+    pub file: String,
+    /// Why it was not read.
+    pub reason: String,
 }
 
 /// Parts of a set that were joined.

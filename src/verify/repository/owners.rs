@@ -7,14 +7,15 @@ use crate::package::owners::{Obstacle, Owner, obstacles};
 use crate::verify::problem::{Problem, RepositoryPathFault};
 
 /// Names every path by which two packages stand in each other's way. `named` gives the path of a package
-/// by the position of the package and the number of the path.
+/// by the position of the package and the number of the path; `differ` says whether two have two files there.
 pub(super) fn check(
     context: &mut Context<'_>,
     format: Format,
     owners: &[Owner],
+    differ: impl FnMut((usize, usize), u64) -> bool,
     named: impl Fn(usize, &dyn Fn(&str) -> bool) -> Option<String>,
 ) {
-    for shared in obstacles(format, owners) {
+    for shared in obstacles(format, owners, differ) {
         let is_it = |path: &str| path_digest(path) == shared.path;
         let [one, other] = [shared.first, shared.second].map(|at| named(at, &is_it));
         // Numbers of two paths may be the same.

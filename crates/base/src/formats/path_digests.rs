@@ -22,16 +22,15 @@ pub fn path_digest(path: &str) -> u64 {
 impl PathDigests {
     /// The numbers of `paths`, each once.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut digests: Vec<u64> = paths.into_iter().map(path_digest).collect();
+        Self::of_numbers(paths.into_iter().map(path_digest).collect())
+    }
+
+    /// `digests`, each once.
+    pub fn of_numbers(mut digests: Vec<u64>) -> Self {
         digests.sort_unstable();
         digests.dedup();
         digests.shrink_to_fit();
         Self(digests)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// All of them.

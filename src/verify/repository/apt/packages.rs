@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::formats::apt_index;
-use crate::formats::deb::{ControlFields, DebFront, FieldName, compare_versions, parse_control};
-use crate::formats::path_digests::PathDigests;
+use crate::formats::deb::{
+    ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
+};
+use crate::formats::path_digests::{PathDigests, path_digest};
+use crate::package::indexed::deb_path;
 use crate::package::owners::{Owner, deb_bounds};
 use crate::package::{DEB_FIELDS, Format, RelationKind};
 use crate::verify::problem::{
-    IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem,
+    IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
 use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::{Context, named_file};
@@ -30,10 +33,10 @@ pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
     let root = context.root;
-    owners::check(context, Format::Deb, &owners, |at, is_it| {
+    let differ = |_: (usize, usize), _: u64| true;
+    owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
         let file = named_file(root, &packages.get(at)?.path).ok()??;
-        let front = DebFront::read(&Content::open(&file).ok()?).ok()?;
-        front.paths().find(|path| is_it(path)).map(str::to_owned)
+        deb_path(&Content::open(&file).ok()?, is_it)
     });
 }
 
@@ -107,14 +110,17 @@ fn of_folder(arch: &str) -> Option<String> {
 fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) -> Vec<Owner> {
     let root = context.root;
     let look = |package: &SuitePackage| {
-        let mut paths = PathDigests::default();
-        (package_faults(root, package, &mut paths), paths)
+        let mut data = PackageData::default();
+        (package_faults(root, package, &mut data), data)
     };
     let found: Vec<_> = packages.par_iter().map(look).collect();
     let mut owners = Vec::new();
-    for ((problems, paths), package) in found.into_iter().zip(packages) {
+    for ((problems, data), package) in found.into_iter().zip(packages) {
         problems.into_iter().for_each(|problem| context.problems.add(problem));
-        owners.push(owner(package, &paths));
+        owners.push(owner(package, &data.paths));
+        if let Some(reason) = data.unread {
+            context.report.data_unread.push(UnreadData { file: package.path.clone(), reason });
+        }
     }
     owners
 }
@@ -133,14 +139,23 @@ fn owner(package: &SuitePackage, paths: &PathDigests) -> Owner {
     }
 }
 
+/// What the data archive of a package says.
+#[derive(Default)]
+struct PackageData {
+    /// The files and links that it owns.
+    paths: PathDigests,
+    /// Why its data cannot be unpacked here, where others can unpack it.
+    unread: Option<String>,
+}
+
 /// What is wrong with a package beside what its index says.
 fn package_faults(
     root: &std::path::Path,
     package: &SuitePackage,
-    paths: &mut PathDigests,
+    data: &mut PackageData,
 ) -> Vec<Problem> {
     let compared = match named_file(root, &package.path) {
-        Ok(Some(file)) => compare(&file, &package.fields, paths),
+        Ok(Some(file)) => compare(&file, &package.fields, data),
         Ok(None) => {
             return vec![Problem::PackageMissing { file: package.path.clone() }];
         }
@@ -155,7 +170,7 @@ fn package_faults(
 fn compare(
     file: &std::path::Path,
     fields: &ControlFields,
-    paths: &mut PathDigests,
+    data: &mut PackageData,
 ) -> Result<Vec<IndexedDifference>> {
     let content = Content::open(file)?;
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
@@ -179,7 +194,15 @@ fn compare(
         return Ok(differences);
     }
     let front = DebFront::read(&content)?;
-    *paths = PathDigests::of(front.paths());
+    let mut numbers = Vec::new();
+    match each_owned_path(&content, |path| numbers.push(path_digest(path))) {
+        Ok(()) => data.paths = PathDigests::of_numbers(numbers),
+        Err(error) if error.kind() == Kind::Unsupported => {
+            data.paths = PathDigests::of(front.paths());
+            data.unread = Some(error.message().to_owned());
+        }
+        Err(error) => return Err(error),
+    }
     let control = parse_control(&front.control)?;
     let of_the_index =
         |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));

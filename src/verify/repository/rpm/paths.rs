@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::names::evr;
+use crate::content::Content;
 use crate::formats::path_digests::PathDigests;
+use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::{Bound, Owner, is_shared_by_design};
 use crate::package::{Comparison, Format, RelationKind};
-use crate::verify::repository::context::Context;
+use crate::verify::repository::context::{Context, named_file};
 use crate::verify::repository::owners;
 use crate::verify::repository::xml::Element;
 
@@ -27,7 +29,14 @@ pub(super) fn check(context: &mut Context<'_>, primary: &Element, filelists: &El
         .map(|package| (package, by_id.get(package.text_of("checksum")).copied()))
         .collect();
     let owners: Vec<Owner> = packages.iter().map(|(package, list)| owner(package, *list)).collect();
-    owners::check(context, Format::Rpm, &owners, |at, is_it| {
+    let root = context.root;
+    let mut differing = DifferingFiles::new(|at: usize| {
+        let (package, _) = packages.get(at)?;
+        let file = named_file(root, package.attribute_of("location", "href")).ok()??;
+        Content::open(&file).ok()
+    });
+    let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
+    owners::check(context, Format::Rpm, &owners, differ, |at, is_it| {
         let (_, list) = packages.get(at)?;
         files(*list).find(|path| is_it(path)).map(str::to_owned)
     });

@@ -28,11 +28,11 @@ pub struct DebPackage {
     pub source: String,
     /// The control file, every line ended.
     pub control: String,
-    /// The name of the package's data archive, if that cannot be unpacked.
+    /// Why the package's data archive cannot be unpacked, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    /// Numbers of the files that the lists in its control archive name.
-    #[serde(default, skip_serializing_if = "PathDigests::is_empty")]
+    /// Numbers of its files and links; where its data archive cannot be unpacked, of the files that
+    /// the lists in its control archive name.
     pub paths: PathDigests,
 }
 

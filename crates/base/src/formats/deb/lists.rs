@@ -126,7 +126,7 @@ pub(super) fn paths<'a>(sums: &'a str, conffiles: &'a str) -> impl Iterator<Item
 }
 
 /// A path from the root without what dpkg leaves out in front of it: any number of `/` and `./`.
-fn below_root(path: &str) -> &str {
+pub(super) fn below_root(path: &str) -> &str {
     let mut rest = path;
     while let Some(next) = rest.strip_prefix("./").or_else(|| rest.strip_prefix('/')) {
         rest = next;

@@ -27,7 +27,7 @@ const CONTROL_MAX: u64 = 256 << 20;
 const FIELDS_MAX: u64 = 4 << 20;
 
 /// Where the decoder of a member reads from.
-type BufferedContent = BufReader<ContentReader>;
+pub(super) type BufferedContent = BufReader<ContentReader>;
 
 /// Control files by name.
 type ControlFiles = BTreeMap<String, Arc<String>>;
@@ -112,8 +112,6 @@ impl DebReader {
 pub struct DebFront {
     /// The text of the control file.
     pub control: String,
-    /// The name of the data archive, if that is compressed in a way that is not read.
-    pub unread: Option<String>,
     sums: Arc<String>,
     conffiles: Arc<String>,
 }
@@ -123,7 +121,6 @@ impl DebFront {
     pub fn read(package: &Content) -> Result<Self> {
         let framing = Framing::read(package)?;
         let method = framing.control_method()?;
-        let unread = framing.data_method()?.is_none().then_some(framing.data.name);
         let member = package.slice(framing.control.range)?;
         let wanted = ["control", "md5sums", "conffiles"];
         let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
@@ -133,7 +130,7 @@ impl DebFront {
             error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
         })?;
         let mut list = |name: &str| files.remove(name).unwrap_or_default();
-        Ok(Self { control, unread, sums: list("md5sums"), conffiles: list("conffiles") })
+        Ok(Self { control, sums: list("md5sums"), conffiles: list("conffiles") })
     }
 
     /// The files that the lists of the control archive name, without leading slash: all regular files
@@ -143,12 +140,12 @@ impl DebFront {
     }
 }
 
-fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
+pub(super) fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
     Decoder::new(BufReader::with_capacity(1 << 18, member.reader()), method)
 }
 
 /// The data archive cannot be unpacked.
-fn unread(name: &str) -> Error {
+pub(super) fn unread(name: &str) -> Error {
     let message = format!("{name} is compressed in a way that rockpack does not read");
     let hint = "rockpack reads .gz, .xz, .zst and .lzma, so nothing that the package installs can be \
                 looked at: build it again with one of them";

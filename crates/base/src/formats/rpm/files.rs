@@ -6,7 +6,7 @@ use std::collections::hash_map::{Entry as Slot, HashMap};
 use rpm::{FileFlags, Header, IndexTag};
 
 use super::faults::fault;
-use super::front::number;
+use super::front::{Front, number};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::unhex;
 use crate::error::{Error, Result};
@@ -35,6 +35,24 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     refuse_twice(&entries)?;
     columns.refuse_links(&entries)?;
     Ok(entries)
+}
+
+/// The paths, with a slash in front, that both packages have and at which rpm finds two files that are
+/// not the same: another mode (but of links), owner, size, digest or target of a link. A ghost is the
+/// same as any file.
+pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
+    let [one, other] = [one, other].map(|front| Columns::read(&front.metadata.header));
+    let (one, other) = (one?, other?);
+    one.check()?;
+    other.check()?;
+    let places: HashMap<String, usize> =
+        (0..other.bases.len()).filter_map(|at| Some((other.whole_path(at)?, at))).collect();
+    let common = (0..one.bases.len()).filter_map(|at| {
+        let path = one.whole_path(at)?;
+        let with = *places.get(&path)?;
+        (one.identity(at)? != other.identity(with)?).then_some(path)
+    });
+    Ok(common.collect())
 }
 
 /// rpm finds files by their paths, of which rpmbuild lists none twice.
@@ -183,6 +201,23 @@ impl<'a> Columns<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The path of a file as the header has it.
+    fn whole_path(&self, at: usize) -> Option<String> {
+        let directory = usize::try_from(self.indexes[at]).ok();
+        let directory = directory.and_then(|at| self.directories.get(at))?;
+        Some(format!("{directory}{}", self.bases[at]))
+    }
+
+    /// What rpm compares of two files at one path; none of a ghost.
+    fn identity(&self, at: usize) -> Option<impl PartialEq + use<'a>> {
+        let flags = FileFlags::from_bits_retain(self.flags[at]);
+        let is_link = u32::from(self.modes[at]) & 0o170_000 == MODE_LINK;
+        let mode = if is_link { MODE_LINK } else { self.modes[at].into() };
+        let owners = (self.users[at], self.groups[at]);
+        let content = (self.sizes[at], self.sums[at], self.links[at]);
+        (!flags.contains(FileFlags::GHOST)).then_some((mode, owners, content))
     }
 
     fn path(&self, index: usize) -> Result<String> {

@@ -23,6 +23,9 @@ const HEADER_DATA_MAX: u64 = 256 << 20;
 /// rpm refuses headers with more entries.
 const HEADER_ENTRIES_MAX: u64 = 0xffff;
 
+/// A number that rpm gives to no tag.
+const UNUSED_TAG: u32 = 0x7fff_fffe;
+
 /// Lead, signature and header of a package, with the digest and size that the signature states of
 /// the header compared.
 #[derive(Debug)]
@@ -48,10 +51,11 @@ impl Front {
             .ok_or_else(|| Error::truncated("ends in the signature").at(&package.place(0)))?;
         let (end, odd) = header_end(package, start)?;
         let front = package.read_vec(0..end, 3 * HEADER_DATA_MAX, "rpm header")?;
-        let metadata = PackageMetadata::parse(&mut &front[..])
+        let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
+        let lenient = odd.is_any().then(|| without_encoding(&front, raw));
+        let metadata = PackageMetadata::parse(&mut lenient.as_deref().unwrap_or(&front))
             .map_err(|e| Error::malformed("cannot parse the rpm header").cause(e))
             .map_err(|e| e.at(&package.place(start)))?;
-        let raw = usize::try_from(start).map_err(|_| Error::bug("header offset"))?;
         let read = Self { metadata, header: start..end, odd };
         read.check_signature(&front[raw..], package.len() - start)
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
@@ -137,6 +141,19 @@ fn header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
     let (index, bytes) = (index.map_err(place)?, bytes.map_err(place)?);
     let odd = check_entries(&index, &bytes).map_err(place)?;
     Ok((data.end, odd))
+}
+
+/// A copy whose header, at `start`, does not say that all texts are UTF-8: the `rpm` crate then reads
+/// those that are none, too. The tag gets a number that means nothing.
+fn without_encoding(front: &[u8], start: usize) -> Vec<u8> {
+    let mut copy = front.to_vec();
+    let header = copy.get_mut(start..).unwrap_or_default();
+    let count = header.get(8..12).map_or(0, be32) as usize;
+    let entries = header.get_mut(16..).unwrap_or_default().chunks_exact_mut(16).take(count);
+    for entry in entries.filter(|entry| be32(entry) == IndexTag::RPMTAG_ENCODING as u32) {
+        entry[..4].copy_from_slice(&UNUSED_TAG.to_be_bytes());
+    }
+    copy
 }
 
 /// Every tag is there once, and all together take no more than the data: of tags that share bytes,

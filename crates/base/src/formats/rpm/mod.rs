@@ -31,6 +31,7 @@ mod specification;
 mod tags;
 mod writer;
 
+pub use files::differing_paths;
 pub use front::Front;
 pub use reader::RpmReader;
 pub use resign::signed;

@@ -60,6 +60,11 @@ impl OddTexts {
         self.0.extend(odd.map(|odd| (tag, odd)));
     }
 
+    /// Whether any string is odd.
+    pub fn is_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Whether any string of the tags is odd.
     pub fn has(&self, tags: &[Tag]) -> bool {
         tags.iter().any(|tag| self.0.contains_key(&(*tag as u32)))

@@ -52,7 +52,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
             } else {
                 let content = Content::open(path).map_err(Error::of_named);
                 let content = content.map(|content| content.within(&budget));
-                content.and_then(|content| inspect(&content).file(path))
+                content.and_then(|content| inspect(&content).file(path).map_err(Error::of_named))
             }
         });
         let of_file = |inspected| InspectedFile { file: path.display().to_string(), inspected };

@@ -79,7 +79,7 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
         return message_pack(content);
     }
     let message = "is none of the files that are known";
-    Err(Error::unsupported(message).at(&content.place(0)).hint(
+    Err(Error::unsupported(message).of_other_kind().at(&content.place(0)).hint(
         "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles, \
          indexes of kernel databases, and .deb and .rpm packages",
     ))

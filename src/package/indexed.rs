@@ -89,6 +89,7 @@ impl Front {
             return rpm::Front::read(content).map(Self::Rpm);
         }
         let error = Error::new(Kind::Malformed, "is neither a .deb nor an .rpm");
+        let error = error.of_other_kind();
         Err(error.hint("remove it, or name the packages instead of their folder"))
     }
 }

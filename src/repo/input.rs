@@ -15,6 +15,7 @@ use super::state::{PoolRecord, SourceFile};
 use crate::content::{Content, real_path};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::rpm;
+use crate::package::Format;
 use crate::package::indexed::{Facts, Indexed};
 use crate::report::{Findings, Progress, Stage};
 
@@ -184,7 +185,12 @@ fn given_of(
     let built = options.built.get(&file);
     let indexed = match built {
         Some(built) => built.clone(),
-        None => Indexed::read(&content).file(&file).context(reading)?,
+        None => {
+            let read = Indexed::read(&content).file(&file).context(reading);
+            // Only what is named itself has another ending than packages have.
+            let is_named = Format::of_file_name(&file).is_none();
+            read.map_err(|error| if is_named { error.of_named() } else { error })?
+        }
     };
     let source = SourceFile {
         name: found.name.clone(),

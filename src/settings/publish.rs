@@ -14,6 +14,9 @@ use crate::package::Format;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
 use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
 
+/// Most days of --valid-days: a hundred years.
+const MOST_DAYS: i64 = 36_525;
+
 /// The options of a publication.
 #[derive(Debug, Args)]
 pub struct PublicationArguments {
@@ -35,8 +38,9 @@ pub struct PublicationArguments {
     /// What the repository is, in one line
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Clients refuse the suite that many days after its publication (Valid-Until); 0: never
-    #[arg(long, value_name = "N")]
+    /// Clients refuse the suite that many days after its publication (Valid-Until), 36525 at most; 0:
+    /// never
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
     valid_days: Option<u32>,
     /// Where REPO is served (https://…): writes a .sources and a .repo file for clients
     #[arg(long, value_name = "URL")]

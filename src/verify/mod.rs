@@ -145,6 +145,7 @@ fn verify_packages(
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
     let origins = Origins { receipts: &receipts, excuses: &excuses, options };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
+    report.may_be_part = receipts.is_empty() && sieve.has_open();
     report.undecided = sieve.undecided();
     others::count(&packages, &mut report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);

@@ -23,14 +23,14 @@ pub enum Extent {
     Part,
 }
 
-/// Takes failed checks that cannot be decided out of the others, and counts them.
+/// Counts failed checks that cannot be decided, and of a part of a set takes them out of the others.
 pub(super) struct Sieve {
     extent: Extent,
     open: BTreeMap<Check, usize>,
 }
 
 impl Sieve {
-    /// Nothing was taken out yet. Of a whole set, nothing is.
+    /// Nothing was counted yet.
     pub(super) fn new(extent: Extent) -> Self {
         Self { extent, open: BTreeMap::new() }
     }
@@ -41,24 +41,29 @@ impl Sieve {
         problems: Problems,
         packages: impl Iterator<Item = &'a Installed>,
     ) -> Problems {
-        if self.extent == Extent::Whole {
-            return problems;
-        }
         let held = held(packages);
         let mut decided = Problems::default();
         for problem in problems.finish() {
-            if is_open(&problem, &held) {
+            let is_open = is_open(&problem, &held);
+            if is_open {
                 *self.open.entry(problem.check()).or_default() += 1;
-            } else {
+            }
+            if !is_open || self.extent == Extent::Whole {
                 decided.add(problem);
             }
         }
         decided
     }
 
-    /// The checks that could not be decided.
+    /// Whether checks failed that would not fail of a part of a set.
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty() && self.extent == Extent::Whole
+    }
+
+    /// The checks that could not be decided; of a whole set, none.
     pub(super) fn undecided(self) -> Vec<Undecided> {
-        self.open.into_iter().map(|(check, count)| Undecided::new(check, count)).collect()
+        let open = if self.extent == Extent::Part { self.open } else { BTreeMap::new() };
+        open.into_iter().map(|(check, count)| Undecided::new(check, count)).collect()
     }
 }
 

@@ -139,6 +139,28 @@ impl Room {
                 self.plan(&[&version[..], &["--since", "nothing"]].concat()),
                 self.plan(&[&version[..], &["--diff", "nothing"]].concat()),
             ],
+            "a file of no known kind" => vec![
+                self.command(&["inspect", "file"]),
+                self.command(&["extract", "file", "--out", "out"]),
+                self.command(&["repo", "file", "--out", "repository"]),
+                self.command(&["verify", "file"]),
+            ],
+            "a file that is no earlier set" => vec![
+                self.plan(&[&version[..], &["--since", "file"]].concat()),
+                self.plan(&[&version[..], &["--diff", "file"]].concat()),
+            ],
+            "a validity of ages" => {
+                let days = ["--valid-days", "36526"];
+                vec![
+                    self.command(&[&["repo", "empty", "--out", "repository"], &days[..]].concat()),
+                    self.build(&[&["--repo", "repository"], &days[..]].concat()),
+                ]
+            }
+            "architectures that no binary has" => {
+                let mut split = self.command(&["split", "--output-dir", "out", "--artifacts"]);
+                split.arg(shards()).args(["--gpu-targets", "gfx1"]);
+                vec![split]
+            }
             "a file in the way" => vec![
                 build_of(&shards(), &self.path("file")),
                 self.command(&["repo", "empty", "--out", "file"]),

@@ -50,6 +50,12 @@ fn each_package_by_itself_passes_as_a_part() {
         // Without being told, it is taken for a whole set.
         let kernels = set.kernels("gfx110x");
         assert_eq!(alone(&set, &kernels, &[]).codes(), ["V024", "V033"]);
+        let said = told(rockpack().arg("verify").arg(set.path(&kernels)));
+        assert!(said.contains("name them with --partial"), "{said}");
+        // That helps nothing where the receipt names what is missing, or no other package could help.
+        fs::write(set.path("empty.deb"), "").unwrap();
+        let said = told(rockpack().arg("verify").arg(set.path("")));
+        assert!(said.contains("V001") && !said.contains("--partial"), "{said}");
         assert_eq!(undecided(&part(&set, &kernels, &[])), ["V024", "V033"]);
         let compared = undecided(&part(&set, &kernels, &SHARDS));
         assert!(compared.contains(&"V010".to_owned()), "{compared:?}");

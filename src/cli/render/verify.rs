@@ -44,6 +44,11 @@ pub fn verify_text(report: &Report) -> String {
             checks.join(", ")
         ));
     }
+    if report.may_be_part {
+        text.push_str(
+            "if these are some packages of a set, verify its folder, or name them with --partial\n",
+        );
+    }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),

@@ -84,6 +84,7 @@ impl Taker<'_> {
             return self.bundles(content, name);
         }
         Err(Error::unsupported("is nothing that code objects can be taken out of")
+            .of_other_kind()
             .at(&content.place(0))
             .hint("give .kpack archives, fat binaries, offload bundles, or packages with archives"))
     }

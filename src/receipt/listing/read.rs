@@ -62,7 +62,7 @@ fn of_file(path: &Path) -> Result<Listing> {
 /// Reads a receipt or a plan (JSON) that is called `name` for people.
 pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     let head: DocumentKind = serde_json::from_slice(bytes).map_err(|error| {
-        Error::malformed("is neither a receipt nor a plan").cause(error).hint(
+        Error::malformed("is neither a receipt nor a plan").of_other_kind().cause(error).hint(
             "name a packages.json, what `rockpack plan --json` wrote, or a folder of packages",
         )
     })?;

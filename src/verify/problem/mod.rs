@@ -115,6 +115,9 @@ pub struct Report {
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<Undecided>,
+    /// Whether there is no receipt, and checks failed that packages which are not named may settle.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub may_be_part: bool,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
 }

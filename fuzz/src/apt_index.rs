@@ -1,14 +1,14 @@
 //! Indexes of apt: what is read of a control file is one paragraph of an index again, with nothing
 //! of the index's own in it, and what is read of `Release` survives being written.
 
-use rockpack::formats::apt_index::{DebPackage, Release, Stanza, parse, parse_date};
+use rockpack::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
 use rockpack::verify::PublicKeys;
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    super::read(parse(text));
+    super::read(paragraphs(text).collect::<Result<Vec<_>, _>>());
     super::read(parse_date(text));
     if let Some((inside, signed)) = super::read(PublicKeys::default().clear_text(text)) {
         assert!(signed.is_err(), "nobody is trusted");
@@ -32,7 +32,8 @@ fn check_stanza(package: &DebPackage) {
     stanza.render(&mut text);
     let body = text.strip_suffix("\n\n").unwrap();
     assert!(body.lines().all(|line| !line.trim().is_empty()), "an empty line ends a paragraph");
-    let [read] = &parse(&text).unwrap()[..] else {
+    let read: Vec<_> = paragraphs(&text).collect::<Result<_, _>>().unwrap();
+    let [read] = &read[..] else {
         panic!("not one paragraph: {text:?}");
     };
     let field = |name| read.get(name).unwrap().as_str();

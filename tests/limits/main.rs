@@ -11,6 +11,7 @@ mod capabilities;
 mod fuzz_smoke;
 mod hostile_packages;
 mod hostile_rpms;
+mod indexes;
 mod larger;
 mod listed;
 mod memory;

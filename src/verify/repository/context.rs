@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::keys::Trust;
 use crate::content::{hex, if_there, is_file, read_file};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::apt_index::format_date;
 use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
@@ -18,6 +18,12 @@ use crate::verify::problem::{
 
 /// An index is held in memory; those of the largest distributions are below this.
 const INDEX_MAX: u64 = 2 << 30;
+
+/// Bytes that one byte of a compressed index may stand for. Lists of a distribution have some ten.
+const UNPACKED: u64 = 64;
+
+/// Bytes that any index may have.
+const ASIDE: u64 = 32 << 20;
 
 /// Clocks differ by less than this, in seconds.
 const DAY: i64 = 86_400;
@@ -97,16 +103,20 @@ pub(super) fn method(path: &str) -> Option<Method> {
     extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
 }
 
-/// What is in a compressed index.
+/// What is in a compressed index, if it is not more than indexes have: [`UNPACKED`] for each byte.
 pub(super) fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     let method =
         method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
     let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
     let mut text = Vec::new();
     let fault = |e| Error::malformed("cannot be decompressed").cause(e);
-    let read = (&mut decoder).take(INDEX_MAX).read_to_end(&mut text).map_err(fault)?;
-    if read as u64 == INDEX_MAX {
-        return Err(Error::unsupported("is larger than any index"));
+    let most = ASIDE.saturating_add(UNPACKED.saturating_mul(bytes.len() as u64)).min(INDEX_MAX);
+    let read = (&mut decoder).take(most).read_to_end(&mut text).map_err(fault)?;
+    if read as u64 == most {
+        let message = format!("unpacks to {most} bytes and more, which no index of its size does");
+        return Err(Error::new(Kind::Limit, message).hint(
+            "whoever made it wants to use up memory, or repeats packages: publish it again",
+        ));
     }
     decoder.finish()?;
     Ok(text)

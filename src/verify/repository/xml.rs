@@ -1,22 +1,30 @@
-//! XML as a tree, as far as indexes need it.
+//! XML as trees, as far as indexes need it. Memory is bounded by the bytes that are read, times a small
+//! number.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Deeper documents are no indexes.
 const DEPTH_MAX: usize = 16;
+
+/// Bytes that an element or an attribute of an index takes at least, on the average of a whole index:
+/// in memory it takes some hundred. The shortest lists have 15.
+const SHORTEST: usize = 10;
+
+/// Elements and attributes of a short document.
+const ASIDE: usize = 1000;
 
 /// An element.
 #[derive(Debug, Default)]
 pub struct Element {
     /// Its name, with its prefix.
     pub name: String,
-    /// Its attributes by their names.
-    pub attributes: BTreeMap<String, String>,
+    /// Its attributes, in the order of their names.
+    pub attributes: Vec<(String, String)>,
     /// Its text without that of its children.
     pub text: String,
     /// The elements in it.
@@ -24,46 +32,13 @@ pub struct Element {
 }
 
 impl Element {
-    /// The root element of a document.
+    /// The root element of a document, with everything in it.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let text =
-            std::str::from_utf8(bytes).map_err(|e| Error::malformed("is no UTF-8").cause(e))?;
-        let mut reader = Reader::from_str(text);
-        let mut open: Vec<Self> = Vec::new();
+        let mut parser = Parser::new(bytes)?;
         loop {
-            match reader.read_event().map_err(fault)? {
-                Event::Start(start) => {
-                    if open.len() == DEPTH_MAX {
-                        return Err(Error::malformed("is nested too deep"));
-                    }
-                    open.push(element(&start)?);
-                }
-                Event::Empty(start) => {
-                    let empty = element(&start)?;
-                    match open.last_mut() {
-                        Some(above) => above.children.push(empty),
-                        None => return Ok(empty),
-                    }
-                }
-                Event::Text(text) => add(&mut open, &text),
-                Event::GeneralRef(name) => {
-                    let character = match name.resolve_char_ref().map_err(fault)? {
-                        Some(character) => character.to_string(),
-                        None => quick_xml::escape::resolve_predefined_entity(&name)
-                            .ok_or_else(|| Error::malformed("has an entity that is not known"))?
-                            .to_owned(),
-                    };
-                    add(&mut open, &character);
-                }
-                Event::End(_) => {
-                    let closed = open.pop().unwrap_or_default();
-                    match open.last_mut() {
-                        Some(above) => above.children.push(closed),
-                        None => return Ok(closed),
-                    }
-                }
-                Event::Eof => return Err(Error::truncated("ends inside of an element")),
-                _ => {}
+            match parser.next()? {
+                (0, root) => return Ok(root),
+                (_, element) => parser.put(element),
             }
         }
     }
@@ -93,7 +68,8 @@ impl Element {
 
     /// An attribute, empty if there is none.
     pub fn attribute(&self, name: &str) -> &str {
-        self.attributes.get(name).map_or("", String::as_str)
+        let found = self.attributes.binary_search_by(|(own, _)| own.as_str().cmp(name));
+        found.ok().and_then(|at| self.attributes.get(at)).map_or("", |(_, value)| value)
     }
 
     /// An attribute of a child.
@@ -102,27 +78,109 @@ impl Element {
     }
 }
 
-fn add(open: &mut [Element], text: &str) {
-    if let Some(element) = open.last_mut() {
-        element.text.push_str(text);
+/// Calls `visit` with each element of a name that is right below the root of a document, one after the
+/// other: none of them is held longer, and others are passed over.
+pub fn each_below_root(
+    bytes: &[u8],
+    name: &str,
+    mut visit: impl FnMut(Element) -> Result<()>,
+) -> Result<()> {
+    let mut parser = Parser::new(bytes)?;
+    loop {
+        match parser.next()? {
+            (0, _) => return Ok(()),
+            (1, element) if element.name == name => visit(element)?,
+            (1, _) => {}
+            (_, element) => parser.put(element),
+        }
     }
 }
 
-fn element(start: &BytesStart<'_>) -> Result<Element> {
-    let mut element = Element { name: start.name().0.to_owned(), ..Element::default() };
-    // The reader would hold each attribute against all others.
-    for attribute in start.attributes().with_checks(false) {
-        let attribute = attribute.map_err(fault)?;
-        let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;
-        let name = attribute.key.0.to_owned();
-        if element.attributes.insert(name, value.into_owned()).is_some() {
-            let name = attribute.key.0.escape_debug();
+/// Reads a document element by element.
+struct Parser<'a> {
+    reader: Reader<&'a [u8]>,
+    /// The elements that are open.
+    open: Vec<Element>,
+    /// Elements that the bytes can still have.
+    left: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(bytes: &'a [u8]) -> Result<Self> {
+        let text =
+            std::str::from_utf8(bytes).map_err(|e| Error::malformed("is no UTF-8").cause(e))?;
+        let left = text.len() / SHORTEST + ASIDE;
+        Ok(Self { reader: Reader::from_str(text), open: Vec::new(), left })
+    }
+
+    /// The next element that is closed, with how many are around it.
+    fn next(&mut self) -> Result<(usize, Element)> {
+        loop {
+            match self.reader.read_event().map_err(fault)? {
+                Event::Start(start) => {
+                    if self.open.len() == DEPTH_MAX {
+                        return Err(Error::malformed("is nested too deep"));
+                    }
+                    let element = self.element(&start)?;
+                    self.open.push(element);
+                }
+                Event::Empty(start) => return Ok((self.open.len(), self.element(&start)?)),
+                Event::Text(text) => self.add(&text),
+                Event::GeneralRef(name) => {
+                    let character = match name.resolve_char_ref().map_err(fault)? {
+                        Some(character) => character.to_string(),
+                        None => quick_xml::escape::resolve_predefined_entity(&name)
+                            .ok_or_else(|| Error::malformed("has an entity that is not known"))?
+                            .to_owned(),
+                    };
+                    self.add(&character);
+                }
+                Event::End(_) => {
+                    let closed = self.open.pop().unwrap_or_default();
+                    return Ok((self.open.len(), closed));
+                }
+                Event::Eof => return Err(Error::truncated("ends inside of an element")),
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts a closed element into the one around it.
+    fn put(&mut self, element: Element) {
+        if let Some(above) = self.open.last_mut() {
+            above.children.push(element);
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        if let Some(element) = self.open.last_mut() {
+            element.text.push_str(text);
+        }
+    }
+
+    fn element(&mut self, start: &BytesStart<'_>) -> Result<Element> {
+        let mut attributes = Vec::new();
+        // The reader would hold each attribute against all others.
+        for attribute in start.attributes().with_checks(false) {
+            let attribute = attribute.map_err(fault)?;
+            let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;
+            attributes.push((attribute.key.0.to_owned(), value.into_owned()));
+        }
+        attributes.sort();
+        let mut pairs = attributes.iter().zip(attributes.iter().skip(1));
+        if let Some(((name, _), _)) = pairs.find(|((one, _), (other, _))| one == other) {
+            let name = name.escape_debug();
             return Err(Error::malformed(format!(
                 "has an element with the attribute {name} twice"
             )));
         }
+        let parts = 1 + attributes.len();
+        self.left = self.left.checked_sub(parts).ok_or_else(|| {
+            Error::new(Kind::Limit, "has more elements and attributes than lists of packages have")
+        })?;
+        let name = start.name().0.to_owned();
+        Ok(Element { name, attributes, ..Element::default() })
     }
-    Ok(element)
 }
 
 fn fault(error: impl std::fmt::Display) -> Error {
@@ -146,5 +204,35 @@ mod tests {
         let error = Element::parse(b"<a x='1' y='2' x='3'/>").unwrap_err().to_string();
         assert!(error.contains("attribute x twice"), "{error}");
         assert!(Element::parse(b"\xff").is_err());
+    }
+
+    #[test]
+    fn elements_below_the_root_are_visited_one_by_one() {
+        let text = b"<a><b x='1'><c/>t</b><d><b/></d><b/></a>";
+        let mut seen = Vec::new();
+        each_below_root(text, "b", |b| {
+            seen.push((b.attribute("x").to_owned(), b.text.clone(), b.children.len()));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [("1".to_owned(), "t".to_owned(), 1), Default::default()]);
+        for len in 0..text.len() {
+            assert!(each_below_root(&text[..len], "b", |_| Ok(())).is_err(), "{len}");
+        }
+    }
+
+    #[test]
+    fn documents_of_nothing_but_elements_are_refused() {
+        for part in ["<b/>", "<b x=''/>", "<b><c/></b>"] {
+            let text = format!("<a>{}</a>", part.repeat(100_000));
+            for result in [
+                Element::parse(text.as_bytes()).map(drop),
+                each_below_root(text.as_bytes(), "c", |_| Ok(())),
+            ] {
+                assert_eq!(result.unwrap_err().kind(), Kind::Limit, "{part}");
+            }
+        }
+        let text = format!("<a>{}</a>", "<file>/a/b</file>".repeat(100_000));
+        assert_eq!(Element::parse(text.as_bytes()).unwrap().children.len(), 100_000);
     }
 }

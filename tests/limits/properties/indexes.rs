@@ -7,7 +7,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use rockpack::config::{Config, Syntax};
 use rockpack::content::Content;
-use rockpack::formats::apt_index::{DebPackage, Stanza, parse};
+use rockpack::formats::apt_index::{DebPackage, Stanza, paragraphs};
 use rockpack::formats::ar;
 use rockpack::formats::rpm_md::{
     Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
@@ -47,7 +47,7 @@ fn children<'a>(element: &'a Element, name: &str) -> Vec<&'a Element> {
 }
 
 fn attribute<'a>(element: &'a Element, name: &str) -> &'a str {
-    element.attributes.get(name).map_or("", String::as_str)
+    element.attribute(name)
 }
 
 /// A package of the seeds with other texts.
@@ -80,7 +80,7 @@ proptest! {
             let package = &DebPackage::of_control(&control(fields)).unwrap();
             Stanza { package, path: "pool/x", size, sha256: "aa", sha512: "bb" }.render(&mut text);
         }
-        let read = parse(&text).unwrap();
+        let read: Vec<_> = paragraphs(&text).collect::<Result<_, _>>().unwrap();
         prop_assert_eq!(read.len(), packages.len());
         for (read, fields) in read.iter().zip(packages) {
             let size = size.to_string();

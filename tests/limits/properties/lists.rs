@@ -55,7 +55,8 @@ pub fn text(bytes: &[u8]) -> Result<&str> {
 fn packages(bytes: &[u8]) -> Result<String> {
     let text = text(bytes)?;
     let mut items = Vec::new();
-    for (read, paragraph) in apt_index::parse(text)?.iter().zip(text.split("\n\n")) {
+    for (read, paragraph) in apt_index::paragraphs(text).zip(text.split("\n\n")) {
+        let read = read?;
         items.push("paragraph".to_owned());
         items.extend(in_order(read.to_map().iter(), paragraph));
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use crate::content::Content;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::formats::apt_index;
 use crate::formats::deb::{
     ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
@@ -25,6 +25,10 @@ use crate::verify::repository::places::{self, PackagePlace, identity};
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
     ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
+
+/// Bytes that a paragraph takes at least, on the average of an index: the digest alone has 64, and
+/// there are five fields more.
+const SHORTEST: usize = 128;
 
 /// Checks them, by themselves and with each other.
 pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
@@ -62,17 +66,20 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     for (index, text) in indexes {
         let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
         let arch = arch.unwrap_or_default().to_owned();
-        let paragraphs = match apt_index::parse(text) {
-            Ok(paragraphs) => paragraphs,
-            Err(error) => {
-                context.unreadable(index, &error);
-                continue;
-            }
-        };
-        for fields in paragraphs {
+        let (mut left, mut has_nameless) = (text.len() / SHORTEST, false);
+        for fields in apt_index::paragraphs(text) {
+            let fields = match within(fields, &mut left) {
+                Ok(fields) => fields,
+                Err(error) => {
+                    context.unreadable(index, &error);
+                    break;
+                }
+            };
             let own = fields.get("Architecture").cloned().unwrap_or_default();
             let Some(path) = fields.get("Filename").cloned() else {
-                context.bad_index(index, IndexFault::NoFilename);
+                if !std::mem::replace(&mut has_nameless, true) {
+                    context.bad_index(index, IndexFault::NoFilename);
+                }
                 continue;
             };
             if own != arch && own != "all" {
@@ -99,6 +106,15 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     context.named.extend(all.keys().cloned());
     context.report.indexed += all.len();
     all.into_values().collect()
+}
+
+/// A paragraph, if the index has no more of them than its bytes can describe.
+fn within(fields: Result<ControlFields>, left: &mut usize) -> Result<ControlFields> {
+    let fields = fields?;
+    *left = left
+        .checked_sub(1)
+        .ok_or_else(|| Error::new(Kind::Limit, "has more packages than its bytes can describe"))?;
+    Ok(fields)
 }
 
 /// An index that is in no architecture's folder is for none.

@@ -3,18 +3,18 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::names::{REPOMD, evr};
+use super::lists::{RelationEntry, RpmEntry};
+use super::names::REPOMD;
 use crate::formats::rpm;
 use crate::verify::problem::{IndexFault, OpenDependency, Problem};
 use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::Context;
-use crate::verify::repository::xml::Element;
 
 /// More than any repository has; what is for all of them is held against the packages of each.
 const MACHINES_MAX: usize = 64;
 
-pub(super) fn check(context: &mut Context<'_>, primary: &Element) {
-    let nodes: Vec<(PackageNode, String)> = primary.all("package").map(node).collect();
+pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
+    let nodes: Vec<(PackageNode, String)> = primary.iter().map(node).collect();
     let known: BTreeSet<&str> =
         nodes.iter().flat_map(|(node, _)| &node.offers).map(|(name, _)| name.as_str()).collect();
     let archs: BTreeSet<&str> = nodes.iter().map(|(_, arch)| arch.as_str()).collect();
@@ -50,21 +50,20 @@ fn compare_versions(left: &str, right: &str) -> Ordering {
 }
 
 /// A package and its architecture. Files and rich dependencies are for the client's solver.
-fn node(package: &Element) -> (PackageNode, String) {
-    let entries = |list: &str| {
-        let format = package.child("format").and_then(|format| format.child(list));
-        format.map_or(&[][..], |list| list.children.as_slice())
-    };
-    let bound = |entry: &Element| Sign::of(entry.attribute("flags")).map(|sign| (sign, evr(entry)));
-    let offers = entries("rpm:provides").iter().map(|entry| {
-        (entry.attribute("name").to_owned(), bound(entry).map(|(_, version)| version))
-    });
-    let plain = |entry: &&Element| !entry.attribute("name").starts_with(['/', '(']);
-    let wishes = entries("rpm:requires")
+fn node(package: &RpmEntry) -> (PackageNode, String) {
+    let bound =
+        |entry: &RelationEntry| Sign::of(&entry.flags).map(|sign| (sign, entry.evr.clone()));
+    let offers = package
+        .list("rpm:provides")
+        .iter()
+        .map(|entry| (entry.name.clone(), bound(entry).map(|(_, version)| version)));
+    let plain = |entry: &&RelationEntry| !entry.name.starts_with(['/', '(']);
+    let wishes = package
+        .list("rpm:requires")
         .iter()
         .filter(plain)
-        .map(|entry| vec![Wish { name: entry.attribute("name").to_owned(), bound: bound(entry) }]);
-    let path = package.attribute_of("location", "href").to_owned();
+        .map(|entry| vec![Wish { name: entry.name.clone(), bound: bound(entry) }]);
+    let path = package.path.clone();
     let node = PackageNode { path, offers: offers.collect(), wishes: wishes.collect() };
-    (node, package.text_of("arch").to_owned())
+    (node, package.arch.clone())
 }

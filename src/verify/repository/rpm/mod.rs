@@ -1,6 +1,7 @@
 //! The rpm repository.
 
 mod dependencies;
+mod lists;
 mod names;
 mod package;
 mod paths;
@@ -16,15 +17,23 @@ use super::xml::Element;
 use crate::content::{self, is_file, is_folder, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
-use names::{REPOMD, evr};
+use lists::{RpmEntry, RpmFiles};
+use names::REPOMD;
 use package::{Observation, Unsigned};
 
 /// What the lists of packages are called; other files that `repomd.xml` names are left to their
 /// digests.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
-/// The lists by kind.
-type RpmLists = BTreeMap<String, Element>;
+/// The lists as far as they are looked at.
+#[derive(Default)]
+struct RpmLists {
+    primary: Option<Vec<RpmEntry>>,
+    /// By the digests of the packages.
+    filelists: Option<Vec<(String, RpmFiles)>>,
+    /// The digests of the packages.
+    other: Option<Vec<String>>,
+}
 
 /// Checks `repodata` and the packages that it names.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
@@ -40,7 +49,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     };
     check_date(context, &repomd);
-    let mut lists = RpmLists::new();
+    let mut lists = RpmLists::default();
     let mut kinds = BTreeSet::new();
     for data in repomd.all("data") {
         let kind = data.attribute("type");
@@ -51,23 +60,48 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             let (list, element) = (kind.to_owned(), child.to_owned());
             context.bad_index(REPOMD, IndexFault::ElementTwice { list, element });
         }
-        if let Some(list) = list(context, data)? {
-            lists.insert(kind.to_owned(), list);
+        if let Some((path, text)) = list(context, data)? {
+            if let Err(error) = lists.read(kind, &text) {
+                context.unreadable(&path, &error);
+            }
         }
     }
-    let Some(primary) = lists.get("primary") else {
+    let Some(primary) = &lists.primary else {
         context.bad_index(REPOMD, IndexFault::NoPrimary);
         return Ok(());
     };
     check_ids(context, primary, &lists);
     check_said_once(context, primary);
     check_places(context, primary);
-    check_packages(context, primary, lists.get("filelists"))?;
+    let files = lists.filelists.as_ref().map(|list| {
+        list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
+    });
+    check_packages(context, primary, files.as_ref())?;
     dependencies::check(context, primary);
-    if let Some(filelists) = lists.get("filelists") {
-        paths::check(context, primary, filelists);
+    if let Some(files) = &files {
+        paths::check(context, primary, files);
     }
     Ok(())
+}
+
+impl RpmLists {
+    /// Reads a list of this kind.
+    fn read(&mut self, kind: &str, text: &[u8]) -> Result<()> {
+        match kind {
+            "primary" => self.primary = Some(lists::primary(text)?),
+            "filelists" => self.filelists = Some(lists::filelists(text)?),
+            _ => self.other = Some(lists::ids(text)?),
+        }
+        Ok(())
+    }
+
+    /// The digests of the packages of the lists behind `primary`, with what those are called.
+    fn ids(&self) -> [(&'static str, Option<Vec<&str>>); 2] {
+        let filelists = self.filelists.as_ref();
+        let filelists = filelists.map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
+        let other = self.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
+        [("filelists", filelists), ("other", other)]
+    }
 }
 
 /// The newest time of a list: the revision is any text.
@@ -101,8 +135,9 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A list of packages that `repomd.xml` names, if it is the one that it names and can be read.
-fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
+/// The path and the text of a list of packages that `repomd.xml` names, if it is the one that it names
+/// and can be unpacked.
+fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec<u8>)>> {
     let path = data.attribute_of("location", "href").to_owned();
     if place(context.root, &path).is_none() {
         context.bad_index(REPOMD, IndexFault::NamesOutside { path });
@@ -139,30 +174,23 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<Element>> {
     if !same(&text, "open-size", "open-checksum") {
         context.index_differs(&path, IndexDifference::OpenText);
     }
-    match Element::parse(&text) {
-        Ok(list) => Ok(Some(list)),
-        Err(error) => {
-            context.unreadable(&path, &error);
-            Ok(None)
-        }
-    }
+    Ok(Some((path, text)))
 }
 
 /// All lists have the same packages, each once.
-fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &RpmLists) {
-    let ids: Vec<&str> = primary.all("package").map(|p| p.text_of("checksum")).collect();
+fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) {
+    let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
     let set: BTreeSet<&str> = ids.iter().copied().collect();
     if set.len() != ids.len() {
         let list = "primary".to_owned();
         context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
     }
-    for kind in LISTS.into_iter().skip(1) {
+    for (kind, ids) in lists.ids() {
         let named = || kind.to_owned();
-        let Some(list) = lists.get(kind) else {
+        let Some(ids) = ids else {
             context.contradicts(REPOMD, IndexContradiction::ListAbsent { list: named() });
             continue;
         };
-        let ids: Vec<&str> = list.all("package").map(|p| p.attribute("pkgid")).collect();
         let others: BTreeSet<&str> = ids.iter().copied().collect();
         if others.len() != ids.len() {
             context.contradicts(REPOMD, IndexContradiction::TwiceInList { list: named() });
@@ -174,51 +202,37 @@ fn check_ids(context: &mut Context<'_>, primary: &Element, lists: &RpmLists) {
 }
 
 /// What primary says of a package it says once, its files aside.
-fn check_said_once(context: &mut Context<'_>, primary: &Element) {
-    for package in primary.all("package") {
-        let of_format = || package.child("format").and_then(|format| format.twice(&["file"]));
-        if let Some(child) = package.twice(&[]).or_else(of_format) {
-            let path = package.attribute_of("location", "href");
-            let element = child.to_owned();
-            context.bad_index(path, IndexFault::PackageElementTwice { element });
+fn check_said_once(context: &mut Context<'_>, primary: &[RpmEntry]) {
+    for package in primary {
+        if let Some(element) = package.twice.clone() {
+            context.bad_index(&package.path, IndexFault::PackageElementTwice { element });
         }
     }
 }
 
 /// No version of a package is two files.
-fn check_places(context: &mut Context<'_>, primary: &Element) {
-    let versions = primary.all("package").map(|package| {
-        let version = package.child("version").map(evr).unwrap_or_default();
-        (package, version)
-    });
-    let versions: Vec<(&Element, String)> = versions.collect();
+fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
+    let versions: Vec<(&RpmEntry, String)> =
+        primary.iter().map(|package| (package, package.evr())).collect();
     let places = versions.iter().map(|(package, version)| PackagePlace {
-        identity: identity(package.text_of("name"), package.text_of("arch"), version),
-        path: package.attribute_of("location", "href"),
-        digest: package.text_of("checksum"),
+        identity: identity(&package.name, &package.arch, version),
+        path: &package.path,
+        digest: &package.checksum,
     });
     places::check(context, places);
 }
 
 fn check_packages(
     context: &mut Context<'_>,
-    primary: &Element,
-    filelists: Option<&Element>,
+    primary: &[RpmEntry],
+    files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) -> Result<()> {
-    let paths = filelists.map(|list| {
-        let paths = |package: &Element| {
-            package.all("file").map(|file| file.text.clone()).collect::<BTreeSet<_>>()
-        };
-        let by_id = list.all("package").map(|p| (p.attribute("pkgid").to_owned(), paths(p)));
-        by_id.collect::<BTreeMap<_, _>>()
-    });
     let packages = of_files(context, primary);
     let (root, keys) = (context.root, &context.trust.keys);
     let unsigned = unsigned_packages(root)?;
-    let look = |package: &&Element| {
-        let id = package.text_of("checksum");
-        let paths = paths.as_ref().and_then(|paths| paths.get(id));
-        package::look(root, package, paths, keys, unsigned)
+    let look = |package: &&RpmEntry| {
+        let files = files.and_then(|files| files.get(&*package.checksum)).copied();
+        package::look(root, package, files, keys, unsigned)
     };
     let seen: Vec<Vec<Observation>> = packages.par_iter().map(look).collect();
     context.report.indexed += packages.len();
@@ -233,10 +247,10 @@ fn check_packages(
 
 /// The packages of an index, of those with one file the first: a file is read once, however often an
 /// index names it.
-fn of_files<'a>(context: &mut Context<'_>, primary: &'a Element) -> Vec<&'a Element> {
+fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a RpmEntry> {
     let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
-    for package in primary.all("package") {
-        let path = package.attribute_of("location", "href");
+    for package in primary {
+        let path = package.path.as_str();
         context.named.insert(path.to_owned());
         if seen.insert(path) {
             packages.push(package)

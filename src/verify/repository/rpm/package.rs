@@ -5,14 +5,13 @@ use std::path::Path;
 
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
-use super::names::evr;
+use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::named_file;
 use crate::verify::repository::keys::PublicKeys;
-use crate::verify::repository::xml::Element;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
 const LIBC: &str = "libc.so.6";
@@ -30,17 +29,17 @@ pub(super) enum Observation {
     GoodSignature,
 }
 
-/// What is seen of a package, whose files are `paths` by the index.
+/// What is seen of a package, whose files are `files` by the index.
 pub(super) fn look(
     root: &Path,
-    package: &Element,
-    paths: Option<&BTreeSet<String>>,
+    package: &RpmEntry,
+    files: Option<&RpmFiles>,
     keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
-    let path = || package.attribute_of("location", "href").to_owned();
-    let compared = match named_file(root, package.attribute_of("location", "href")) {
-        Ok(Some(file)) => compare(&file, package, paths, keys, unsigned),
+    let path = || package.path.clone();
+    let compared = match named_file(root, &package.path) {
+        Ok(Some(file)) => compare(&file, package, files, keys, unsigned),
         Ok(None) => {
             return vec![Observation::Fault(Problem::PackageMissing { file: path() })];
         }
@@ -57,8 +56,8 @@ pub(super) fn look(
 
 fn compare(
     file: &Path,
-    package: &Element,
-    paths: Option<&BTreeSet<String>>,
+    package: &RpmEntry,
+    files: Option<&RpmFiles>,
     keys: &PublicKeys,
     unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
@@ -69,40 +68,37 @@ fn compare(
             differ.insert(what);
         }
     };
-    compare("size", package.attribute_of("size", "package"), &content.len().to_string());
-    compare("checksum's type", package.attribute_of("checksum", "type"), "sha256");
-    compare("checksum", package.text_of("checksum"), &content.sha256_hex()?);
+    compare("size", &package.size, &content.len().to_string());
+    compare("checksum's type", &package.checksum_type, "sha256");
+    compare("checksum", &package.checksum, &content.sha256_hex()?);
     let front = Front::read(&content)?;
     let metadata = &front.metadata;
     let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
-    compare("name", package.text_of("name"), metadata.get_name().map_err(fault)?);
+    compare("name", &package.name, metadata.get_name().map_err(fault)?);
     if !metadata.is_source_package() {
-        compare("arch", package.text_of("arch"), metadata.get_arch().map_err(fault)?);
+        compare("arch", &package.arch, metadata.get_arch().map_err(fault)?);
     }
-    let version = package.child("version");
-    let version = |name: &str| version.map_or("", |version| version.attribute(name));
+    let [stated_epoch, version, release] = &package.version;
     let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
         metadata.get_epoch().map_err(fault)?
     } else {
         0
     };
-    compare("version", version("epoch"), &epoch.to_string());
-    compare("version", version("ver"), metadata.get_version().map_err(fault)?);
-    compare("version", version("rel"), metadata.get_release().map_err(fault)?);
-    if let Some(format) = package.child("format") {
-        let range = |name: &str| format.attribute_of("rpm:header-range", name);
-        compare("header range", range("start"), &front.header.start.to_string());
-        compare("header range", range("end"), &front.header.end.to_string());
+    compare("version", stated_epoch, &epoch.to_string());
+    compare("version", version, metadata.get_version().map_err(fault)?);
+    compare("version", release, metadata.get_release().map_err(fault)?);
+    if let Some([start, end]) = &package.header_range {
+        compare("header range", start, &front.header.start.to_string());
+        compare("header range", end, &front.header.end.to_string());
     }
     compare_dependencies(package, metadata, &mut compare)?;
-    if let Some(paths) = paths {
+    if let Some(files) = files {
         let own = metadata.get_file_paths().map_err(fault)?;
-        let own: BTreeSet<String> =
-            own.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
-        let same = own == *paths;
+        let own: Vec<_> = own.iter().map(|path| path.to_string_lossy()).collect();
+        let same = paths_digest(&own.iter().map(|path| &**path).collect()) == files.digest;
         compare("list of files", if same { "" } else { "other" }, "");
     }
-    let path = || package.attribute_of("location", "href").to_owned();
+    let path = || package.path.clone();
     let faults = differ.into_iter().map(|what| {
         let difference = IndexedDifference::Property(what.to_owned());
         Observation::Fault(Problem::PackageMismatch { file: path(), difference })
@@ -119,7 +115,7 @@ fn compare(
 /// Compares all relations with those of the index. Of what the package requires, the index may leave out
 /// what the package itself meets, features of rpm, and older versions of libc.
 fn compare_dependencies(
-    package: &Element,
+    package: &RpmEntry,
     metadata: &PackageMetadata,
     compare: &mut dyn FnMut(&'static str, &str, &str),
 ) -> Result<()> {
@@ -138,9 +134,8 @@ fn compare_dependencies(
     for (what, element, own) in all {
         let own = own.map_err(fault)?;
         let own: BTreeSet<(String, String)> = own.iter().map(line).collect();
-        let entries = package.child("format").and_then(|format| format.child(element));
-        let entries = entries.map_or(&[][..], |list| list.children.as_slice());
-        let stated: BTreeSet<(String, String)> = entries.iter().map(entry_line).collect();
+        let entries = package.list(element).iter();
+        let stated: BTreeSet<(String, String)> = entries.map(entry_line).collect();
         let has_libc = stated.iter().any(|(name, _)| name.starts_with(LIBC));
         let may_lack = |(name, _): &&(String, String)| {
             let less = name.starts_with(LIBC) && has_libc;
@@ -177,11 +172,10 @@ fn line(dependency: &rpm::Dependency) -> (String, String) {
     (dependency.name.clone(), format!("{sign} {version}"))
 }
 
-fn entry_line(entry: &Element) -> (String, String) {
-    let name = entry.attribute("name").to_owned();
-    match entry.attribute("flags") {
-        "" => (name, String::new()),
-        sign => (name, format!("{sign} {}", evr(entry))),
+fn entry_line(entry: &RelationEntry) -> (String, String) {
+    match entry.flags.as_str() {
+        "" => (entry.name.clone(), String::new()),
+        sign => (entry.name.clone(), format!("{sign} {}", entry.evr)),
     }
 }
 

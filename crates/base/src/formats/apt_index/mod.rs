@@ -15,5 +15,5 @@
 mod packages;
 mod release;
 
-pub use packages::{DebPackage, Stanza, is_left_out, parse};
+pub use packages::{DebPackage, Stanza, is_left_out, paragraphs};
 pub use release::{IndexFile, Release, format_date, parse_date};

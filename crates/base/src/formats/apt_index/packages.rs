@@ -153,10 +153,10 @@ impl Stanza<'_> {
     }
 }
 
-/// The paragraphs of an index, or of several.
-pub fn parse(text: &str) -> Result<Vec<ControlFields>> {
+/// The paragraphs of an index, or of several, one after the other.
+pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
     let paragraphs = text.split("\n\n").map(|text| text.trim_matches('\n'));
-    paragraphs.filter(|text| !text.is_empty()).map(parse_fields).collect()
+    paragraphs.filter(|text| !text.is_empty()).map(parse_fields)
 }
 
 fn fault(message: String) -> Error {
@@ -180,7 +180,7 @@ mod tests {
         let mut text = String::new();
         stanza.render(&mut text);
         stanza.render(&mut text);
-        let read = parse(&text).unwrap();
+        let read: Vec<_> = paragraphs(&text).collect::<Result<_>>().unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(read[1].get("Description").unwrap(), "short\nlong\n\nmore");
         assert_eq!(read[1].get("Filename").unwrap(), "pool/x");

@@ -73,6 +73,13 @@ impl ControlFields {
     }
 }
 
+/// More fields than control files have.
+const MANY: usize = 100;
+
+/// Bytes that a field takes at least where there are [`MANY`], on the average: in memory it takes a
+/// hundred.
+const SHORTEST: usize = 12;
+
 /// Parses a control file, in front of which dpkg passes over empty lines.
 pub fn parse_control(text: &str) -> Result<ControlFields> {
     parse(text.trim_start_matches('\n'))
@@ -98,6 +105,10 @@ pub fn parse(text: &str) -> Result<ControlFields> {
                 value.push_str(if continuation == "." { "" } else { continuation });
             }
         }
+    }
+    if fields.len() > MANY && fields.len().saturating_mul(SHORTEST) > text.len() {
+        let message = format!("has {} fields of a few bytes each", fields.len());
+        return Err(Error::new(Kind::Limit, message).structure("control file"));
     }
     fields.shrink_to_fit();
     // Stable, so that the later one of two is named.
@@ -170,5 +181,8 @@ mod tests {
         for text in ["", " x", "A: 1\nA: 2", "A: 1\n\nB: 2", "# c", "A 1"] {
             assert!(parse(text).is_err(), "{text:?}");
         }
+        let many = |value: &str| (0..200).map(|n| format!("A{n}:{value}\n")).collect::<String>();
+        assert_eq!(parse(&many("")).unwrap_err().kind(), Kind::Limit);
+        assert!(parse(&many(" a value")).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! Input whose records or tables take more than `--memory` leaves for them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,6 +56,24 @@ fn more_files_than_the_memory_is_for_are_refused() {
         touch(&place(&folder.stage()), count);
         refused_for(&folder, "too many to be remembered");
     }
+}
+
+/// What a link leads to is remembered as its path is.
+#[test]
+fn more_targets_of_links_than_the_memory_is_for_are_refused() {
+    let target = vec!["x".repeat(200); 12].join("/");
+    let packed = Input::handmade(|archive| {
+        for number in 0..6000 {
+            archive.member("././@LongLink", b'K', "", 0o644, format!("{target}\0").as_bytes());
+            archive.member(&format!("{STAGE}/lib/{number}"), b'2', "x", 0o777, b"");
+        }
+    });
+    refused_for(&packed, "too many to be remembered");
+    let folder = Input::folder();
+    for number in 0..6000 {
+        symlink(&target, folder.stage().join(format!("lib/{number}"))).unwrap();
+    }
+    refused_for(&folder, "too many to be remembered");
 }
 
 /// Makes `count` empty files.

@@ -73,6 +73,7 @@ fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result
         Error::malformed(message).file(&entry.path)
     })?;
     check_target(place, &target).map_err(|error| error.file(&entry.path))?;
+    inputs.budget().charge_paths(target.len()).map_err(|error| error.file(&entry.path))?;
     Ok(Node::Link { target })
 }
 

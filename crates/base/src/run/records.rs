@@ -29,7 +29,7 @@ impl Budget {
         self.charge(ENTRY + PATHS * path as u64)
     }
 
-    /// Counts `bytes` more of paths.
+    /// Counts `bytes` more of paths, or of the targets of links.
     pub fn charge_paths(&self, bytes: usize) -> Result<()> {
         self.charge(PATHS * bytes as u64)
     }

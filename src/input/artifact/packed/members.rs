@@ -220,6 +220,10 @@ impl<'a> Collector<'a> {
         self.imply(path.parent())?;
         self.writer.budget().charge_entry(path.as_str().len())?;
         self.paths += path.as_str().len();
+        if let PackedNode::Link { target } = &member {
+            self.writer.budget().charge_paths(target.len())?;
+            self.paths += target.len();
+        }
         self.members.insert(path, member);
         if self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
             Err(self.too_many())

@@ -6,10 +6,12 @@
 //! signal.
 
 mod build;
+mod completions;
 mod config;
 mod discover;
 mod extract;
 mod inspect;
+mod man;
 mod memory;
 mod plan;
 mod progress;
@@ -55,6 +57,8 @@ enum Command {
     Extract(extract::Arguments),
     Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
+    Man(man::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// How a command ended without an error.
@@ -129,5 +133,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Extract(arguments) => extract::run(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
+        Command::Man(arguments) => man::run(&arguments, terminal),
+        Command::Completions(arguments) => completions::run(&arguments, terminal),
     }
 }

@@ -31,5 +31,6 @@ mod rules;
 mod scan;
 mod schemes;
 mod settings;
+mod shell;
 
 support::main!();

@@ -1,0 +1,95 @@
+//! What makes the program at home in a shell: manual pages and completions.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::example::rockpack;
+use support::tools::{need, succeed};
+
+/// The words of a text that begin as long options do.
+fn options(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words = text.split(|c: char| !is_part(c)).filter(|word| word.starts_with("--"));
+    words.filter(|word| word.len() > 3).map(str::to_owned).collect()
+}
+
+fn without_aliases(help: &str) -> String {
+    let mut parts = help.split("[alias");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| text + part.split_once(']').unwrap().1)
+}
+
+/// The commands that the help lists.
+fn commands() -> Vec<String> {
+    let help = succeed(rockpack().arg("--help"));
+    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let (list, _) = list.split_once("\n\n").unwrap();
+    let lines = list.lines().filter_map(|line| line.strip_prefix("  "));
+    let words = lines.filter_map(|line| line.split(' ').next());
+    words.filter(|word| !["", "help"].contains(word)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_command_has_a_manual_page_with_all_options() {
+    need(&["groff", "man"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("man1");
+    succeed(rockpack().arg("man").arg(&out));
+    let shown = |name: &str| {
+        let page = out.join(name);
+        let said = Command::new("groff").args(["-man", "-ww", "-z"]).arg(&page).output().unwrap();
+        assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+        let mut man = Command::new("man");
+        man.arg("-l").arg(&page).env("MANWIDTH", "1000").env("MANPAGER", "cat");
+        succeed(man.env("MAN_KEEP_FORMATTING", "").env("LC_ALL", "C"))
+    };
+    let all = shown("rockpack.1");
+    for command in commands() {
+        assert!(all.contains(&format!("rockpack-{command}(1)")), "{command}: {all}");
+        let page = shown(&format!("rockpack-{command}.1"));
+        assert!(page.contains(&format!("rockpack {command}")), "{page}");
+        let help = succeed(rockpack().arg(&command).arg("--help"));
+        // Other spellings of an option are in the help alone.
+        let help = without_aliases(&help);
+        let lost: Vec<String> = options(&help).difference(&options(&page)).cloned().collect();
+        assert!(lost.is_empty(), "{command}: {lost:?}");
+    }
+    for page in fs::read_dir(&out).unwrap() {
+        shown(page.unwrap().file_name().to_str().unwrap());
+    }
+    // The same pages are there already.
+    succeed(rockpack().arg("man").arg(&out));
+}
+
+/// What bash completes the last of `words` to.
+fn completed(script: &Path, words: &[&str]) -> Vec<String> {
+    let line = "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
+                _rockpack rockpack \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; \
+                printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let mut bash = Command::new("bash");
+    let said = succeed(bash.args(["-c", line]).arg(script).args(words));
+    said.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_options_and_values() {
+    need(&["bash"]);
+    let room = tempfile::tempdir().unwrap();
+    let script = room.path().join("rockpack.bash");
+    fs::write(&script, succeed(rockpack().args(["completions", "bash"]))).unwrap();
+    let completed = |words: &[&str]| completed(&script, words);
+    assert_eq!(completed(&["rockpack", "bu"]), ["build"]);
+    assert_eq!(completed(&["rockpack", "build", "--artif"]), ["--artifacts"]);
+    assert_eq!(completed(&["rockpack", "config", "sc"]), ["schema"]);
+    assert_eq!(completed(&["rockpack", "--color", "al"]), ["always"]);
+    let all = completed(&["rockpack", ""]);
+    for command in commands() {
+        assert!(all.contains(&command), "{command}: {all:?}");
+    }
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        let script = succeed(rockpack().args(["completions", shell]));
+        assert!(commands().iter().all(|command| script.contains(command.as_str())), "{shell}");
+    }
+}

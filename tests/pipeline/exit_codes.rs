@@ -156,11 +156,6 @@ impl Room {
                     self.build(&[&["--repo", "repository"], &days[..]].concat()),
                 ]
             }
-            "architectures that no binary has" => {
-                let mut split = self.command(&["split", "--output-dir", "out", "--artifacts"]);
-                split.arg(shards()).args(["--gpu-targets", "gfx1"]);
-                vec![split]
-            }
             "a file in the way" => vec![
                 build_of(&shards(), &self.path("file")),
                 self.command(&["repo", "empty", "--out", "file"]),

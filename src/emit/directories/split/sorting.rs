@@ -195,7 +195,7 @@ impl<'a> ShardComponent<'a> {
                     "--gpu-targets names none of the archs that it has device code for ({})",
                     archs.join(", ")
                 );
-                faults.add(Error::new(Kind::Usage, message).structure(path.to_string()));
+                faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
             }
         }
         faults.finish()

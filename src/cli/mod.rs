@@ -102,12 +102,12 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, said of them without control characters: the pattern of a shell
-/// may have put any name among them.
+/// What is wrong with the arguments, said of them as [`printable`] writes them: the pattern of a
+/// shell may have put any name among them.
 fn plain(error: clap::Error) -> clap::Error {
     let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let given: Vec<String> = given.collect();
-    if given.iter().any(|argument| argument.contains(char::is_control)) {
+    if given.iter().any(|argument| printable(argument) != argument.as_str()) {
         Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
             .err()
             .unwrap_or(error)

@@ -8,7 +8,9 @@ use std::io::{self, Write};
 use clap::{ColorChoice, ValueEnum};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 
-use crate::error::{Error, Result, printable, printable_lines};
+use crate::error::{
+    Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
+};
 
 /// An error as miette shows it: what was being done, where, why, and what to do. Further faults are
 /// shown each by itself.
@@ -66,7 +68,7 @@ pub(super) fn print_error(error: &Error, has_colours: bool) {
         }
     }
     // Without stderr there is nobody to tell; the exit code still says it.
-    let _ = write!(io::stderr(), "{text}");
+    let _ = write!(io::stderr(), "{}", without_commands(&text));
 }
 
 /// Writes `text` to stdout. What renders it leaves no control character in it but line breaks; if one
@@ -95,16 +97,28 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     write(&(plain_json(&text).into_owned() + "\n"))
 }
 
-/// JSON with all control characters escaped. serde_json leaves those behind ASCII's first 32, of
-/// which some terminals take `\u009b` for the start of a command; they can only be inside of strings.
+/// JSON with all control characters escaped, and all that are not seen. serde_json leaves those
+/// behind ASCII's first 32, of which some terminals take `\u009b` for the start of a command; they
+/// can only be inside of strings. So is the `#` of what a CI system takes for a command anywhere in
+/// a line.
 pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
-    let is_left = |c: char| c.is_control() && c >= '\u{7f}';
-    if !text.contains(is_left) {
+    let is_left = |c: char| (c.is_control() && c >= '\u{7f}') || is_unseen(c);
+    if !text.contains(is_left) && !text.contains("##") {
         return Cow::Borrowed(text);
     }
-    let escaped =
-        |c: char| if is_left(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
-    Cow::Owned(text.chars().map(escaped).collect())
+    let mut plain = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        if is_left(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
+            // JSON writes characters in pieces of 16 bits.
+            let mut pieces = [0; 2];
+            c.encode_utf16(&mut pieces)
+                .iter()
+                .for_each(|it| plain.push_str(&format!("\\u{it:04x}")));
+        } else {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
 }
 
 #[cfg(test)]
@@ -113,10 +127,11 @@ mod tests {
 
     #[test]
     fn json_means_the_same_without_control_characters() {
-        let value = "\u{1b}[2J\u{9b}2J\u{7f}\n";
+        let value = "\u{1b}[2J\u{9b}2J\u{7f}\n\u{202e}\u{e0001}##vso[x]";
         let plain = serde_json::to_string(value).unwrap();
         let plain = plain_json(&plain);
-        assert!(!plain.contains(char::is_control), "{plain}");
+        assert!(!plain.contains(|c: char| c.is_control() || is_unseen(c)), "{plain}");
+        assert!(!plain.contains("##vso["), "{plain}");
         assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), value);
     }
 }

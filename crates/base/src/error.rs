@@ -14,7 +14,9 @@ mod system;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use printable::{abridged, printable, printable_lines};
+pub use printable::{
+    abridged, begins_command, is_unseen, printable, printable_lines, without_commands,
+};
 pub use remark::Remark;
 pub use system::system_hint;
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::terminal;
 use crate::cli::render;
-use crate::error::{Error, Remark, Result, printable};
+use crate::error::{Error, Remark, Result, printable, without_commands};
 use crate::receipt::FindingRecord;
 use crate::report::{Compressed, Finding, Findings, Progress, Stage, Work};
 use crate::verify::Problem;
@@ -193,6 +193,7 @@ impl Terminal {
     /// Writes a line to stderr. One that cannot be shown is no reason to stop.
     fn line(&self, line: &str) {
         let line = printable(line);
+        let line = without_commands(&line);
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.line(&line),
             _ => drop(writeln!(std::io::stderr(), "{line}")),

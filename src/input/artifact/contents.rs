@@ -6,9 +6,9 @@ use super::manifest::{ArtifactManifest, module_of};
 use super::name::ArtifactName;
 use super::shard::{Artifact, StagePrefix};
 use crate::content::Content;
-use crate::error::Faults;
+use crate::error::{Faults, is_unseen};
 use crate::report::{Finding, Findings, InputArtifact};
-use crate::tree::{Tree, TreePath};
+use crate::tree::{Node, Tree, TreePath};
 
 /// The files of an artifact. What is wrong with them is added to the faults.
 pub(super) trait Contents {
@@ -69,9 +69,26 @@ pub(super) fn assemble(
     if artifact.prefixes.is_empty() {
         artifact.findings.add(Finding::ArtifactEmpty { artifact: named.clone() });
     }
+    let unseen = unseen(&artifact.prefixes);
+    if !unseen.is_empty() {
+        artifact.findings.add(Finding::NamesUnseen { artifact: named.clone(), files: unseen });
+    }
     let files = contents.outside(&manifest.prefixes, faults);
     if !files.is_empty() {
         artifact.findings.add(Finding::OutsidePrefixes { artifact: named, files });
     }
     Some(artifact)
+}
+
+/// The paths below `prefixes`, and texts of links there, with characters that are not seen.
+fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
+    let nodes = prefixes.iter().flat_map(|prefix| prefix.tree.iter());
+    let odd = nodes.filter(|(path, node)| {
+        let target = match node {
+            Node::Link { target } => target.as_str(),
+            Node::File { .. } | Node::Directory { .. } => "",
+        };
+        path.as_str().contains(is_unseen) || target.contains(is_unseen)
+    });
+    odd.map(|(path, _)| path.to_string()).collect()
 }

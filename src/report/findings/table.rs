@@ -9,7 +9,7 @@ use super::interpreter::*;
 use super::library_folder::LibraryFolder;
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
-use crate::error::abridged;
+use crate::error::{abridged, printable};
 use crate::formats::package_file::Format;
 use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
@@ -697,6 +697,28 @@ findings! {
             "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
              Amazon Linux 2): sign them by RSA if it is to install them"
         ];
+    /// A file with a secret key or a passphrase can be read by others. In no receipt.
+    SecretReadable = "R115" "secret-readable" Warning { file: String, mode: String }
+        ["{file}"]
+        [
+            "is secret, and others may read it (mode {mode}): take that right from them (chmod go-rwx), \
+             and make a new key if somebody may have read this one"
+        ];
+    /// Names of an artifact have characters that are not seen, or turn the text around them.
+    NamesUnseen = "R116" "names-unseen" Warning { artifact: InputArtifact, files: Vec<String> }
+        ["{artifact}"]
+        [
+            "{} {} characters that are not seen or turn the text around them in the name: what is read \
+             is not what is installed ({})",
+            counted(files.len(), "file"),
+            if files.len() == 1 { "has" } else { "have" },
+            few(&shown(files), 3)
+        ];
+}
+
+/// Names with what is not seen of them written out.
+fn shown(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| printable(name).into_owned()).collect()
 }
 
 /// The keys of the configuration that are unset, one for each format.

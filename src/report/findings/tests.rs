@@ -641,6 +641,9 @@ fn of_updates() -> Vec<Finding> {
         unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
         Finding::PackagesByEd25519 { channel: text("rpm") },
+        Finding::SecretReadable { file: text("/k/own.secret"), mode: text("644") },
+        Finding::NamesUnseen { artifact: one(), files: texts(["a\u{202e}b"]) },
+        Finding::NamesUnseen { artifact: one(), files: texts(["a\u{200b}", "b\u{200b}"]) },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

@@ -1,17 +1,58 @@
-//! Texts of others on their way to a terminal, which takes control characters for commands.
+//! Texts of others on their way to a terminal, which takes control characters for commands, and to
+//! the log of a CI system, which takes some words for commands: GitHub's `::name::` at the
+//! beginning of a line, and `##[name]`, Azure's `##vso[` and TeamCity's `##teamcity[` anywhere in
+//! it.
 
 use std::borrow::Cow;
 
 /// `text` in one line: its control characters, line breaks among them, as Rust writes them in a
-/// literal (`\n`, `\u{1b}`). Whoever named a file or filled a field gives a terminal no commands and
-/// forges no line. Texts without any stay as they are, so doing it twice changes nothing.
+/// literal (`\n`, `\u{1b}`), and so those that are not seen or turn the direction of the text, and
+/// the `#` of commands for a CI system. Whoever named a file or filled a field gives a terminal no
+/// commands and forges no line. Texts without any stay as they are, so doing it twice changes
+/// nothing.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, char::is_control)
+    escaped(text, |c| c.is_control() || is_unseen(c))
 }
 
-/// [`printable`], but for the line breaks of a text that is laid out in lines.
+/// [`printable`], but for the line breaks of a text that is laid out in lines, of which none is a
+/// command for a CI system.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c.is_control() && c != '\n')
+    match escaped(text, |c| (c.is_control() && c != '\n') || is_unseen(c)) {
+        Cow::Borrowed(text) => without_commands(text),
+        Cow::Owned(text) => Cow::Owned(without_commands(&text).into_owned()),
+    }
+}
+
+/// `text`, which is laid out in lines, with the first colon of those lines escaped that begin with two: a CI
+/// system takes those for commands, whatever blanks are in front.
+pub fn without_commands(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") {
+        return Cow::Borrowed(text);
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let begins = line.char_indices().find(|(_, c)| !c.is_whitespace()).map_or(0, |(at, _)| at);
+        match line.split_at_checked(begins) {
+            Some((blanks, rest)) if rest.starts_with("::") => {
+                format!("{blanks}\\u{{3a}}{}", rest.get(1..).unwrap_or_default())
+            }
+            _ => line.to_owned(),
+        }
+    });
+    Cow::Owned(lines.collect())
+}
+
+/// Whether a character takes no room, or turns the direction of those around it: what is read is
+/// not what is there.
+pub fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Whether `rest` begins with a command for a CI system: `##vso[`, `##[`, `##teamcity[`.
+pub fn begins_command(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix("##") else { return false };
+    rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-').starts_with('[')
 }
 
 /// The longest text of a file that a message repeats.
@@ -29,12 +70,17 @@ pub fn abridged(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&is_escaped) {
+    if !text.contains(&is_escaped) && !text.contains("##") {
         return Cow::Borrowed(text);
     }
     let mut printable = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_escaped(c) { printable.extend(c.escape_debug()) } else { printable.push(c) }
+    for (at, c) in text.char_indices() {
+        match c {
+            '#' if text.get(at..).is_some_and(begins_command) => printable.push_str("\\u{23}"),
+            _ if is_unseen(c) => printable.extend(c.escape_unicode()),
+            _ if is_escaped(c) => printable.extend(c.escape_debug()),
+            _ => printable.push(c),
+        }
     }
     Cow::Owned(printable)
 }
@@ -59,5 +105,26 @@ mod tests {
         assert_eq!(once, "a\\b \"ü\" → \\u{1b}[2J\\r\\n\\t\\u{7f}\\u{9b}\\0");
         assert_eq!(printable(&once), once);
         assert_eq!(printable_lines("one\n\u{1b}two"), "one\n\\u{1b}two");
+    }
+
+    #[test]
+    fn no_line_is_a_command_of_a_ci_system() {
+        let text = "a\n::error file=x::y\n  ::z\n##vso[task.x]a ##[group]b ##teamcity[c]\n";
+        let escaped = printable_lines(text);
+        assert_eq!(
+            escaped,
+            "a\n\\u{3a}:error file=x::y\n  \\u{3a}:z\n\\u{23}#vso[task.x]a \\u{23}#[group]b \
+             \\u{23}#teamcity[c]\n"
+        );
+        assert_eq!(printable_lines(&escaped), escaped);
+        for plain in ["a::b", "std::vector ##", "# [x]", "## title [x]", "::"] {
+            assert_eq!(printable(plain), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_shown() {
+        assert_eq!(printable("a\u{202e}b\u{200b}c\u{feff}"), "a\\u{202e}b\\u{200b}c\\u{feff}");
+        assert_eq!(printable("äö 漢字"), "äö 漢字");
     }
 }

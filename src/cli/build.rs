@@ -33,7 +33,9 @@ pub(super) fn run(
     progress: &Terminal,
 ) -> Result<Outcome> {
     let environment = Environment::of_process();
+    let exposed = arguments.build.exposed_secrets();
     let settings = arguments.build.resolve(given, &environment, crate::check_output)?;
+    exposed.iter().for_each(|finding| progress.warn(finding));
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.known_findings());

@@ -76,7 +76,9 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let prints_json = arguments.json;
     let (check, key_version) = (arguments.check, arguments.key_package.take());
     let maintainer = std::mem::take(&mut arguments.maintainer);
+    let exposed = arguments.signing.exposed();
     let settings = arguments.resolve(key_version.as_deref(), &maintainer)?;
+    exposed.iter().for_each(|finding| progress.warn(finding));
     let write = |package: &Package<Content>, folder: &Path| {
         crate::write_key_package(package, folder, settings.signer.as_ref())
     };

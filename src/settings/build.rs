@@ -18,6 +18,7 @@ use crate::input::artifact;
 use crate::package::Format;
 use crate::receipt::SetPart;
 use crate::repo::{self, Changes};
+use crate::report::Finding;
 use crate::run::shares;
 use crate::signing::Signer;
 
@@ -119,6 +120,11 @@ impl BuildArguments {
         gathered.faults.keep(check(&self.output.settings()));
         let settings = self.gather(given, environment, &mut gathered);
         gathered.faults.of_settings().settle(settings)
+    }
+
+    /// The warnings of the files with secrets that are named.
+    pub fn exposed_secrets(&self) -> Vec<Finding> {
+        self.signing.exposed()
     }
 
     pub(super) fn gather(

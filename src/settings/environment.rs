@@ -4,13 +4,10 @@ use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Kind, Result};
-use crate::signing::Passphrase;
+use crate::signing::{PASSPHRASE_VARIABLE, Passphrase};
 
 /// The variable that stands for the time.
 pub(super) const EPOCH: &str = "SOURCE_DATE_EPOCH";
-
-/// The variable with the passphrase of the signing key.
-pub(super) const PASSPHRASE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 
 /// The variables that are settings, as they are set.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +21,7 @@ pub struct Environment {
 impl Environment {
     /// That of this process.
     pub fn of_process() -> Self {
-        let passphrase = std::env::var_os(PASSPHRASE);
+        let passphrase = std::env::var_os(PASSPHRASE_VARIABLE);
         Self {
             source_date_epoch: std::env::var_os(EPOCH),
             passphrase: passphrase.map(|text| Passphrase::new(text.into_encoded_bytes())),

@@ -91,7 +91,8 @@ struct TrustArguments {
     /// separated by blanks
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
     sign_command: Option<String>,
-    /// The armored public key of --sign-command
+    /// The public key of --sign-command, which clients get and each of its signatures is checked
+    /// with
     #[arg(long, value_name = "FILE", requires = "sign_command")]
     public_key: Option<PathBuf>,
     /// Public keys that clients are to trust beside --sign-key: the next key, or the one before;
@@ -172,9 +173,8 @@ impl PublicationArguments {
             return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
         }
         if let (Some(command), Some(key)) = (sign_command, public_key) {
-            let key = String::from_utf8_lossy(&read_key_file(key, "public key of --sign-command")?)
-                .into_owned();
-            return Ok(Some(Arc::new(CommandSigner::new(command, key)?)));
+            let key = read_key_file(key, "public key of --sign-command")?;
+            return Ok(Some(Arc::new(CommandSigner::new(command, &key)?)));
         }
         if signers.is_empty() {
             return Ok(None);

@@ -1,15 +1,20 @@
 //! The keys to sign with.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::environment::{DAY, Environment, Now, PASSPHRASE};
+use super::environment::{DAY, Environment, Now};
 use super::origin::{Gathered, Origin};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::apt_index::format_date;
-use crate::signing::{OpenPgpKey, Passphrase, Signer};
+use crate::report::Finding;
+use crate::signing::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, Signer};
+
+/// The permission bits by which the group of a file and everybody may read it.
+const READ_BY_OTHERS: u32 = 0o044;
 
 /// The options that give them.
 #[derive(Debug, Args)]
@@ -67,6 +72,20 @@ impl SigningArguments {
         }
     }
 
+    /// A warning for each file of a key or passphrase that others may read. What cannot be looked
+    /// at is told where it is read.
+    pub fn exposed(&self) -> Vec<Finding> {
+        let files = self.sign_key.iter().chain(&self.sign_passphrase_file);
+        let found = files.filter_map(|file| {
+            let mode = std::fs::metadata(file).ok()?.mode() & 0o777;
+            let file = file.display().to_string();
+            let mode_text = format!("{mode:o}");
+            (mode & READ_BY_OTHERS != 0)
+                .then_some(Finding::SecretReadable { file, mode: mode_text })
+        });
+        found.collect()
+    }
+
     /// Whether there is to be a key.
     pub fn has_key(&self) -> bool {
         !self.sign_key.is_empty()
@@ -81,7 +100,8 @@ impl SigningArguments {
         gathered: &mut Gathered,
     ) -> Vec<Arc<dyn Signer>> {
         if environment.passphrase.is_some() && self.has_key() {
-            gathered.note(PASSPHRASE, "set", Origin::Environment { variable: PASSPHRASE });
+            let variable = PASSPHRASE_VARIABLE;
+            gathered.note(variable, "set", Origin::Environment { variable });
         }
         let signers = gathered.faults.keep(self.signers(environment, now)).unwrap_or_default();
         let idle = match (signs, signers.len()) {

@@ -2,20 +2,26 @@
 //!
 //! The program is run without a shell. It gets what is to be signed on its standard input and has
 //! to write an armoured signature, or the clear-signed text, to its standard output. In its words,
-//! `{mode}` stands for `detach-sign` or `clear-sign`, as gpg calls the two.
+//! `{mode}` stands for `detach-sign` or `clear-sign`, as gpg calls the two. What it writes is
+//! input: its signatures are taken out of it, checked against the public keys that clients get, and
+//! written anew, around the text that was to be signed.
 
 use std::io::Write;
 use std::iter;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
-use pgp::packet::Signature;
+use pgp::armor::BlockType;
+use pgp::composed::{
+    ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
+};
+use pgp::packet::{PacketTrait, Signature};
 use pgp::types::KeyDetails;
 
+use super::index::{armored, failed};
 use super::own::{self, Weakness};
-use super::public::{common_algorithm, finding, public_keys, weakness};
-use super::{Algorithm, IndexSigner};
+use super::public::{armored_keys, common_algorithm, finding, public_keys, weakness};
+use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE, trusted};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::report::Finding;
 use crate::report::words::list;
@@ -26,11 +32,15 @@ const MODE: &str = "{mode}";
 /// Its value for texts with a signature around them.
 const CLEAR: &str = "clear-sign";
 
+/// Its value for signatures that stand alone.
+const DETACHED: &str = "detach-sign";
+
 /// A program that signs indexes.
 #[derive(Debug)]
 pub struct CommandSigner {
     words: Vec<String>,
-    public: String,
+    /// The keys that clients get: one of them has to have made each signature.
+    keys: Vec<SignedPublicKey>,
     /// The algorithm of all public keys, if they have one and it is known.
     algorithm: Option<Algorithm>,
     /// Those of the public keys that clients refuse, of which none may sign.
@@ -38,9 +48,9 @@ pub struct CommandSigner {
 }
 
 impl CommandSigner {
-    /// Signs by `template`, a program and its arguments with blanks between them; `public` are the
-    /// armoured public keys.
-    pub fn new(template: &str, public: String) -> Result<Self> {
+    /// Signs by `template`, a program and its arguments with blanks between them; `public` is the
+    /// content of a file of public keys.
+    pub fn new(template: &str, public: &[u8]) -> Result<Self> {
         let words: Vec<String> = template.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() || !template.contains(MODE) {
             let message = format!("the signing command `{template}` has no {MODE}");
@@ -49,18 +59,13 @@ impl CommandSigner {
                  `gpg --batch --local-user KEY --armor --{mode}`",
             ));
         }
-        if !public.contains("-----BEGIN PGP PUBLIC KEY BLOCK-----") {
-            return Err(Error::new(Kind::Usage, "the public key is not armoured")
-                .hint("write it by `gpg --armor --export`"));
-        }
-        let keys =
-            public_keys(public.as_bytes()).context(|| "reading the public key".to_owned())?;
-        let (count, algorithm) = (keys.len(), common_algorithm(&keys));
-        let weak = keys.into_iter().filter_map(|key| Some((weakness(&key)?, key)));
-        let weak: Vec<_> = weak.map(|(weakness, key)| (key, weakness)).collect();
+        let keys = public_keys(public).context(|| "reading the public key".to_owned())?;
+        let algorithm = common_algorithm(&keys);
+        let weak = keys.iter().filter_map(|key| Some((key.clone(), weakness(key)?)));
+        let weak: Vec<_> = weak.collect();
         match weak.first() {
-            Some((_, weakness)) if weak.len() == count => Err(weakness.refusal()),
-            _ => Ok(Self { words, public, algorithm, weak }),
+            Some((_, weakness)) if weak.len() == keys.len() => Err(weakness.refusal()),
+            _ => Ok(Self { words, keys, algorithm, weak }),
         }
     }
 
@@ -83,10 +88,12 @@ impl CommandSigner {
             return Err(Error::new(Kind::Usage, message)
                 .hint("which one is to sign? give its fingerprint by --gpg-key-id"));
         }
-        Self::new(&format!("gpg --batch --yes --local-user {key} --armor --{MODE}"), public)
+        let template = format!("gpg --batch --yes --local-user {key} --armor --{MODE}");
+        Self::new(&template, public.as_bytes())
     }
 
-    fn sign(&self, mode: &str, data: &[u8]) -> Result<String> {
+    /// The signatures that the program writes of `data`, which clients may yet refuse.
+    fn sign(&self, mode: &str, data: &[u8]) -> Result<Vec<Signature>> {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(MODE, mode)).collect();
         let signed = run(&words, data)?;
         let begin = match mode {
@@ -94,22 +101,39 @@ impl CommandSigner {
             _ => "-----BEGIN PGP SIGNATURE-----",
         };
         if !signed.starts_with(begin) {
-            let message = format!("{} wrote no armoured signature for {mode}", named(&words));
+            let message = format!("{} wrote no armoured signature for {mode}", self.program());
             return Err(Error::new(Kind::Malformed, message));
         }
         let unreadable = |error| {
-            let message = format!("{} wrote a signature that cannot be read", named(&words));
+            let message = format!("{} wrote a signature that cannot be read", self.program());
             Error::new(Kind::Malformed, message).cause(error)
         };
-        for signature in signatures(&signed, mode).map_err(unreadable)? {
-            self.check(&signature, named(&words))?;
+        let signatures = signatures(&signed, mode).map_err(unreadable)?;
+        if signatures.is_empty() {
+            let message = format!("{} wrote armour without a signature", self.program());
+            return Err(Error::new(Kind::Malformed, message));
         }
-        Ok(signed)
+        Ok(signatures)
+    }
+
+    fn program(&self) -> &str {
+        self.words.first().map_or("the signing command", String::as_str)
+    }
+
+    /// Refuses a signature that clients refuse as one of `data`, in which lines end in CR and LF
+    /// where the signature is around a text.
+    fn check(&self, signature: &Signature, data: &[u8], mode: &str) -> Result<()> {
+        self.check_strength(signature)?;
+        trusted::check(signature, data, &self.keys, mode == CLEAR).map_err(|fault| {
+            let message = format!("the signature that {} wrote {fault}", self.program());
+            Error::new(Kind::Malformed, message).hint(fault.hint())
+        })
     }
 
     /// Refuses a signature that clients refuse, of whatever it is.
-    fn check(&self, signature: &Signature, program: &str) -> Result<()> {
+    fn check_strength(&self, signature: &Signature) -> Result<()> {
         if let Some(fault) = own::fault(signature) {
+            let program = self.program();
             let message =
                 format!("the signature that {program} wrote {fault}, which clients refuse");
             return Err(Error::new(Kind::Usage, message).hint(
@@ -141,15 +165,28 @@ fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
 
 impl IndexSigner for CommandSigner {
     fn sign_detached(&self, data: &[u8]) -> Result<String> {
-        self.sign("detach-sign", data)
+        let mut all = Vec::new();
+        for signature in self.sign(DETACHED, data)? {
+            self.check(&signature, data, DETACHED)?;
+            signature.to_writer_with_header(&mut all).map_err(failed)?;
+        }
+        armored(&all, BlockType::Signature)
     }
 
     fn sign_clear(&self, text: &str) -> Result<String> {
-        self.sign(CLEAR, text.as_bytes())
+        let signatures = self.sign(CLEAR, text.as_bytes())?;
+        // The last line break belongs to the frame around the text.
+        let inner = text.strip_suffix('\n').unwrap_or(text);
+        let message =
+            CleartextSignedMessage::new_many(inner, |_| Ok(signatures)).map_err(failed)?;
+        for signature in message.signatures() {
+            self.check(signature, message.signed_text().as_bytes(), CLEAR)?;
+        }
+        message.to_armored_string(ArmorOptions::default()).map_err(failed)
     }
 
     fn public_keys(&self) -> Result<String> {
-        Ok(self.public.clone())
+        armored_keys(&self.keys)
     }
 
     fn algorithm(&self) -> Option<Algorithm> {
@@ -161,16 +198,13 @@ impl IndexSigner for CommandSigner {
     }
 }
 
-fn named(words: &[String]) -> &str {
-    words.first().map_or("the signing command", String::as_str)
-}
-
-/// What a program writes when it is given `input`.
+/// What a program writes when it is given `input`. It does not see the passphrase of `--sign-key`.
 fn run(words: &[String], input: &[u8]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or_else(|| Error::bug("no program"))?;
     let fault = |e| Error::io(program, "run", e).context("running the program that signs");
     let mut child = Command::new(program)
         .args(arguments)
+        .env_remove(PASSPHRASE_VARIABLE)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -140,12 +140,13 @@ impl Serialize for RawBytes<'_> {
     }
 }
 
-fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
+/// Packets in armour.
+pub(super) fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
     let mut text = Vec::new();
     armor::write(&RawBytes(bytes), kind, &mut text, None, true).map_err(failed)?;
     String::from_utf8(text).map_err(|error| Error::bug("armour is no text").cause(error))
 }
 
-fn failed(error: pgp::errors::Error) -> Error {
+pub(super) fn failed(error: pgp::errors::Error) -> Error {
     Error::new(Kind::Unsupported, "the index cannot be signed").cause(error)
 }

@@ -12,6 +12,7 @@ mod key;
 mod own;
 mod passphrase;
 mod public;
+mod trusted;
 
 use std::fmt;
 
@@ -19,7 +20,7 @@ pub use command::CommandSigner;
 pub use header::{header_signer, header_signer_of};
 pub use index::{IndexSigner, KeySigner};
 pub use key::{OpenPgpKey, read_key_file};
-pub use passphrase::Passphrase;
+pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
 
 use crate::error::Result;
 

@@ -8,6 +8,10 @@ use std::path::Path;
 
 use crate::error::{Error, Kind, Result, ResultExt};
 
+/// The environment variable with the passphrase of the signing key, which no other program is
+/// given.
+pub const PASSPHRASE_VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
+
 /// Longer files are no passphrases.
 const LIMIT: u64 = 4096;
 

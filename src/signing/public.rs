@@ -1,28 +1,52 @@
 //! Files of public keys.
 
-use pgp::composed::{Deserializable, SignedPublicKey, SignedPublicSubKey};
+use pgp::armor::BlockType;
+use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 
 use super::Algorithm;
+use super::index::{armored, failed};
 use super::own::{self, Weakness};
 use crate::error::{Error, Kind, Result};
 use crate::formats::armor;
 use crate::report::Finding;
 
-/// The public keys of a file.
+/// The public keys of a file. One with a secret key in it is refused: it was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     let fault = |error: pgp::errors::Error| {
         Error::new(Kind::Usage, "is no public key of OpenPGP").cause(error)
     };
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
-        let (keys, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;
+        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(fault)?;
         for key in keys {
-            found.push(key.map_err(fault)?);
+            match key.map_err(fault)? {
+                PublicOrSecret::Public(key) => found.push(key),
+                PublicOrSecret::Secret(key) => return Err(is_secret(&key)),
+            }
         }
     }
     if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
+}
+
+fn is_secret(key: &SignedSecretKey) -> Error {
+    let name = own::named(&key.primary_key, &key.details);
+    let message = format!("holds the secret key {name}, and public keys are given to everybody");
+    Error::new(Kind::Usage, message).hint(
+        "write the public key by `gpg --armor --export`; whoever may have read the file has the \
+         secret key",
+    )
+}
+
+/// Public keys in armour, and nothing else.
+pub(super) fn armored_keys(keys: &[SignedPublicKey]) -> Result<String> {
+    let mut all = Vec::new();
+    for key in keys {
+        key.to_writer(&mut all).map_err(failed)?;
+    }
+    armored(&all, BlockType::PublicKey)
 }
 
 /// Why clients refuse what the key signs, if they do.

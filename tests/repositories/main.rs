@@ -23,6 +23,7 @@ mod pool;
 mod refused;
 mod server;
 mod signed;
+mod signers;
 mod twice;
 mod two_keys;
 mod unsigned;

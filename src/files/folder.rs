@@ -2,11 +2,15 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::set_mode;
+use super::{refuse_no_folder, set_mode};
 use crate::content::list;
 use crate::error::{Error, Kind, Result};
+
+/// The permission bits of folders that everybody may list.
+const LISTABLE: u32 = 0o755;
 
 /// What to do about an output folder that cannot be used.
 const HINT: &str = "the output folder has to be one that can be created and written to";
@@ -67,6 +71,26 @@ pub fn make_folders(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
 }
 
+/// Makes the folder at `path`, and those that it is in, where they are missing; everybody may list
+/// those that are made, whatever the umask is.
+pub fn make_readable_folders(path: &Path) -> Result<()> {
+    let is_missing = |folder: &&Path| *folder != Path::new("") && !folder.is_dir();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            Ok(()) => {
+                let fault = |e| Error::io(folder, "inspect", e);
+                let mode = fs::metadata(folder).map_err(fault)?.permissions().mode();
+                set_mode(folder, (mode & 0o7777) | LISTABLE)?;
+            }
+            // Another run was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
+            Err(error) => return Err(Error::io(folder, "create", error)),
+        }
+    }
+    Ok(())
+}
+
 /// The folder that the name at the end of `path` is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -113,6 +137,7 @@ pub fn empty_folder(path: &Path) -> Result<()> {
 }
 
 fn make_writable(folder: &Path) -> Result<()> {
+    refuse_no_folder(folder)?;
     set_mode(folder, 0o700)?;
     for entry in list(folder)? {
         let entry = entry?;

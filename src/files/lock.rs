@@ -5,17 +5,17 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use super::guarded;
 use crate::error::{Error, Result};
 
 const HINT: &str = "use a folder on a file system that supports flock, which some network file \
                     systems do not; a finished result can be copied there";
 
 /// Opens the file at `path` that is there to be locked, and makes it where it is missing. What it
-/// holds stays: it belongs to whoever has the lock.
+/// holds stays: it belongs to whoever has the lock. A link is refused, and what is no file.
 pub fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.open(path).map_err(|e| Error::io(path, "open", e))
+    guarded::open_to_write(path, options.read(true).write(true).create(true).truncate(false))
 }
 
 /// Waits for the lock of the folder at `path`, which is held as long as the returned file is open.

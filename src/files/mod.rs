@@ -17,6 +17,7 @@
 //! whether the run was interrupted: they are all done, or none is begun.
 
 mod folder;
+mod guarded;
 pub mod lock;
 pub mod new_file;
 mod scratch;
@@ -28,9 +29,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 pub use folder::{
-    MadeFolder, check_folder, empty_folder, folder_of, make_folder, make_folders, remove_empty,
-    remove_folder, sync_folder,
+    MadeFolder, check_folder, empty_folder, folder_of, make_folder, make_folders,
+    make_readable_folders, remove_empty, remove_folder, sync_folder,
 };
+pub use guarded::{refuse_no_folder, refuse_open_to_all};
 pub use scratch::{Form, Scratch};
 pub use swap::{CommitChange, Outlet, Swap};
 

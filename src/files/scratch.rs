@@ -9,8 +9,11 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{folder_of, lock, make_folders, remove_file, remove_folder, rename};
-use crate::content::{if_there, list};
+use super::{
+    folder_of, guarded, kind_of, lock, make_folders, refuse_no_folder, remove_file, remove_folder,
+    rename,
+};
+use crate::content::list;
 use crate::error::{Error, Kind, Result};
 
 const HINT: &str = "it has to be a folder that this user may write to";
@@ -32,6 +35,14 @@ impl Form {
         match self {
             Self::File => OpenOptions::new().read(true).write(true).create_new(true).open(path),
             Self::Folder => fs::create_dir(path).and_then(|()| File::open(path)),
+        }
+    }
+
+    /// Opens the one at `path` itself, which others may have put there.
+    fn open(self, path: &Path) -> Result<File> {
+        match self {
+            Self::File => guarded::open_file(path, OpenOptions::new().read(true)),
+            Self::Folder => guarded::open_folder(path),
         }
     }
 
@@ -94,7 +105,10 @@ impl Scratch {
 
     fn if_dead(form: Form, path: PathBuf) -> Result<Option<Self>> {
         // Its run may have removed it meanwhile.
-        let Some(file) = if_there(&path, "open", File::open(&path))? else { return Ok(None) };
+        if kind_of(&path)?.is_none() {
+            return Ok(None);
+        }
+        let file = form.open(&path)?;
         let is_dead = lock::take(&file, &path)?;
         Ok(is_dead.then_some(Self { form, path, file, kept: AtomicBool::new(true) }))
     }
@@ -117,6 +131,7 @@ impl Scratch {
     /// Moves the finished file to `target`, whose folder is made if it is missing; a file that is
     /// there is replaced. Nothing is synced.
     pub fn put(self, target: &Path) -> Result<()> {
+        refuse_no_folder(folder_of(target))?;
         make_folders(folder_of(target))?;
         rename(&self.path, target)?;
         self.keep(true);

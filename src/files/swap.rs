@@ -35,8 +35,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, kind_of, lock,
-    make_folder, remove_file, remove_folder, rename, set_mode, sync_folder, write_file,
+    Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
+    lock, make_folder, refuse_no_folder, refuse_open_to_all, remove_file, remove_folder, rename,
+    set_mode, sync_folder, write_file,
 };
 use crate::content::list;
 use crate::error::{Error, Result};
@@ -75,6 +76,7 @@ impl Outlet {
     }
 
     fn recover(&self, out: &Path, scratch: &Path) -> Result<()> {
+        guarded::refuse_foreign(scratch)?;
         match Commit::load(self, out, scratch)? {
             Some(commit) if !commit.is_finished()? => commit.undo(),
             _ => Ok(()),
@@ -117,6 +119,7 @@ impl Swap {
         check: impl FnOnce() -> Result<()>,
     ) -> Result<Self> {
         let made = make_folder(out, outlet.holds)?;
+        refuse_open_to_all(out)?;
         let _guard = lock::folder(out)?;
         outlet.clear_dead(out)?;
         check()?;
@@ -135,6 +138,7 @@ impl Swap {
         if !check_folder(out, outlet.holds)? {
             return Ok(());
         }
+        refuse_open_to_all(out)?;
         let _guard = lock::folder(out)?;
         for entry in list(out)? {
             if entry?.file_name().to_string_lossy().starts_with(outlet.prefix) {
@@ -233,11 +237,10 @@ impl<'a> Commit<'a> {
     ) -> Result<Self> {
         for name in &names {
             let plain = Path::new(name).file_name() == Some(OsStr::new(name));
-            if !plain || name.contains(['\n', '\r']) {
-                let message = format!("`{}` is no name to appear by", name.escape_debug());
-                return Err(Error::malformed(message).file(scratch.join(RECORD)).hint(
-                    "if a run left this, it was not of rockpack: remove the folder that it is in",
-                ));
+            let is_own = [RECORD, GROWING_RECORD, REPLACED].contains(&name.as_str())
+                || name.starts_with(outlet.prefix);
+            if !plain || is_own || name.contains(['\n', '\r']) {
+                return Err(no_name(OsStr::new(name), &scratch.join(RECORD)));
             }
         }
         names.sort_by_key(|name| (outlet.rank)(name));
@@ -246,15 +249,12 @@ impl<'a> Commit<'a> {
 
     /// The commit whose record is in `scratch`.
     fn load(outlet: &'a Outlet, out: &'a Path, scratch: &'a Path) -> Result<Option<Self>> {
-        let record = scratch.join(RECORD);
-        match fs::read_to_string(&record) {
-            Ok(text) => {
-                let names = text.lines().map(str::to_owned).collect();
-                Self::new(outlet, out, scratch, names).map(Some)
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(&record, "read", error)),
-        }
+        let Some(text) = guarded::read_own(&scratch.join(RECORD))? else { return Ok(None) };
+        let names = text.lines().map(str::to_owned).collect();
+        let commit = Self::new(outlet, out, scratch, names)?;
+        refuse_no_folder(&commit.replaced)?;
+        guarded::refuse_foreign(&commit.replaced)?;
+        Ok(Some(commit))
     }
 
     /// The names that have to go, in their order, before these appear.
@@ -329,12 +329,21 @@ impl<'a> Commit<'a> {
         let mut names = Vec::new();
         if kind_of(&self.replaced)?.is_some() {
             for entry in list(&self.replaced)? {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
+                let name = entry?.file_name().into_string();
+                names.push(name.map_err(|name| no_name(&name, &self.replaced))?);
             }
         }
         names.sort_by_key(|name| (self.outlet.rank)(name));
         Ok(names)
     }
+}
+
+/// The error that no file appears by `name`, which `place` has.
+fn no_name(name: &OsStr, place: &Path) -> Error {
+    let message = format!("`{}` is no name to appear by", name.to_string_lossy().escape_debug());
+    Error::malformed(message)
+        .file(place)
+        .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
 }
 
 /// Those of `names` that are in `folder`.

@@ -13,7 +13,8 @@ use super::stat::{Stat, stat_of};
 use crate::content::{Content, if_there, list, read_file};
 use crate::error::{Error, Kind, Result};
 use crate::files::{
-    empty_folder, kind_of, lock, make_folders, remove_empty, remove_file, rename, sync_folder,
+    empty_folder, kind_of, lock, make_folders, make_readable_folders, refuse_open_to_all,
+    remove_empty, remove_file, rename, sync_folder,
 };
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files, key packages.
@@ -68,8 +69,9 @@ impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing.
     pub fn open(root: &Path, when_locked: WhenLocked) -> Result<Self> {
         places::check(root, &[LOCK])?;
+        refuse_open_to_all(root)?;
         let private = root.join(PRIVATE);
-        make_folders(&private).map_err(|error| {
+        make_readable_folders(root).and_then(|()| make_folders(&private)).map_err(|error| {
             error.hint("the repository has to be a folder that can be created and written to")
         })?;
         let path = root.join(LOCK);
@@ -92,6 +94,12 @@ impl LocalStore {
         body.write(&path)?;
         Ok(path)
     }
+}
+
+/// Makes a folder of the repository: for everybody, or for rockpack alone.
+fn make_all(folder: &Path, root: &Path) -> Result<()> {
+    let is_private = folder.starts_with(root.join(PRIVATE));
+    if is_private { make_folders(folder) } else { make_readable_folders(folder) }
 }
 
 fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
@@ -159,7 +167,7 @@ impl Store for LocalStore {
             let path = self.path(path)?;
             let folder = path.parent().unwrap_or(&self.root);
             if folders.insert(folder.to_path_buf()) {
-                make_folders(folder)?;
+                make_all(folder, &self.root)?;
             }
         }
         for ((path, _), temporary) in files.iter().zip(written) {

@@ -13,6 +13,7 @@ mod hostile_packages;
 mod hostile_rpms;
 mod indexes;
 mod larger;
+mod left;
 mod listed;
 mod memory;
 mod names;

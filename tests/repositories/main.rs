@@ -15,6 +15,7 @@ mod follows;
 mod foreign;
 mod interrupted;
 mod key_lives;
+mod modes;
 mod others;
 mod owners;
 mod parity_apt;

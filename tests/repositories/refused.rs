@@ -5,6 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
+use rpm::IndexData;
+use support::headers::{Tagged, remade};
 use support::repo_fixture::{
     EPOCH, contents, deb, plain_spec, publish, published_one, refused, repo, repo_at, rpm,
 };
@@ -212,4 +214,37 @@ fn a_build_does_not_begin_when_its_publication_would_be_refused() {
     lock.lock().unwrap();
     refused_before(&["--sign-key", secret], 10, "another run");
     assert_eq!(contents(&out), before);
+}
+
+/// rpmbuild writes no such package, but its header can be written anew; a client would take the
+/// name for an option, or the version for two.
+#[test]
+fn an_rpm_with_a_name_or_version_that_rpm_does_not_take_is_not_published() {
+    need(&["rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let plain = fs::read(rpm(room.path(), &plain_spec("plain", "1", ""))).unwrap();
+    let out = room.path().join("repo");
+    let (name, version, release, arch) = (1000, 1001, 1002, 1022);
+    for (tag, text) in [
+        (name, "-rf"),
+        (name, "a;b"),
+        (name, "+a"),
+        (version, "1-2"),
+        (version, "1:2"),
+        (release, "1-2"),
+        (arch, "no-arch"),
+    ] {
+        let change = |mut tags: Vec<Tagged>| {
+            let of_tag = tags.iter_mut().filter(|(found, _)| *found == tag);
+            of_tag.for_each(|(_, data)| *data = IndexData::StringTag(text.to_owned()));
+            tags
+        };
+        let package = room.path().join("changed.rpm");
+        fs::write(&package, remade(&plain, change, &[])).unwrap();
+        let said = format!("`{text}` is not valid");
+        nothing_published(&mut repo(&[&package], &out), &out, &["changed.rpm", &said]);
+    }
+    let package = room.path().join("same.rpm");
+    fs::write(&package, remade(&plain, |tags| tags, &[])).unwrap();
+    publish(&mut repo(&[&package], &out));
 }

@@ -26,7 +26,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // What a package is, whoever decides or reads it; what an index says of it, from its file.
     ("package", &["content", "formats", "tree"]),
     // Sets as they were written.
-    ("receipt", &["content", "formats", "once", "package", "run"]),
+    ("receipt", &["content", "formats", "once", "package", "run", "tree"]),
     // Packed artifacts are compressed tar archives.
     ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
     // Globs of the configuration are held against paths below the prefix.

@@ -71,7 +71,12 @@ impl ArtifactDirectory<'_> {
 
 fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<ArtifactManifest> {
     let path = root.join(MANIFEST_NAME);
-    match std::fs::metadata(&path) {
+    match std::fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_symlink() => Err(Error::unsupported(
+            "is a symbolic link, and what a link leads to is nothing that the artifact says",
+        )
+        .file(path)
+        .hint("put the manifest itself into the artifact, as its files are in it")),
         Ok(metadata) if metadata.is_file() => {
             ArtifactManifest::read(&inputs.content(&path)?, &path)
         }

@@ -14,7 +14,9 @@ use std::time::SystemTime;
 
 use crate::content::{if_there, is_file, is_there, list};
 use crate::error::{Error, Kind, Result};
-use crate::files::{Form, Scratch, lock, make_folders, remove_file};
+use crate::files::{
+    Form, Scratch, lock, make_folders, refuse_no_folder, refuse_open_to_all, remove_file,
+};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
@@ -65,8 +67,10 @@ impl Room {
             let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
             return Err(error.file(folder).hint(HINT));
         }
+        refuse_open_to_all(folder)?;
+        refuse_no_folder(&folder.join(NEW))?;
         make_folders(&folder.join(NEW)).map_err(|error| error.hint(HINT))?;
-        let file = lock::open(&folder.join(LOCK)).map_err(|error| error.hint(HINT))?;
+        let file = lock::open(&folder.join(LOCK)).map_err(hinted)?;
         let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
         room.locked(|total| {
             clear_dead(&folder.join(NEW))?;
@@ -74,7 +78,7 @@ impl Room {
             *total = room.evict(0)?;
             Ok(())
         })
-        .map_err(|error| error.hint(HINT))?;
+        .map_err(hinted)?;
         Ok(room)
     }
 
@@ -162,7 +166,9 @@ impl Room {
         let mut entries = Vec::new();
         for folder in list(&self.folder)? {
             let folder = folder?;
-            if !is_hexadecimal(&folder.file_name(), 2) {
+            let kind = folder.file_type().map_err(|e| Error::io(folder.path(), "inspect", e))?;
+            // What is behind a link is no entry of this cache.
+            if !is_hexadecimal(&folder.file_name(), 2) || !kind.is_dir() {
                 continue;
             }
             for entry in list(&folder.path())? {
@@ -188,6 +194,11 @@ impl Reservation<'_> {
         }
         done
     }
+}
+
+/// An error of the system with what to do about the folder; others say that themselves.
+fn hinted(error: Error) -> Error {
+    if error.hint_text().is_some() { error } else { error.hint(HINT) }
 }
 
 /// Makes the tag, whole or not at all, where there is none. Call under the lock.

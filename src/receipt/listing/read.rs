@@ -9,9 +9,11 @@ use serde::Deserialize;
 use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
 use crate::content::{Content, is_file, is_folder, list};
 use crate::error::{Error, Kind, Result, ResultExt};
+use crate::formats::spelling;
 use crate::package::Format;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
 use crate::run::threads;
+use crate::tree::TreePath;
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;
@@ -85,6 +87,7 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 
 /// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
 fn in_order(mut listing: Listing) -> Result<Listing> {
+    listing.packages.iter().try_for_each(refuse_odd)?;
     listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
     listing = listing.sorted();
     drop_packages_again(&mut listing.packages);
@@ -100,6 +103,30 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
     }
     listing.packages.iter().try_for_each(refuse_paths_twice)?;
     Ok(listing)
+}
+
+/// Refuses what no package manager takes: names and versions go into relations, paths into scripts,
+/// of the packages that update these.
+fn refuse_odd(package: &ListedPackage) -> Result<()> {
+    let ListedPackage { format, name, version, architecture, .. } = package;
+    let said = [
+        ("name", name, spelling::is_name(*format, name)),
+        ("version", version, spelling::is_version(*format, version)),
+        ("architecture", architecture, spelling::is_architecture(*format, architecture)),
+    ];
+    let is_path = |path: &str| {
+        path == "/" || path.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok())
+    };
+    let paths = package.members.iter().map(|member| ("path", &member.path, is_path(&member.path)));
+    let Some((what, text, _)) = said.into_iter().chain(paths).find(|(.., is_good)| !is_good) else {
+        return Ok(());
+    };
+    let message = format!("`{}` is no {what} of a .{format} package", text.escape_debug());
+    let place = format!("{format} {}", name.escape_debug());
+    Err(Error::malformed(message).structure(place).hint(
+        "no build writes that, and nothing of it is taken over: use the receipt of the build, or \
+         the packages",
+    ))
 }
 
 fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {

@@ -26,6 +26,7 @@ pub mod payload;
 pub mod rpm;
 pub mod rpm_md;
 pub mod spdx;
+pub mod spelling;
 pub mod tar;
 mod zstd_frame;
 pub mod zstd_stream;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::formats::package_file::Format;
+use crate::formats::spelling;
 
 /// What is in the header of an `.rpm`, as far as indexes have it. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,15 +220,14 @@ impl RpmPackage {
     /// Refuses what paths and XML cannot be made of.
     pub(super) fn check(&self) -> Result<()> {
         let mut faults = Vec::new();
-        let legal = |c: char| c.is_ascii_graphic() && !"/\\%?#*<>&\"'".contains(c);
         let named = [
-            ("name", &self.name),
-            ("version", &self.version),
-            ("release", &self.release),
-            ("arch", &self.arch),
+            ("name", &self.name, spelling::is_name(Format::Rpm, &self.name)),
+            ("version", &self.version, spelling::is_rpm_part(&self.version)),
+            ("release", &self.release, spelling::is_rpm_part(&self.release)),
+            ("arch", &self.arch, spelling::is_architecture(Format::Rpm, &self.arch)),
         ];
-        for (what, text) in named {
-            if text.is_empty() || text.starts_with('.') || !text.chars().all(legal) {
+        for (what, text, is_legal) in named {
+            if !is_legal {
                 faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
             }
         }

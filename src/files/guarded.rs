@@ -1,0 +1,169 @@
+//! Opening what lies in folders that others may write to: no link is followed, no pipe is waited
+//! for, and what another user left is not taken for one's own.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use super::kind_of;
+use crate::content::if_there;
+use crate::error::{Error, Kind, Result};
+
+/// The permission bit by which everybody may write.
+const WRITTEN_BY_ALL: u32 = 0o002;
+
+/// What to do about something that has the name of a file or folder of rockpack and is none.
+const HINT: &str = "rockpack made no such thing: look at who put it there, and remove it";
+
+/// Opens the regular file at `path` as `options` say; a link is an error, and so is anything else.
+pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let file = open_itself(path, options, OFlags::NONBLOCK)?;
+    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    if !metadata.is_file() {
+        return Err(Error::unsupported("is no regular file").file(path).hint(HINT));
+    }
+    Ok(file)
+}
+
+/// Opens the regular file at `path` as [`open_file`] does, to be written; one that has another name, too, is
+/// an error.
+pub(super) fn open_to_write(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let file = open_file(path, options)?;
+    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    if metadata.nlink() > 1 {
+        let message = "is a second name of a file that lies elsewhere";
+        return Err(Error::unsupported(message).file(path).hint(HINT));
+    }
+    Ok(file)
+}
+
+/// Opens the folder at `path`; a link to one is an error.
+pub(super) fn open_folder(path: &Path) -> Result<File> {
+    open_itself(path, OpenOptions::new().read(true), OFlags::DIRECTORY)
+}
+
+/// Opens what is at `path` itself.
+fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<File> {
+    let flags = (flags | OFlags::NOFOLLOW | OFlags::NOCTTY).bits();
+    let flags = i32::try_from(flags).map_err(|error| Error::bug("flags of open").cause(error))?;
+    options.custom_flags(flags).open(path).map_err(|error| match kind_of(path) {
+        Ok(Some(kind)) if kind.is_symlink() => is_link(path),
+        _ => Error::io(path, "open", error),
+    })
+}
+
+fn is_link(path: &Path) -> Error {
+    Error::unsupported("is a symbolic link, and no link is followed here").file(path).hint(HINT)
+}
+
+/// Refuses what is at `path` if that is there and no folder.
+pub fn refuse_no_folder(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if kind.is_symlink() => Err(is_link(path)),
+        Some(kind) if !kind.is_dir() => {
+            Err(Error::unsupported("is no folder").file(path).hint(HINT))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what is at `path` if another user made it: what it says is that user's word.
+pub(super) fn refuse_foreign(path: &Path) -> Result<()> {
+    let Some(metadata) = if_there(path, "inspect", fs::symlink_metadata(path))? else {
+        return Ok(());
+    };
+    refuse_owner(&metadata, path)
+}
+
+fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {
+    let owner = metadata.uid();
+    if owner == geteuid().as_raw() {
+        return Ok(());
+    }
+    let message = format!("was left by another user (uid {owner}), whose word is not taken for it");
+    Err(Error::new(Kind::Unsupported, message).file(path).hint(
+        "if a run of that user was cut off, have the same user run it again; or remove the folder",
+    ))
+}
+
+/// The text of the regular file at `path`, which this user made; nothing where nothing is.
+pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
+    if kind_of(path)?.is_none() {
+        return Ok(None);
+    }
+    let mut file = open_file(path, OpenOptions::new().read(true))?;
+    refuse_owner(&file.metadata().map_err(|e| Error::io(path, "inspect", e))?, path)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|e| Error::io(path, "read", e))?;
+    Ok(Some(text))
+}
+
+/// Refuses a folder that belongs to another user, but root, and that everybody may write to:
+/// whoever may can put anything in the place of what is written there. One that is missing is none.
+pub fn refuse_open_to_all(path: &Path) -> Result<()> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
+        looked => looked.map_err(|e: io::Error| Error::io(path, "inspect", e))?,
+    };
+    let is_trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+    if is_trusted || metadata.mode() & WRITTEN_BY_ALL == 0 {
+        return Ok(());
+    }
+    let message =
+        format!("belongs to another user (uid {}), and everybody may write to it", metadata.uid());
+    Err(Error::new(Kind::Usage, message)
+        .file(path)
+        .hint("name a folder of your own, or take the right to write from everybody: chmod o-w"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_a_file_itself_is_opened() {
+        let room = tempfile::tempdir().unwrap();
+        let here = |name: &str| room.path().join(name);
+        fs::write(here("file"), "text").unwrap();
+        fs::write(here("twice"), "text").unwrap();
+        fs::hard_link(here("twice"), here("again")).unwrap();
+        fs::create_dir(here("folder")).unwrap();
+        symlink("file", here("link")).unwrap();
+        symlink("folder", here("way")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            here("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(read_own(&here("file")).unwrap().as_deref(), Some("text"));
+        assert_eq!(read_own(&here("nothing")).unwrap(), None);
+        for (name, why) in
+            [("link", "symbolic link"), ("pipe", "no regular file"), ("folder", "no regular file")]
+        {
+            let error = read_own(&here(name)).unwrap_err().in_full();
+            assert!(error.contains(why), "{name}: {error}");
+        }
+        let open = |name: &str| open_to_write(&here(name), OpenOptions::new().write(true));
+        open("file").unwrap();
+        assert!(open("again").unwrap_err().in_full().contains("second name"));
+        open_folder(&here("folder")).unwrap();
+        refuse_no_folder(&here("nothing")).unwrap();
+        for name in ["way", "file"] {
+            open_folder(&here(name)).unwrap_err();
+            refuse_no_folder(&here(name)).unwrap_err();
+        }
+        refuse_open_to_all(room.path()).unwrap();
+        refuse_open_to_all(&here("nothing")).unwrap();
+    }
+}

@@ -68,9 +68,9 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     if all.is_empty() {
         // The faults say everything.
     } else if arguments.json {
-        terminal.print_json(&all)?;
+        faults.keep(terminal.print_json(&all));
     } else {
-        terminal.print(&text(&all, arguments.files.len() > 1))?;
+        faults.keep(terminal.print(&text(&all, arguments.files.len() > 1)));
     }
     faults.finish().map(|()| Outcome::Done)
 }

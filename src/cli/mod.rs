@@ -76,12 +76,7 @@ pub fn run() -> ExitCode {
     });
     let (arguments, given) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => {
-            // Help and version are no errors; what cannot be printed there has no reader.
-            let error = plain(error);
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 64 } else { 0 });
-        }
+        Err(error) => return unparsed(&plain(error)),
     };
     let terminal = Terminal::new(&arguments.shown);
     let result = signals::watch().and_then(|()| dispatch(arguments.command, &given, &terminal));
@@ -89,8 +84,6 @@ pub fn run() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
-        // A reader that went away, as `head` does, is not a failure of ours.
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => match signals::ended() {
             // What fails after a signal does so because of it, as other programs get it, too.
             Some((signal, code)) => {
@@ -99,6 +92,18 @@ pub fn run() -> ExitCode {
             }
             None => failed(&terminal, &error),
         },
+    }
+}
+
+/// Shows help or the version, which were asked for, or what is wrong with the command line.
+fn unparsed(said: &clap::Error) -> ExitCode {
+    match (terminal::print_help(said), said.use_stderr()) {
+        (_, true) => ExitCode::from(64),
+        (Ok(()), false) => ExitCode::SUCCESS,
+        (Err(error), false) => {
+            terminal::print_error(&error, false);
+            ExitCode::from(2)
+        }
     }
 }
 

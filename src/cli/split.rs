@@ -74,24 +74,31 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let work = || directories::split(&options, progress);
     let report = threads::with(options.budget.threads(), work)?;
     progress.warnings(&report.findings);
-    if written.json {
-        progress.print_json(&DirectoriesReport::of_split(&report))?;
+    let printed = if written.json {
+        progress.print_json(&DirectoriesReport::of_split(&report))
     } else {
-        progress.print(&render::directories_text(&report.artifacts, &report.removed))?;
-    }
-    finish(report, written.json, progress, &out)
+        progress.print(&render::directories_text(&report.artifacts, &report.removed))
+    };
+    finish(report, printed, written.json, progress, &out)
 }
 
-/// Fails with all failures, if there is one.
-fn finish(report: SplitReport, json: bool, progress: &Terminal, out: &str) -> Result<Outcome> {
+/// Fails with all failures, if there is one, that to print the result among them.
+fn finish(
+    report: SplitReport,
+    printed: Result<()>,
+    json: bool,
+    progress: &Terminal,
+    out: &str,
+) -> Result<Outcome> {
     let (failed, written) = (report.failures.len(), report.artifacts.len());
-    let failures = report.failures.into_iter();
-    match Error::gather(failures.map(|(_, error)| error).collect()) {
+    let failures = report.failures.into_iter().map(|(_, error)| error).chain(printed.err());
+    match Error::gather(failures.collect()) {
         None if json => Ok(Outcome::Done),
         None => {
             progress.print(&format!("Splitting complete: {written} artifacts in {out}\n"))?;
             Ok(Outcome::Done)
         }
+        Some(error) if failed == 0 => Err(error),
         Some(error) => {
             let components = if failed == 1 { "component" } else { "components" };
             let artifacts = if written == 1 { "artifact" } else { "artifacts" };

@@ -79,8 +79,21 @@ pub(super) fn print(text: &str) -> Result<()> {
 
 fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| Error::io("<stdout>", "write", error))
+    written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Writes help and the version to stdout, and what is wrong with the command line to stderr.
+pub(super) fn print_help(text: &clap::Error) -> Result<()> {
+    written(text.print().and_then(|()| io::stdout().flush()))
+}
+
+/// Judges a write to stdout. A reader that went away, as `head` does, has seen what it wanted: that is
+/// no failure, and the exit code goes on to say how the command ended. A full disk is one.
+fn written(result: io::Result<()>) -> Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| Error::io("<stdout>", "write", error)),
+    }
 }
 
 /// Writes `value` as JSON in one line to stdout.

@@ -52,6 +52,76 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
+/// Commands that fail, or find what was asked for, with the exit code that says so.
+fn failing(room: &std::path::Path) -> [(Command, i32); 5] {
+    let shard = shards().join("gfx1151-build");
+    let set = room.join("set");
+    tools::run(&mut build_of(&shard, &set));
+    let bad = room.join("bad.deb");
+    fs::write(&bad, "no package").unwrap();
+    let (parent, broken) = (room.join("shard"), room.join("shard/x_lib_gfx1151"));
+    fs::create_dir_all(broken.join("stage/lib")).unwrap();
+    fs::write(broken.join("artifact_manifest.txt"), "../outside\n").unwrap();
+    let mut verify = rockpack();
+    verify.arg("verify").arg(&bad);
+    let mut json = rockpack();
+    json.args(["verify", "--json"]).arg(&bad);
+    let mut plan = rockpack();
+    plan.args(["plan", "--version", "7.1.1", "--format", "deb", "--exit-code", "--artifacts"]);
+    plan.arg(&shard).arg("--diff").arg(&set);
+    let mut split = rockpack();
+    split.arg("split").arg("--batch-artifact-parent-dir").arg(&parent);
+    split.arg("--output-dir").arg(room.join("split"));
+    let mut inspect = rockpack();
+    inspect.arg("inspect").arg(shard.join("blas_lib_gfx1151")).arg(&bad);
+    [(verify, 1), (json, 1), (plan, 1), (split, 2), (inspect, 2)]
+}
+
+/// The exit code of a command that writes to a pipe which nobody reads any more; whether both of its
+/// streams do.
+fn unread(command: &mut Command, both: bool) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    if both {
+        command.stderr(writer.try_clone().unwrap());
+    }
+    command.stdout(writer).status().unwrap().code()
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_no_exit_code() {
+    let room = folder();
+    for (mut command, code) in failing(room.path()) {
+        assert_eq!(command.output().unwrap().status.code(), Some(code), "{command:?}");
+        for both in [false, true] {
+            assert_eq!(unread(&mut command, both), Some(code), "{both} {command:?}");
+        }
+    }
+    let mut version = rockpack();
+    version.arg("--version");
+    assert_eq!(unread(&mut version, false), Some(0));
+}
+
+/// A full device takes no error away that was there before, nor help for written.
+#[test]
+fn a_result_that_is_lost_is_told_beside_what_failed() {
+    let room = folder();
+    for (mut command, _) in failing(room.path()) {
+        let output = command.stdout(File::create("/dev/full").unwrap()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("<stdout>: cannot write: No space left"), "{said}");
+        let word = |word: &str| command.get_args().any(|argument| argument == word);
+        if word("split") || word("inspect") {
+            let named = if word("split") { "x_lib_gfx1151" } else { "bad.deb" };
+            assert!(said.contains(named), "{said}");
+        }
+    }
+    let mut help = rockpack();
+    let help = help.arg("--help").stdout(File::create("/dev/full").unwrap());
+    assert_eq!(help.output().unwrap().status.code(), Some(2));
+}
+
 /// Nothing that is opened later takes the place of a closed stream.
 #[test]
 fn closed_streams_are_no_failure_and_no_files() {

@@ -84,7 +84,6 @@ struct Inner {
     others: Vec<Error>,
     /// What was noticed before.
     remarks: Vec<Remark>,
-    broken_pipe: bool,
     /// Whether nothing is at the path, or something else than what was asked for.
     is_absent: bool,
     is_refusal: bool,
@@ -103,7 +102,6 @@ impl Error {
             cause_has_lines: false,
             others: Vec::new(),
             remarks: Vec::new(),
-            broken_pipe: false,
             is_absent: false,
             is_refusal: false,
         };
@@ -136,11 +134,6 @@ impl Error {
     pub fn of_own(self, message: impl Into<String>) -> Self {
         let of_reading = self.flattened().any(Self::is_of_reading);
         if of_reading { self } else { Self::bug(message).cause(self) }
-    }
-
-    /// Whether the reader of a pipe went away.
-    pub fn is_broken_pipe(&self) -> bool {
-        self.inner.broken_pipe
     }
 
     /// Names the outermost file, unless one is named already.

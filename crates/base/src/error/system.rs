@@ -69,7 +69,6 @@ impl Error {
             Err(source) => {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
-                error.inner.broken_pipe = source.kind() == io::ErrorKind::BrokenPipe;
                 error.inner.is_absent = is_absent(source.kind());
                 match system_hint(source.kind()) {
                     Some(hint) => error.hint(hint),

@@ -2,7 +2,7 @@
 //! of the index's own in it, and what is read of `Release` survives being written.
 
 use rockpack::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
-use rockpack::verify::PublicKeys;
+use rockpack::verify::Trust;
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -10,11 +10,11 @@ pub fn run(bytes: &[u8]) {
     };
     super::read(paragraphs(text).collect::<Result<Vec<_>, _>>());
     super::read(parse_date(text));
-    if let Some((inside, signed)) = super::read(PublicKeys::default().clear_text(text)) {
+    if let Some((inside, signed)) = super::read(Trust::default().clear_text(text)) {
         assert!(signed.is_err(), "nobody is trusted");
         super::read(Release::parse(&inside));
     }
-    super::read(PublicKeys::default().check_detached(bytes, bytes));
+    super::read(Trust::default().check_detached(bytes, bytes));
     if let Some(package) = super::read(DebPackage::of_control(text)) {
         check_stanza(&package);
     }

@@ -111,7 +111,7 @@ fn trust(arguments: &Arguments) -> Result<Trust> {
     }
     refuse_absent(&arguments.paths, "what is to be verified", &mut faults);
     refuse_absent(&arguments.against, "the artifacts of --against", &mut faults);
-    let trust = keys.zip(now).map(|(keys, now)| Trust { keys, now: now.time, clock: now.clock });
+    let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment() });
     faults.of_settings().settle(trust)
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Kind, Result};
+use crate::signing::judge::Moment;
 use crate::signing::{PASSPHRASE_VARIABLE, Passphrase};
 
 /// The variable that stands for the time.
@@ -58,6 +59,13 @@ pub struct Now {
     pub time: i64,
     /// What the clock shows, in seconds since 1970; the time that is stated where it stands before.
     pub clock: i64,
+}
+
+impl Now {
+    /// When keys and signatures are judged.
+    pub fn moment(self) -> Moment {
+        Moment { time: self.time, clock: self.clock }
+    }
 }
 
 /// Clocks differ by less than this, in seconds.

@@ -12,6 +12,7 @@ use crate::formats::apt_index::format_date;
 use crate::formats::compression::Method;
 use crate::package::Format;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
+use crate::signing::judge::Moment;
 use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
 
 /// Most days of --valid-days: a hundred years.
@@ -151,7 +152,7 @@ impl PublicationArguments {
         if let Some(now) = now.filter(|_| !self.allow_any_date) {
             faults.keep(refuse_future(now));
         }
-        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now.time)));
+        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now.moment())));
         let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
@@ -162,19 +163,19 @@ impl PublicationArguments {
         self.trust.gpg_key_id.is_some() || self.trust.sign_command.is_some()
     }
 
-    /// What signs the indexes of a repository at `time`, seconds since 1970.
+    /// What signs the indexes of a repository at that time.
     fn index_signer(
         &self,
         signers: &[Arc<dyn Signer>],
-        time: i64,
+        at: Moment,
     ) -> Result<Option<Arc<dyn IndexSigner>>> {
         let TrustArguments { gpg_key_id, sign_command, public_key, also_key } = &self.trust;
         if let Some(id) = gpg_key_id {
-            return Ok(Some(Arc::new(CommandSigner::gpg(id)?)));
+            return Ok(Some(Arc::new(CommandSigner::gpg(id, at)?)));
         }
         if let (Some(command), Some(key)) = (sign_command, public_key) {
             let key = read_key_file(key, "public key of --sign-command")?;
-            return Ok(Some(Arc::new(CommandSigner::new(command, &key)?)));
+            return Ok(Some(Arc::new(CommandSigner::new(command, &key, at)?)));
         }
         if signers.is_empty() {
             return Ok(None);
@@ -183,7 +184,7 @@ impl PublicationArguments {
             .iter()
             .map(|key| read_key_file(key, "key of --also-key"))
             .collect::<Result<_>>()?;
-        Ok(Some(Arc::new(KeySigner::new(signers.to_vec(), time, &others)?)))
+        Ok(Some(Arc::new(KeySigner::new(signers.to_vec(), at, &others)?)))
     }
 
     /// What is to be published, without what signs.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::environment::{DAY, Environment, Now};
+use super::environment::{Environment, Now};
 use super::origin::{Gathered, Origin};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::formats::apt_index::format_date;
+use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Finding;
 use crate::signing::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, Signer};
 
@@ -43,10 +42,8 @@ impl SigningArguments {
         let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
-            let Some(signer) = faults.keep(OpenPgpKey::open(key, &passphrase)) else { continue };
-            if let Some(now) = now {
-                faults.keep(refuse_future_key(signer.made_at(), now.clock).file(key));
-            }
+            let opened = OpenPgpKey::open(key, &passphrase, now.map(|now| now.clock));
+            let Some(signer) = faults.keep(opened) else { continue };
             if signers.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
                 let error = Error::new(Kind::Usage, "is a key that was given before");
                 faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
@@ -123,21 +120,6 @@ impl SigningArguments {
         }
         signers
     }
-}
-
-/// Refuses a key that was made more than a day ahead of the clock.
-fn refuse_future_key(made: u32, clock: i64) -> Result<()> {
-    let made = i64::from(made);
-    if made <= clock.saturating_add(DAY) {
-        return Ok(());
-    }
-    let message = format!(
-        "the key was made on {}, more than a day ahead of the clock ({})",
-        format_date(made)?,
-        format_date(clock)?
-    );
-    Err(Error::new(Kind::Usage, message)
-        .hint("clients refuse what it signs until then: make a key while the clock is right"))
 }
 
 /// What a build has to sign.

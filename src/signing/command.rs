@@ -7,7 +7,6 @@
 //! written anew, around the text that was to be signed.
 
 use std::io::Write;
-use std::iter;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -19,8 +18,9 @@ use pgp::packet::{PacketTrait, Signature};
 use pgp::types::KeyDetails;
 
 use super::index::{armored, failed};
-use super::own::{self, Weakness};
-use super::public::{armored_keys, common_algorithm, finding, public_keys, weakness};
+use super::judge::{self, Moment};
+use super::own;
+use super::public::{armored_keys, common_algorithm, public_keys};
 use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE, trusted};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::report::Finding;
@@ -41,16 +41,18 @@ pub struct CommandSigner {
     words: Vec<String>,
     /// The keys that clients get: one of them has to have made each signature.
     keys: Vec<SignedPublicKey>,
+    /// The same, as they are judged.
+    checked: Vec<SignedPublicKey>,
     /// The algorithm of all public keys, if they have one and it is known.
     algorithm: Option<Algorithm>,
-    /// Those of the public keys that clients refuse, of which none may sign.
-    weak: Vec<(SignedPublicKey, Weakness)>,
+    /// When keys and signatures are judged.
+    at: Moment,
 }
 
 impl CommandSigner {
     /// Signs by `template`, a program and its arguments with blanks between them; `public` is the
-    /// content of a file of public keys.
-    pub fn new(template: &str, public: &[u8]) -> Result<Self> {
+    /// content of a file of public keys, of which one that clients refuse at that time signs nothing.
+    pub fn new(template: &str, public: &[u8], at: Moment) -> Result<Self> {
         let words: Vec<String> = template.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() || !template.contains(MODE) {
             let message = format!("the signing command `{template}` has no {MODE}");
@@ -60,17 +62,20 @@ impl CommandSigner {
             ));
         }
         let keys = public_keys(public).context(|| "reading the public key".to_owned())?;
+        // A program signs at the time of the clock, whatever time is stated elsewhere.
+        let at = Moment { time: at.time.max(at.clock), ..at };
         let algorithm = common_algorithm(&keys);
-        let weak = keys.iter().filter_map(|key| Some((key.clone(), weakness(key)?)));
-        let weak: Vec<_> = weak.collect();
-        match weak.first() {
-            Some((_, weakness)) if weak.len() == keys.len() => Err(weakness.refusal()),
-            _ => Ok(Self { words, keys, algorithm, weak }),
+        let checked: Vec<_> = keys.iter().cloned().map(judge::checked).collect();
+        let refusals = checked.iter().map(|key| judge::public_refusal(key, at));
+        let refusals: Option<Vec<_>> = refusals.collect();
+        match refusals.iter().flatten().next() {
+            Some(refusal) => Err(refusal.error()),
+            None => Ok(Self { words, keys, checked, algorithm, at }),
         }
     }
 
     /// Signs by the key `id` of gpg's own keyring and agent.
-    pub fn gpg(id: &str) -> Result<Self> {
+    pub fn gpg(id: &str, at: Moment) -> Result<Self> {
         let key: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         if key.is_empty() || key.starts_with('-') {
             return Err(Error::new(Kind::Usage, format!("`{id}` is no id of a key")));
@@ -89,7 +94,7 @@ impl CommandSigner {
                 .hint("which one is to sign? give its fingerprint by --gpg-key-id"));
         }
         let template = format!("gpg --batch --yes --local-user {key} --armor --{MODE}");
-        Self::new(&template, public.as_bytes())
+        Self::new(&template, public.as_bytes(), at)
     }
 
     /// The signatures that the program writes of `data`, which clients may yet refuse.
@@ -124,7 +129,7 @@ impl CommandSigner {
     /// where the signature is around a text.
     fn check(&self, signature: &Signature, data: &[u8], mode: &str) -> Result<()> {
         self.check_strength(signature)?;
-        trusted::check(signature, data, &self.keys, mode == CLEAR).map_err(|fault| {
+        trusted::check(signature, data, (&self.checked, self.at), mode == CLEAR).map_err(|fault| {
             let message = format!("the signature that {} wrote {fault}", self.program());
             Error::new(Kind::Malformed, message).hint(fault.hint())
         })
@@ -132,17 +137,22 @@ impl CommandSigner {
 
     /// Refuses a signature that clients refuse, of whatever it is.
     fn check_strength(&self, signature: &Signature) -> Result<()> {
-        if let Some(fault) = own::fault(signature) {
+        if let Some(fault) = judge::signature_fault(signature, self.at) {
             let program = self.program();
             let message =
                 format!("the signature that {program} wrote {fault}, which clients refuse");
             return Err(Error::new(Kind::Usage, message).hint(
-                "have it use SHA-256 or SHA-512: `gpg --digest-algo SHA512`, or without digest-algo and \
-                 personal-digest-preferences in gpg.conf",
+                "have it use SHA-256 or SHA-512 (`gpg --digest-algo SHA512`, or without digest-algo and \
+                 personal-digest-preferences in gpg.conf), the right time, and no end \
+                 (default-sig-expire)",
             ));
         }
-        let by = self.weak.iter().find(|(key, _)| is_by(signature, key));
-        by.map_or(Ok(()), |(_, weakness)| Err(weakness.refusal()))
+        let by = self.checked.iter().find(|key| is_by(signature, key));
+        let refusal = by.and_then(|key| {
+            let by = key.public_subkeys.iter().find(|sub| is_of(signature, &sub.key));
+            judge::key_refusal(key, by, self.at)
+        });
+        refusal.map_or(Ok(()), |refusal| Err(refusal.error()))
     }
 }
 
@@ -158,9 +168,15 @@ fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
 
 /// Whether a signature says that it is by the key or a subkey of it.
 fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
-    let issuers = signature.issuer_key_id();
-    let subkeys = key.public_subkeys.iter().map(|sub| sub.legacy_key_id());
-    iter::once(key.primary_key.legacy_key_id()).chain(subkeys).any(|id| issuers.contains(&&id))
+    let mut subkeys = key.public_subkeys.iter();
+    is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
+}
+
+/// Whether a signature says that it is by the key or subkey.
+fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
+    let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
+    signature.issuer_key_id().contains(&&id)
+        || signature.issuer_fingerprint().contains(&&fingerprint)
 }
 
 impl IndexSigner for CommandSigner {
@@ -194,7 +210,8 @@ impl IndexSigner for CommandSigner {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.weak.iter().map(|(_, weakness)| finding(weakness)).collect()
+        let refusals = self.checked.iter().filter_map(|key| judge::public_refusal(key, self.at));
+        refusals.map(|refusal| refusal.finding()).collect()
     }
 }
 

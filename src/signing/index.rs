@@ -11,7 +11,8 @@ use pgp::composed::{
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
 
-use super::public::{finding, public_keys, weakness};
+use super::judge::{self, Moment};
+use super::public::public_keys;
 use super::{Algorithm, Signer};
 use crate::error::{Error, Kind, Result};
 use crate::report::Finding;
@@ -42,16 +43,18 @@ pub struct KeySigner {
     signers: Vec<Arc<dyn Signer>>,
     /// Seconds since 1970.
     time: u32,
+    /// When the keys are judged.
+    at: Moment,
     /// Further keys that clients are to trust.
     others: Vec<SignedPublicKey>,
 }
 
 impl KeySigner {
-    /// Signs by each of `signers` at `time`, seconds since 1970. `others` are the contents of files of
+    /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of
     /// public keys that clients are to trust, too: the next key, or the one before.
-    pub fn new(signers: Vec<Arc<dyn Signer>>, time: i64, others: &[Vec<u8>]) -> Result<Self> {
-        let time = u32::try_from(time)
-            .map_err(|_| Error::new(Kind::Limit, format!("no signature can state time {time}")))?;
+    pub fn new(signers: Vec<Arc<dyn Signer>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
+        let unstated = || format!("no signature can state time {}", at.time);
+        let time = u32::try_from(at.time).map_err(|_| Error::new(Kind::Limit, unstated()))?;
         let (mut known, mut keys) = (BTreeSet::new(), Vec::new());
         for signer in &signers {
             known.extend(public_keys(&signer.public_key()?)?.iter().map(fingerprint));
@@ -61,7 +64,7 @@ impl KeySigner {
                 public_keys(bytes)?.into_iter().filter(|key| known.insert(fingerprint(key))),
             );
         }
-        Ok(Self { signers, time, others: keys })
+        Ok(Self { signers, time, at, others: keys })
     }
 
     /// The keys in the order of their signatures. zypper looks at the last one alone, so that is the one of
@@ -118,7 +121,9 @@ impl IndexSigner for KeySigner {
     }
 
     fn findings(&self) -> Vec<Finding> {
-        self.others.iter().filter_map(weakness).map(|weakness| finding(&weakness)).collect()
+        let others = self.others.iter().map(|key| judge::checked(key.clone()));
+        let refusals = others.filter_map(|key| judge::public_refusal(&key, self.at));
+        refusals.map(|refusal| refusal.finding()).collect()
     }
 }
 

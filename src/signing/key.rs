@@ -1,11 +1,10 @@
 //! A secret key in a file, armored or binary, as `gpg --export-secret-keys` writes it.
 //!
 //! It signs by the newest subkey that may sign and whose secret part is there, or by the primary
-//! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4
-//! and gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, RSA of less than
-//! 2048 bits, revoked and expired keys, keys whose own signatures clients refuse (`own`), a wrong
-//! passphrase. A subkey signs no longer than its primary key lives. What other keys say of a key, as gpg
-//! exports it, is left out.
+//! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4 and
+//! gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, keys that clients refuse
+//! (`judge`), a wrong passphrase. A subkey signs no longer than its primary key lives. What other
+//! keys say of a key, as gpg exports it, is left out.
 
 use std::fmt;
 use std::path::Path;
@@ -22,15 +21,13 @@ use pgp::types::{
     KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
 };
 
-use super::own::{self, Weakness};
+use super::judge::{self, Moment};
+use super::own;
 use super::{Algorithm, Passphrase, Signer};
 use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::armor;
 use crate::report::words::list;
-
-/// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
-const RSA_BITS_MIN: u16 = 2048;
 
 const STRUCTURE: &str = "OpenPGP key";
 
@@ -56,48 +53,32 @@ pub struct OpenPgpKey {
 }
 
 impl OpenPgpKey {
-    /// Reads the key in the file at `path` and unlocks it.
-    pub fn open(path: &Path, passphrase: &Passphrase) -> Result<Self> {
+    /// Reads the key in the file at `path` and unlocks it. `clock` is what the clock shows, in seconds
+    /// since 1970; without it, the key may be of the future.
+    pub fn open(path: &Path, passphrase: &Passphrase, clock: Option<i64>) -> Result<Self> {
         let bytes = read_key_file(path, "signing key")?;
-        Self::read(&bytes, passphrase).map_err(|error| error.structure(STRUCTURE).file(path))
+        Self::read(&bytes, passphrase, clock.unwrap_or(i64::MAX))
+            .map_err(|error| error.structure(STRUCTURE).file(path))
     }
 
-    fn read(bytes: &[u8], passphrase: &Passphrase) -> Result<Self> {
+    fn read(bytes: &[u8], passphrase: &Passphrase, clock: i64) -> Result<Self> {
         let key = secret_key(bytes)?;
-        if !key.details.revocation_signatures.is_empty() {
-            return Err(unusable("the key is revoked"));
-        }
         let whole = key.to_public_key();
         let mut public = Vec::new();
         whole.to_writer(&mut public).map_err(failed)?;
         let (mut part, expires) = signing_part(&key)?;
         let algorithm = part.algorithm()?;
-        refuse_weak_primary(&key.primary_key)?;
-        if let Some(weakness) = Weakness::of(&whole, Some(&part.details().fingerprint())) {
-            return Err(weakness.refusal());
+        let own = part.details().fingerprint();
+        let by = whole.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
+        // Whether it has expired depends on the time of each signature.
+        let at = Moment { time: 0, clock };
+        if let Some(refusal) = judge::key_refusal(&whole, by, at) {
+            return Err(refusal.error());
         }
         own::verify(&key)
             .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
         part.unlock(passphrase)?;
         Ok(Self { part, algorithm, expires, public })
-    }
-}
-
-impl OpenPgpKey {
-    /// The second in which the part that signs was made, since 1970.
-    pub fn made_at(&self) -> u32 {
-        self.part.details().created_at().as_secs()
-    }
-}
-
-/// Refuses a primary key that clients refuse, whatever its subkey that signs is.
-fn refuse_weak_primary(key: &SecretKey) -> Result<()> {
-    match key.algorithm() {
-        PublicKeyAlgorithm::RSA if modulus_bits(key)? < RSA_BITS_MIN => {
-            Err(unusable("has a primary RSA key of less than 2048 bits, which clients refuse"))
-        }
-        PublicKeyAlgorithm::DSA => Err(unusable("has a primary key of DSA, which clients refuse")),
-        _ => Ok(()),
     }
 }
 
@@ -254,13 +235,6 @@ fn is_there(params: &SecretParams) -> bool {
     )
 }
 
-/// An RSA key begins with its modulus, and that with the number of its bits (RFC 4880, 5.5.2).
-fn modulus_bits(details: &dyn KeyDetails) -> Result<u16> {
-    let mut numbers = Vec::new();
-    details.public_params().to_writer(&mut numbers).map_err(failed)?;
-    Ok(numbers.first_chunk().map_or(0, |bits| u16::from_be_bytes(*bits)))
-}
-
 impl SigningPart {
     fn details(&self) -> &dyn KeyDetails {
         match self {
@@ -275,12 +249,7 @@ impl SigningPart {
             return Err(unusable(format!("is a key of {:?}", details.version())));
         }
         match details.algorithm() {
-            PublicKeyAlgorithm::RSA => match modulus_bits(details)? {
-                bits if bits < RSA_BITS_MIN => {
-                    Err(unusable("is an RSA key of less than 2048 bits"))
-                }
-                _ => Ok(Algorithm::Rsa),
-            },
+            PublicKeyAlgorithm::RSA => Ok(Algorithm::Rsa),
             PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Ok(Algorithm::EdDsa),
             other => Err(unusable(format!("is a key of {other:?}"))),
         }

@@ -8,10 +8,12 @@
 mod command;
 mod header;
 mod index;
+pub mod judge;
 mod key;
 mod own;
 mod passphrase;
 mod public;
+mod refusal;
 mod trusted;
 
 use std::fmt;

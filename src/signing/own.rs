@@ -14,7 +14,6 @@ use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use pgp::types::{Fingerprint, KeyDetails, Timestamp};
 
 use crate::content::hex;
-use crate::error::{Error, Kind};
 
 /// Leaves of what is said of `key` what it says itself: others' keys are not there to check the rest by.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
@@ -111,15 +110,13 @@ pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String
     }
 }
 
-fn upper(fingerprint: &Fingerprint) -> String {
+pub(super) fn upper(fingerprint: &Fingerprint) -> String {
     hex(fingerprint.as_bytes()).to_uppercase()
 }
 
 /// Why clients refuse what a key signs: a signature by which it speaks of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Weakness {
-    /// The key, as it is told from others.
-    pub key: String,
     primary: String,
     /// The subkey that is bound by the signature; without one, the signature is of the user ids.
     subkey: Option<String>,
@@ -145,32 +142,12 @@ impl Weakness {
         };
         let (subkey, fault) = whole.map(|fault| (None, fault)).or_else(of_subkey)?;
         Some(Self {
-            key: named(&key.primary_key, &key.details),
             primary: upper(&key.primary_key.fingerprint()),
             subkey,
             is_rsa: key.primary_key.algorithm() == PublicKeyAlgorithm::RSA,
             expires: end(key.primary_key.created_at(), newest_said),
             fault,
         })
-    }
-
-    /// Of a key of which only the public part is there: it would sign by its newest subkey that may.
-    pub fn of_public(key: &SignedPublicKey) -> Option<Self> {
-        let signing = key.public_subkeys.iter().filter(|sub| {
-            let signs = newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
-            signs && !sub.signatures.iter().any(revokes)
-        });
-        let by = signing.max_by_key(|sub| sub.created_at().as_secs());
-        Self::of(key, by.map(|sub| sub.fingerprint()).as_ref())
-    }
-
-    /// The error that the key is not used, and how to mend it.
-    pub fn refusal(&self) -> Error {
-        let message = format!("{self}: apt of Debian 13 and others refuse all that the key signs");
-        Error::new(Kind::Usage, message).hint(format!(
-            "{}; then export the key again, and give the new public key to those who have the old one",
-            self.remedy()
-        ))
     }
 
     /// The command of gpg that mends it.

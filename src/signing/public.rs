@@ -8,10 +8,9 @@ use pgp::types::KeyDetails;
 
 use super::Algorithm;
 use super::index::{armored, failed};
-use super::own::{self, Weakness};
+use super::own;
 use crate::error::{Error, Kind, Result};
 use crate::formats::armor;
-use crate::report::Finding;
 
 /// The public keys of a file. One with a secret key in it is refused: it was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
@@ -49,13 +48,6 @@ pub(super) fn armored_keys(keys: &[SignedPublicKey]) -> Result<String> {
     armored(&all, BlockType::PublicKey)
 }
 
-/// Why clients refuse what the key signs, if they do.
-pub(super) fn weakness(key: &SignedPublicKey) -> Option<Weakness> {
-    let mut key = key.clone();
-    own::drop_foreign(&mut key.details, &key.primary_key);
-    Weakness::of_public(&key)
-}
-
 /// The algorithm by which each of `keys` signs, by its newest subkey that may or itself, if all have one.
 pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
     let mut all = keys.iter().map(|key| match signing_algorithm(key) {
@@ -72,13 +64,4 @@ fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
     let newest =
         key.public_subkeys.iter().filter(signs).max_by_key(|sub| sub.key.created_at().as_secs());
     newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
-}
-
-/// The warning that clients refuse what a key signs that they are to trust beside another one.
-pub(super) fn finding(weakness: &Weakness) -> Finding {
-    Finding::KeyWeak {
-        key: weakness.key.clone(),
-        fault: weakness.to_string(),
-        remedy: weakness.remedy(),
-    }
 }

@@ -16,6 +16,7 @@ use rockpack::repo::{
     publish_to,
 };
 use rockpack::report::Silent;
+use rockpack::signing::judge::Moment;
 use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
 use support::keys::{Key, key};
 use support::published::{self, between, is, rows};
@@ -140,8 +141,9 @@ impl Room {
         after: i64,
         suite: &str,
     ) -> bool {
-        let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default()).unwrap();
-        let signer = KeySigner::new(vec![Arc::new(key)], EPOCH + after, &[]).unwrap();
+        let at = Moment { time: EPOCH + after, clock: EPOCH + after };
+        let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default(), None).unwrap();
+        let signer = KeySigner::new(vec![Arc::new(key)], at, &[]).unwrap();
         let options = RepoOptions {
             packages: packages.iter().map(|path| path.to_path_buf()).collect(),
             out: out.to_owned(),

@@ -14,6 +14,7 @@ mod figures;
 mod follows;
 mod foreign;
 mod interrupted;
+mod judged;
 mod key_lives;
 mod modes;
 mod others;

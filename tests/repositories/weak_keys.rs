@@ -125,17 +125,24 @@ fn a_weak_primary_key_and_one_of_the_future_sign_nothing() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let good = key(room.path(), "good", "ed25519");
     let refused_for = |ring: &Ring, own: &str, fault: &str| {
-        let secret = ring.export(&["--export-secret-keys", own], "own.secret");
-        let out = room.path().join("out");
-        let (said, code) = refused(repo_at(&[&one], &out, 0).arg("--sign-key").arg(&secret));
-        let said = in_one_line(&said);
-        assert!(code == 64 && said.contains(fault), "{said}");
-        assert!(!out.exists());
+        for (mut repo, out) in ways(ring, own, room.path()) {
+            let (said, code) = refused(&mut repo);
+            let said = in_one_line(&said);
+            assert!(code == 64 && said.contains(fault), "{said}");
+            assert!(!out.join("dists").exists());
+        }
+        // Beside another key it is a warning.
+        let out = room.path().join(own);
+        let mut repo = repo_at(&[&one], &out, 0);
+        repo.arg("--sign-key").arg(&good.secret).arg("--also-key");
+        let said = in_one_line(&publish(repo.arg(ring.home().join("own.public"))));
+        assert!(said.contains("R101") && said.contains(fault), "{said}");
     };
     for (algorithm, fault) in [
-        ("rsa1024", "has a primary RSA key of less than 2048 bits"),
-        ("dsa1024", "has a primary key of DSA"),
+        ("rsa1024", "the key is of RSA with less than 2048 bits"),
+        ("dsa1024", "the key is of DSA"),
     ] {
         let ring = Ring::new();
         let make = ["--quick-generate-key", "own <own@example.org>", algorithm, "cert", "never"];
@@ -334,12 +341,27 @@ fn verify_names_what_is_good_and_refused_by_clients() {
     };
     let cases: [(&[&String], &str, &Path, &str); 6] = [
         (&[&good], "SHA512", &files[1], ""),
-        (&[&weak], "SHA512", &files[0], "is by a key that has its own user id signed by SHA1"),
-        (&[&bound], "SHA512", &files[2], "is by a subkey that is bound to its key by SHA224"),
-        (&[&good], "SHA1", &files[1], "uses SHA1"),
+        (
+            &[&weak],
+            "SHA512",
+            &files[0],
+            "is by a key that does not count (the key's signature of its own user id uses SHA-1)",
+        ),
+        (
+            &[&bound],
+            "SHA512",
+            &files[2],
+            "is by a key that does not count (the signature that binds its subkey",
+        ),
+        (&[&good], "SHA1", &files[1], "uses SHA-1"),
         // Another signature is enough, by whoever is trusted.
         (&[&weak, &good], "SHA512", &files[1], ""),
-        (&[&weak, &good], "SHA512", &files[0], "is by a key that has its own user id signed"),
+        (
+            &[&weak, &good],
+            "SHA512",
+            &files[0],
+            "is by a key that does not count (the key's signature of its own user id",
+        ),
     ];
     for (by, digest, key, fault) in cases {
         let said = signed(by, digest, key);

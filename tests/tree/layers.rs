@@ -102,7 +102,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("repo", &["content", "files", "formats", "once", "package", "run", "signing", "tree"]),
     // Of the input, the rules of databases: which files they have, not what became of them. Of the
     // dependencies, the tables of distributions (who has a library or program, not who needs it), and
-    // which folders are no place for a library to be found by its name.
+    // which folders are no place for a library to be found by its name. Of signing, which keys and
+    // signatures clients take.
     (
         "verify",
         &[
@@ -114,6 +115,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "package",
             "receipt",
             "run",
+            "signing",
             "tree",
         ],
     ),

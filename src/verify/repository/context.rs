@@ -78,7 +78,7 @@ impl Context<'_> {
 
     /// A problem where what `file` makes valid is dated more than a day ahead of the clock.
     pub(super) fn check_date(&mut self, file: &str, seconds: i64) {
-        if seconds > self.trust.clock.saturating_add(DAY) {
+        if seconds > self.trust.at.clock.saturating_add(DAY) {
             let date = format_date(seconds).unwrap_or_else(|_| seconds.to_string());
             self.problems.add(Problem::PublicationInFuture { file: file.to_owned(), date });
         }

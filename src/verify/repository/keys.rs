@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use pgp::composed::{
-    CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey, SignedPublicSubKey,
-};
+use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 use pgp::packet::Signature;
 
-use super::digests;
 use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::formats::armor;
+use crate::signing::judge::{self, Alive, Moment};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
@@ -22,10 +20,8 @@ const NO_KEY: &str = "is signed by none of the keys given";
 pub struct Trust {
     /// Keys of which one must have signed; without any, signatures are not looked at.
     pub keys: PublicKeys,
-    /// The time at which expiry is judged, in seconds since 1970.
-    pub now: i64,
-    /// What the clock shows, in seconds since 1970.
-    pub clock: i64,
+    /// When signatures, keys and indexes are judged.
+    pub at: Moment,
 }
 
 /// Public keys.
@@ -44,18 +40,9 @@ impl PublicKeys {
     pub(in crate::verify) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
 
-    /// Whether any key, or subkey, made the signature.
-    fn any(&self, verify: impl Fn(&dyn Verifying) -> bool) -> bool {
-        self.0.iter().any(|key| {
-            let subkeys = key.public_subkeys.iter();
-            verify(&key.primary_key)
-                || subkeys
-                    .filter(|subkey| subkey.verify_bindings(&key.primary_key).is_ok())
-                    .any(|subkey| verify(&subkey.key))
-        })
-    }
-
+impl Trust {
     /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
         let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
@@ -67,23 +54,19 @@ impl PublicKeys {
                 refuse_many(found.len())?;
             }
         }
-        self.check_taken(&found, data)
+        self.check_taken(&found, data, Alive::Now)
     }
 
     /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
-    fn check_taken(&self, found: &[Signature], data: &[u8]) -> Result<()> {
+    fn check_taken(&self, found: &[Signature], data: &[u8], alive: Alive) -> Result<()> {
+        refuse_many(found.len())?;
         let mut refused = None;
-        for key in &self.0 {
-            let bound = |sub: &&SignedPublicSubKey| sub.verify_bindings(&key.primary_key).is_ok();
-            let subkeys: Vec<_> = key.public_subkeys.iter().filter(bound).collect();
+        for key in &self.keys.0 {
             for signature in found {
-                let by = subkeys.iter().find(|sub| signature.verify(&sub.key, data).is_ok());
-                if by.is_none() && signature.verify(&key.primary_key, data).is_err() {
-                    continue;
-                }
-                match digests::fault(signature, key, by.copied()) {
-                    None => return Ok(()),
-                    fault => refused = fault,
+                match judge::taken(signature, data, key, self.at, alive) {
+                    None => {}
+                    Some(Ok(())) => return Ok(()),
+                    Some(Err(fault)) => refused = Some(fault),
                 }
             }
         }
@@ -95,24 +78,17 @@ impl PublicKeys {
     }
 
     /// Fails unless one of the binary signatures, of which each text has some, is of `data` and one of
-    /// the keys'. What is no signature is passed over, as rpm does where another one is good.
+    /// the keys', and clients take it. What is no signature is passed over, as rpm does where another one
+    /// is good.
     pub(super) fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
         refuse_many(texts.len())?;
         let mut found = Vec::new();
         for text in texts {
             let Ok(packets) = DetachedSignature::from_bytes_many(text.as_ref()) else { continue };
-            found.extend(packets.take(SIGNATURES_MAX + 1).flatten());
+            let packets = packets.take(SIGNATURES_MAX + 1).flatten();
+            found.extend(packets.map(|found| found.signature));
         }
-        self.check_raw(&found, data)
-    }
-
-    fn check_raw(&self, found: &[DetachedSignature], data: &[u8]) -> Result<()> {
-        refuse_many(found.len())?;
-        if found.iter().any(|one| self.any(|key| key.verifies(one, data))) {
-            Ok(())
-        } else {
-            Err(Error::new(Kind::Verify, NO_KEY))
-        }
+        self.check_taken(&found, data, Alive::WhenSigned)
     }
 
     /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
@@ -120,8 +96,9 @@ impl PublicKeys {
         let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
         let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
         refuse_many(message.signatures().len())?;
-        let signed = self.check_taken(message.signatures(), message.signed_text().as_bytes());
-        Ok((message.signed_text().replace("\r\n", "\n"), signed))
+        let text = message.signed_text();
+        let signed = self.check_taken(message.signatures(), text.as_bytes(), Alive::Now);
+        Ok((text.replace("\r\n", "\n"), signed))
     }
 }
 
@@ -135,35 +112,24 @@ pub(super) fn refuse_many(count: usize) -> Result<()> {
     }
 }
 
-/// A key or subkey that signatures are held against.
-trait Verifying {
-    fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool;
-}
-
-impl<K: pgp::types::VerifyingKey> Verifying for K {
-    fn verifies(&self, signature: &DetachedSignature, data: &[u8]) -> bool {
-        signature.verify(self, data).is_ok()
-    }
-}
-
 fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
     let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key");
     let bytes = bytes.context(|| "reading the public key of --key".to_owned())?;
-    let fault = |e: pgp::errors::Error| {
-        Error::new(Kind::Usage, "is no public key of OpenPGP").file(path).cause(e)
-    };
+    keys_in(&bytes).map_err(|error| error.file(path))
+}
+
+/// The keys in a file, as they are judged; an error where there is none.
+fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
+    let fault =
+        |e: pgp::errors::Error| Error::new(Kind::Usage, "is no public key of OpenPGP").cause(e);
     let mut keys = Vec::new();
-    for block in armor::blocks(&bytes) {
+    for block in armor::blocks(bytes) {
         let (found, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;
         for key in found {
-            keys.push(key.map_err(fault)?);
+            keys.push(judge::checked(key.map_err(fault)?));
         }
     }
-    if keys.is_empty() {
-        Err(Error::new(Kind::Usage, "holds no public key").file(path))
-    } else {
-        Ok(keys)
-    }
+    if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
 }
 
 #[cfg(test)]
@@ -175,8 +141,7 @@ mod tests {
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
         let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
-        let check =
-            |count: usize| PublicKeys::default().check_packets(&[packet.repeat(count)], b"text");
+        let check = |count: usize| Trust::default().check_packets(&[packet.repeat(count)], b"text");
         assert_eq!(check(16).unwrap_err().kind(), Kind::Verify);
         let error = check(17).unwrap_err();
         assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");

@@ -8,7 +8,6 @@
 mod apt;
 mod closure;
 mod context;
-mod digests;
 mod keys;
 mod orphans;
 mod owners;

@@ -12,7 +12,8 @@ use std::sync::LazyLock;
 use pgp::armor::Dearmor;
 use rockpack::content::hex;
 use rockpack::error::Result;
-use rockpack::verify::PublicKeys;
+use rockpack::signing::judge::Moment;
+use rockpack::verify::{PublicKeys, Trust};
 use support::tools;
 
 use super::file;
@@ -31,9 +32,11 @@ fn signed(name: &str) -> Vec<u8> {
     file(&format!("tests/fixtures/signed/{name}"))
 }
 
-static KEYS: LazyLock<PublicKeys> = LazyLock::new(|| {
+static KEYS: LazyLock<Trust> = LazyLock::new(|| {
     let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
-    PublicKeys::open(&[path]).unwrap()
+    // After the signatures, and for as long as the key lives.
+    let at = Moment { time: 1_800_000_000, clock: 1_800_000_000 };
+    Trust { keys: PublicKeys::open(&[path]).unwrap(), at }
 });
 
 fn signed_release(bytes: &[u8]) -> Result<String> {

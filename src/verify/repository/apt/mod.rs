@@ -67,7 +67,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         let checked = if path == &clear {
             check_clear(context, &bytes, &text)
         } else if keyed {
-            context.trust.keys.check_detached(&bytes, text.as_bytes())
+            context.trust.check_detached(&bytes, text.as_bytes())
         } else {
             Ok(())
         };
@@ -85,7 +85,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
 /// The text of a clear-signed file, which one of the keys signed if there are keys.
 fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
     let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
-    let (text, signed) = context.trust.keys.clear_text(message)?;
+    let (text, signed) = context.trust.clear_text(message)?;
     if context.trust.keys.is_empty() { Ok(text) } else { signed.map(|()| text) }
 }
 
@@ -99,7 +99,7 @@ fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()>
 
 fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
     match release.field("Valid-Until").map(parse_date) {
-        Some(Ok(until)) if until < context.trust.now => {
+        Some(Ok(until)) if until < context.trust.at.time => {
             let until = release.field("Valid-Until").unwrap_or_default().to_owned();
             context.problems.add(Problem::ReleaseExpired { file: subject.to_owned(), until });
         }

@@ -125,7 +125,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
         return Ok(());
     };
     if keyed {
-        match context.trust.keys.check_detached(&signature, repomd) {
+        match context.trust.check_detached(&signature, repomd) {
             Ok(()) => context.report.signatures += 1,
             Err(error) => {
                 context.bad_signature(&path, SignatureFault::Bad { reason: error.to_string() });
@@ -228,11 +228,11 @@ fn check_packages(
     files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) -> Result<()> {
     let packages = of_files(context, primary);
-    let (root, keys) = (context.root, &context.trust.keys);
+    let (root, trust) = (context.root, context.trust);
     let unsigned = unsigned_packages(root)?;
     let look = |package: &&RpmEntry| {
         let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-        package::look(root, package, files, keys, unsigned)
+        package::look(root, package, files, trust, unsigned)
     };
     let seen: Vec<Vec<Observation>> = packages.par_iter().map(look).collect();
     context.report.indexed += packages.len();

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::named_file;
-use crate::verify::repository::keys::PublicKeys;
+use crate::verify::repository::keys::Trust;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
 const LIBC: &str = "libc.so.6";
@@ -34,12 +34,12 @@ pub(super) fn look(
     root: &Path,
     package: &RpmEntry,
     files: Option<&RpmFiles>,
-    keys: &PublicKeys,
+    trust: &Trust,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
     let path = || package.path.clone();
     let compared = match named_file(root, &package.path) {
-        Ok(Some(file)) => compare(&file, package, files, keys, unsigned),
+        Ok(Some(file)) => compare(&file, package, files, trust, unsigned),
         Ok(None) => {
             return vec![Observation::Fault(Problem::PackageMissing { file: path() })];
         }
@@ -58,7 +58,7 @@ fn compare(
     file: &Path,
     package: &RpmEntry,
     files: Option<&RpmFiles>,
-    keys: &PublicKeys,
+    trust: &Trust,
     unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
     let content = Content::open(file)?;
@@ -104,7 +104,7 @@ fn compare(
         Observation::Fault(Problem::PackageMismatch { file: path(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
-    let signature = signature(&content, &front, keys, unsigned)?;
+    let signature = signature(&content, &front, trust, unsigned)?;
     seen.extend(signature.map(|checked| match checked {
         Ok(()) => Observation::GoodSignature,
         Err(fault) => Observation::Fault(Problem::BadSignature { file: path(), fault }),
@@ -183,7 +183,7 @@ fn entry_line(entry: &RelationEntry) -> (String, String) {
 fn signature(
     content: &Content,
     front: &Front,
-    keys: &PublicKeys,
+    trust: &Trust,
     unsigned: Unsigned,
 ) -> Result<Option<Result<(), SignatureFault>>> {
     let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
@@ -192,11 +192,11 @@ fn signature(
         let refused = unsigned == Unsigned::Refused;
         return Ok(refused.then_some(Err(SignatureFault::Unsigned)));
     }
-    if keys.is_empty() {
+    if trust.keys.is_empty() {
         return Ok(None);
     }
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
-    let checked = keys.check_packets(&signatures, &header);
+    let checked = trust.check_packets(&signatures, &header);
     Ok(Some(checked.map_err(|error| SignatureFault::BadHeader { reason: error.to_string() })))
 }

@@ -1,0 +1,251 @@
+//! Whether clients take a signature, and what a key signs: the one judgement for keys that are to sign, for
+//! what a program signed, and for signatures that are verified.
+//!
+//! apt refuses keys and signatures that have expired, keys that were revoked or are too weak, and those
+//! that are dated ahead of its clock; what a key says of itself it takes by some digests only (`own`).
+
+use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{Signature, SignatureType, SubpacketData};
+use pgp::ser::Serialize;
+use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
+
+use super::own::{self, Weakness};
+use super::refusal::Refusal;
+use crate::formats::apt_index::format_date;
+
+/// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
+const RSA_BITS_MIN: u16 = 2048;
+
+/// Clocks differ by less than this, in seconds.
+const DAY: i64 = 86_400;
+
+/// The time that signatures and keys are judged at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// When they have to be alive, in seconds since 1970.
+    pub time: i64,
+    /// The time that the clock shows, in seconds since 1970: nothing may be dated more than a day
+    /// ahead of it.
+    pub clock: i64,
+}
+
+/// When a key has to be alive for its signatures to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alive {
+    /// When they are looked at, as apt, dnf and zypper have it of indexes.
+    Now,
+    /// When they were made, as rpm has it of packages.
+    WhenSigned,
+}
+
+/// Leaves of a key what it says of itself in good signatures. Those that clients refuse are left, so that
+/// a refusal can name them; some of these cannot be checked.
+pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
+    let primary = key.primary_key.clone();
+    let good = |signature: &Signature, checked: pgp::errors::Result<()>| {
+        checked.is_ok() || !own::is_strong(signature)
+    };
+    own::drop_foreign(&mut key.details, &primary);
+    let details = &mut key.details;
+    for own in [&mut details.direct_signatures, &mut details.revocation_signatures] {
+        own.retain(|it| good(it, it.verify_key(&primary)));
+    }
+    for user in &mut details.users {
+        let id = user.id.clone();
+        user.signatures.retain(|it| good(it, it.verify_certification(&primary, Tag::UserId, &id)));
+    }
+    details.users.retain(|user| !user.signatures.is_empty());
+    for sub in &mut key.public_subkeys {
+        let part = sub.key.clone();
+        let agrees = |it: &Signature| match it.embedded_signature() {
+            Some(back) => back.verify_primary_key_binding(&part, &primary).is_ok(),
+            None => !it.key_flags().sign(),
+        };
+        sub.signatures.retain(|it| it.verify_subkey_binding(&primary, &part).is_ok() && agrees(it));
+    }
+    key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key
+}
+
+/// Whether clients take `signature`, of `data`, as one by `key`, which is [`checked`]; why not, as the
+/// rest of a sentence. None where the signature is by another key, or of other data.
+pub fn taken(
+    signature: &Signature,
+    data: &[u8],
+    key: &SignedPublicKey,
+    at: Moment,
+    alive: Alive,
+) -> Option<Result<(), String>> {
+    let mut subkeys = key.public_subkeys.iter();
+    let by = subkeys.find(|sub| signature.verify(&sub.key, data).is_ok());
+    if by.is_none() && signature.verify(&key.primary_key, data).is_err() {
+        return None;
+    }
+    let made = signature.created().map_or(0, seconds);
+    let lives = match alive {
+        Alive::Now => at,
+        Alive::WhenSigned => Moment { time: made, ..at },
+    };
+    let part = by.map_or_else(|| key.primary_key.created_at(), |sub| sub.created_at());
+    let older = || (made < seconds(part)).then(|| "is older than the key that made it".to_owned());
+    let of_key = || {
+        let refusal = key_refusal(key, by, lives)?;
+        Some(format!("is by a key that does not count ({})", refusal.fault))
+    };
+    let fault = signature_fault(signature, at).or_else(older).or_else(of_key);
+    Some(fault.map_or(Ok(()), Err))
+}
+
+/// Why clients refuse a signature, whatever key made it, as the rest of a sentence.
+pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<String> {
+    let kinds = [SignatureType::Binary, SignatureType::Text];
+    if !signature.typ().is_some_and(|kind| kinds.contains(&kind)) {
+        return Some("is of another kind than those of files".to_owned());
+    }
+    if let Some(fault) = own::fault(signature) {
+        return Some(fault);
+    }
+    let Some(made) = signature.created().map(seconds) else {
+        return Some("does not say when it was made".to_owned());
+    };
+    if is_ahead(made, at) {
+        return Some(format!("is dated {}, more than a day ahead of the clock", date(made)));
+    }
+    let lives = signature.signature_expiration_time().map_or(0, |lives| lives.as_secs());
+    let end = made.saturating_add(lives.into());
+    if lives > 0 && end <= at.time {
+        return Some(format!("expired on {}", date(end)));
+    }
+    let said = signature.config().map(|config| config.hashed_subpackets.as_slice());
+    let critical = said
+        .unwrap_or_default()
+        .iter()
+        .any(|it| it.is_critical && matches!(it.data, SubpacketData::Notation(_)));
+    critical.then(|| "has a critical notation, which no client knows".to_owned())
+}
+
+/// Why clients refuse what `key` signs by its subkey `by`, or itself.
+pub(super) fn key_refusal(
+    key: &SignedPublicKey,
+    by: Option<&SignedPublicSubKey>,
+    at: Moment,
+) -> Option<Refusal> {
+    let refusal = |refusal: Refusal| refusal.of(key);
+    let whole = part_refusal("the key", &key.primary_key, at);
+    let own = || Weakness::of(key, by.map(|sub| sub.fingerprint()).as_ref()).map(Refusal::from);
+    let life = || life_refusal(key, at);
+    let of_subkey = || by.and_then(|sub| subkey_refusal(sub, at));
+    let may = || (by.is_none() && !may_sign(key)).then(Refusal::may_not_sign);
+    whole.or_else(own).or_else(life).or_else(of_subkey).or_else(may).map(refusal)
+}
+
+/// Why clients refuse what a key signs of which only the public part is there: by the newest of its
+/// subkeys that may sign and are alive, or by itself.
+pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+    let signing = key
+        .public_subkeys
+        .iter()
+        .filter(|sub| own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign()));
+    let alive = signing.clone().filter(|sub| !is_over(sub, at));
+    let newest = alive.max_by_key(|sub| sub.created_at().as_secs());
+    let lost = || signing.max_by_key(|sub| sub.created_at().as_secs()).filter(|_| !may_sign(key));
+    key_refusal(key, newest.or_else(lost), at)
+}
+
+/// Refuses a key or subkey, which is `what`, for its kind or for when it was made.
+fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusal> {
+    let made = seconds(part.created_at());
+    match part.algorithm() {
+        _ if part.version() != KeyVersion::V4 => {
+            Some(Refusal::weak(format!("{what} is of version {}", u8::from(part.version()))))
+        }
+        PublicKeyAlgorithm::RSA if modulus_bits(part) < RSA_BITS_MIN => {
+            Some(Refusal::weak(format!("{what} is of RSA with less than {RSA_BITS_MIN} bits")))
+        }
+        PublicKeyAlgorithm::DSA | PublicKeyAlgorithm::Elgamal => {
+            Some(Refusal::weak(format!("{what} is of {:?}", part.algorithm())))
+        }
+        _ if is_ahead(made, at) => Some(Refusal::future(format!(
+            "{what} was made on {}, more than a day ahead of the clock ({})",
+            date(made),
+            date(at.clock)
+        ))),
+        _ => None,
+    }
+}
+
+/// Refuses a key that was revoked, has expired, or says nothing of itself.
+fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+    if !key.details.revocation_signatures.is_empty() {
+        return Some(Refusal::revoked("the key is revoked".to_owned()));
+    }
+    let all = own::said_of(&key.details, |_| true);
+    let Some(said) = all else {
+        return Some(Refusal::revoked("the key has no user id that it signed".to_owned()));
+    };
+    let ends = [Some(said), own::said_of(&key.details, own::is_strong)].into_iter().flatten();
+    let end = ends.filter_map(|said| own::end(key.primary_key.created_at(), said)).min();
+    expired("the key", end, at)
+}
+
+/// Refuses a subkey for its kind, or because it was revoked, has expired or may not sign.
+fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
+    let what = format!("its subkey {}", own::upper(&sub.fingerprint()));
+    if sub.signatures.iter().any(own::revokes) {
+        return Some(Refusal::revoked(format!("{what} is revoked")));
+    }
+    let signs = own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign());
+    part_refusal(&what, &sub.key, at)
+        .or_else(|| expired(&what, subkey_end(sub), at))
+        .or_else(|| (!signs).then(Refusal::may_not_sign))
+}
+
+fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
+    let what = "its subkey";
+    sub.signatures.iter().any(own::revokes) || expired(what, subkey_end(sub), at).is_some()
+}
+
+/// When a subkey expires, in seconds since 1970. Clients that do not take what binds it by a broken
+/// digest go by what was said before.
+fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
+    let strong = own::newest(sub.signatures.iter().filter(|it| own::is_strong(it)));
+    let said = [own::newest(&sub.signatures), strong].into_iter().flatten();
+    said.filter_map(|said| own::end(sub.created_at(), said)).min()
+}
+
+fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
+    let end = i64::try_from(end?).unwrap_or(i64::MAX);
+    (end <= at.time).then(|| Refusal::expired(format!("{what} expired on {}", date(end))))
+}
+
+/// Whether the primary key says that it signs, or says nothing of what it is for.
+fn may_sign(key: &SignedPublicKey) -> bool {
+    let Some(said) = own::said_of(&key.details, |_| true) else { return false };
+    let flags = said.config().map(|config| config.hashed_subpackets.as_slice());
+    let has_flags = flags
+        .unwrap_or_default()
+        .iter()
+        .any(|said| matches!(said.data, SubpacketData::KeyFlags(_)));
+    !has_flags || said.key_flags().sign()
+}
+
+fn is_ahead(made: i64, at: Moment) -> bool {
+    made > at.clock.saturating_add(DAY)
+}
+
+fn seconds(time: Timestamp) -> i64 {
+    time.as_secs().into()
+}
+
+fn date(seconds: i64) -> String {
+    format_date(seconds).unwrap_or_else(|_| seconds.to_string())
+}
+
+/// An RSA key begins with its modulus, and that with the number of its bits (RFC 4880, 5.5.2).
+fn modulus_bits(part: &impl KeyDetails) -> u16 {
+    let mut numbers = Vec::new();
+    let written = part.public_params().to_writer(&mut numbers).is_ok();
+    let bits = numbers.first_chunk().filter(|_| written);
+    bits.map_or(0, |bits| u16::from_be_bytes(*bits))
+}

@@ -40,7 +40,7 @@ use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{documents, manifests};
+use checks::{documents, manifests, scripts};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -128,6 +128,7 @@ fn verify_packages(
             let own = packages.iter_mut().filter(|package| package.argument == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
             check_claims(receipt, position, argument, &packages, problems);
+            check_scripts(receipt, position, &packages, problems);
         }
         if !argument.documents.is_empty() {
             let own = packages.iter().filter(|package| package.argument == position);
@@ -276,6 +277,19 @@ fn check_claims(
     let own = packages.iter().filter(|package| package.argument == position);
     let claims = Claims { receipt, packages: own.collect(), present: argument.names() };
     claims.check(problems);
+}
+
+/// The scripts of packages whose receipt says that this version made them: another one has other templates.
+fn check_scripts(
+    receipt: &Receipt,
+    position: usize,
+    packages: &[Installed],
+    problems: &mut Problems,
+) {
+    let own = packages.iter().filter(|package| package.argument == position);
+    if receipt.generator == env!("CARGO_PKG_VERSION") {
+        own.for_each(|package| scripts::check(package, &receipt.prefix, problems));
+    }
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

@@ -12,6 +12,7 @@ mod debug_files;
 mod documents;
 mod fields;
 mod folders;
+mod foreign;
 mod packages;
 mod partial;
 mod receipt;

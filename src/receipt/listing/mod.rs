@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use code::{CodeRow, code_digest};
 pub use owners::{OwnedMember, Owners};
-pub use package::{listed, payload_member};
+pub use package::{listed, payload_member, relations};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
 
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};

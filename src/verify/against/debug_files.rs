@@ -49,15 +49,21 @@ impl SetComparison<'_> {
     }
 }
 
+/// Whether debuggers look for a file by its build-id at an absolute path.
+pub(super) fn is_place(path: &str) -> bool {
+    path.strip_prefix(DEBUG_FOLDER).and_then(place_in).is_some()
+}
+
+/// The part of a path below the debug folder that begins behind `.build-id`: at the top, or in the
+/// folder of a package.
+fn place_in(path: &str) -> Option<&str> {
+    let (folder, name) = path.split_once(BUILD_ID_FOLDER)?;
+    (folder.matches('/').count() <= 1).then_some(name)
+}
+
 /// The debug files of a package, by `xx/yyyy.debug` of their build-ids.
 fn debug_files(package: &Installed) -> impl Iterator<Item = (&str, &InstalledNode)> {
     let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
     let inside = all.map_while(|(path, node)| Some((path.strip_prefix(DEBUG_FOLDER)?, node)));
-    inside.filter_map(|(path, node)| {
-        let start = path.find(BUILD_ID_FOLDER)?;
-        let name = path.get(start + BUILD_ID_FOLDER.len()..)?;
-        let folder = path.get(..start)?;
-        // At the top, or in the folder of a package.
-        (folder.matches('/').count() <= 1).then_some((name, node))
-    })
+    inside.filter_map(|(path, node)| Some((place_in(path)?, node)))
 }

@@ -2,11 +2,12 @@
 //!
 //! Every file of the artifacts has to be in a package with the same bytes, every code object in
 //! an archive under the wrapper and target it had, or be named by a finding of the receipt; and no
-//! package may hold device code that the artifacts do not hold.
+//! package may hold what the artifacts do not hold and no rule makes.
 
 pub(super) mod binaries;
 pub(super) mod builds;
 pub(super) mod debug_files;
+pub(super) mod foreign;
 pub(super) mod inputs;
 pub(super) mod keys;
 pub(super) mod prefix;
@@ -62,6 +63,7 @@ impl<'a> SetComparison<'a> {
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
+        self.check_uninvited(problems);
     }
 
     fn is_left_out(&self, path: &TreePath) -> bool {

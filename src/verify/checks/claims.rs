@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::recorded::Recorded;
 use crate::content::hex;
 use crate::package::{Format, MemberKind};
-use crate::receipt::{MemberRecord, PackageRecord, Receipt};
+use crate::receipt::{MemberRecord, PackageRecord, Receipt, RelationRecord};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference, ReceiptLack};
@@ -92,6 +92,9 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
         let stated = record.code_objects;
         add(whole(), ReceiptDifference::CodeObjects { count, stated });
     }
+    for difference in relations(&record.relations, &package.relations) {
+        add(whole(), difference);
+    }
     for member in &record.members {
         if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
             add(ProblemPlace::File(package.at(&member.path)), ReceiptDifference::Member);
@@ -101,6 +104,18 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
     for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
         add(ProblemPlace::File(package.at(path)), ReceiptDifference::Unlisted);
     }
+}
+
+/// The relations that only the package states, and those that only the receipt has.
+fn relations(recorded: &[RelationRecord], own: &[RelationRecord]) -> Vec<ReceiptDifference> {
+    let only = |here: &[RelationRecord], there: &[RelationRecord]| -> Vec<String> {
+        let odd = here.iter().filter(|relation| !there.contains(relation));
+        odd.map(|relation| format!("{}: {relation}", relation.kind.as_str())).collect()
+    };
+    let more = only(own, recorded).into_iter();
+    let more = more.map(|relation| ReceiptDifference::Relation { relation });
+    let less = only(recorded, own).into_iter();
+    more.chain(less.map(|relation| ReceiptDifference::RelationLost { relation })).collect()
 }
 
 fn code_objects(package: &Installed) -> u64 {

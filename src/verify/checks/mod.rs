@@ -17,7 +17,9 @@ pub(super) mod ownership;
 pub(super) mod pairs;
 pub(super) mod recorded;
 pub(super) mod scope;
+pub(super) mod scripts;
 pub(super) mod set_archives;
+pub(super) mod set_id;
 pub(super) mod twice;
 
 use super::own::installed::Installed;
@@ -35,6 +37,7 @@ pub(super) fn check_set(
     for package in packages {
         contents::check(package, packages, excuses, problems);
         lengths::check(package, problems);
+        set_id::check(package, problems);
     }
     twice::check(packages, problems);
     ownership::check(packages, problems);

@@ -7,8 +7,10 @@ use std::fmt;
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
+use super::maintainer::InstalledScript;
 use crate::gfx::BaseArch;
 use crate::package::Format;
+use crate::receipt::RelationRecord;
 use crate::verify::problem::PackagePath;
 
 /// What a package installs and what it says of itself.
@@ -35,10 +37,16 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) provides: Vec<Capability>,
     /// What cannot be installed beside it.
     pub(in crate::verify) excludes: Vec<Against>,
+    /// All relations that it states, but what follows from itself, as receipts have it.
+    pub(in crate::verify) relations: Vec<RelationRecord>,
     /// The archs it says it has code for, where it or the receipt says so.
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
     /// Which side it has to be, where that does not follow from what is in it.
     pub(in crate::verify) side: Option<Side>,
+    /// The licence that it states, where it states one.
+    pub(in crate::verify) license: Option<String>,
+    /// The scripts that it has run.
+    pub(in crate::verify) scripts: Vec<InstalledScript>,
     /// Absolute path → what stands there.
     pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
 }
@@ -104,6 +112,14 @@ impl InstalledNode {
             Self::Directory { .. } => "folder",
             Self::Link { .. } => "link",
             Self::File { .. } => "file",
+        }
+    }
+
+    /// Permission bits; those of a link say nothing.
+    pub(in crate::verify) fn mode(&self) -> u32 {
+        match self {
+            Self::Directory { mode } | Self::File { mode, .. } => *mode,
+            Self::Link { .. } => 0,
         }
     }
 

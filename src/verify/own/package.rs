@@ -7,14 +7,16 @@ use ::rpm::DependencyFlags;
 use md5::Md5;
 use sha2::Digest as _;
 
-use super::facts;
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
+use super::{facts, maintainer, rpm_header};
 use crate::content::{Content, DigestingReader};
 use crate::error::{Error, Result, ResultExt};
+use crate::formats::hold;
 use crate::formats::package_file::PackageReader;
 use crate::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
+use crate::receipt::listing;
 use crate::run::Budget;
 use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
 
@@ -39,12 +41,21 @@ pub(in crate::verify) fn read(
         argument,
         size: package.len(),
         sha256: package.sha256()?,
+        scripts: maintainer::scripts(&reader),
+        relations: listing::relations(&reader),
         ..said
     };
     let mut problems = Problems::default();
     read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
-    if let PackageReader::Deb(deb) = &reader {
-        check_listed(deb, &installed, &mut problems);
+    match &reader {
+        PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
+        PackageReader::Rpm(rpm) => {
+            let faults = rpm_header::faults(rpm, &package, &installed).file(path)?;
+            let package = &installed.file;
+            faults.into_iter().for_each(|fault| {
+                problems.add(Problem::BadHeader { package: package.clone(), fault });
+            });
+        }
     }
     Ok((installed, problems))
 }
@@ -57,7 +68,14 @@ fn read_payload(
 ) -> Result<()> {
     reader.visit(&mut |entry, content| {
         let path = format!("/{}", entry.entry.path);
-        let (node, fault) = node(&path, entry, content, budget)?;
+        let (node, fault) = if maintainer::is_copyright(&path, &installed.name, entry.entry.size) {
+            let mut text = Vec::new();
+            content.read_to_end(&mut text).map_err(hold::fault)?;
+            installed.license = maintainer::license(&text).or(installed.license.take());
+            node(&path, entry, &mut text.as_slice(), budget)?
+        } else {
+            node(&path, entry, content, budget)?
+        };
         if let Some(fault) = fault {
             problems.add(Problem::DigestMismatch { file: installed.at(&path), fault });
         }
@@ -172,6 +190,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         } else {
             metadata.get_arch().unwrap_or_default().to_owned()
         },
+        license: metadata.get_license().ok().map(str::to_owned),
         named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
         requires,
         provides: provides.collect(),

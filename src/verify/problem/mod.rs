@@ -7,6 +7,7 @@
 mod define;
 mod archives;
 mod code;
+mod headers;
 mod paths;
 mod relations;
 mod repositories;
@@ -15,6 +16,7 @@ mod table;
 
 pub use archives::*;
 pub use code::*;
+pub use headers::*;
 pub use paths::*;
 pub use relations::*;
 pub use repositories::*;

@@ -159,9 +159,40 @@ pub enum IndexContradiction {
     /// One of the lists has other packages than `primary`.
     #[display("{list} has other packages than primary")]
     OtherPackages { list: String },
+    /// The suite lies in the folder of another one.
+    #[display("calls itself {}, and lies in the folder of the suite {folder}", either(names, 2))]
+    OtherSuite { names: Vec<String>, folder: String },
     /// `primary` names the package twice.
     #[display("is named by primary twice")]
     NamedTwice,
+}
+
+/// The fault of a file for clients.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ClientFault {
+    /// The keyring cannot be read.
+    #[display("is no keyring: {reason}")]
+    Unreadable { reason: String },
+    /// The keyring has none of the keys that are trusted.
+    #[display("has none of the keys given")]
+    OtherKeys,
+    /// The keyring has no key by which an index is signed.
+    #[display("has no key by which an index of the repository is signed")]
+    NoSigner,
+    /// The file has clients take what they should refuse.
+    #[display("says `{line}`, so that clients take what nobody signed, or what is old")]
+    Insecure { line: String },
+    /// The file has clients ignore signatures.
+    #[display("does not have clients check the signatures of the indexes, which are there")]
+    Unchecked,
+    /// The file leads elsewhere.
+    #[display("leads to {url}, and the repository was published for another place")]
+    Elsewhere { url: String },
+    /// The file names a suite that is not there.
+    #[display("names the suite {suite}, which is not there")]
+    NoSuite { suite: String },
 }
 
 /// How a path of a repository stands in the way of two packages.

@@ -67,6 +67,12 @@ pub enum ReceiptDifference {
     /// It holds more code objects, or fewer.
     #[display("has {count} code objects, and the receipt says {stated}")]
     CodeObjects { count: u64, stated: u64 },
+    /// The package states a relation that the receipt does not have.
+    #[display("states `{relation}`, which the receipt does not have")]
+    Relation { relation: String },
+    /// The receipt has a relation that it does not state.
+    #[display("does not state `{relation}`, which the receipt has")]
+    RelationLost { relation: String },
     /// A path is missing or is something else.
     #[display("is not what the receipt says, or is missing")]
     Member,
@@ -131,6 +137,9 @@ pub enum DocumentFault {
     /// No digest of a package is stated, or several.
     #[display("{package} is described without a SHA-256, or with several")]
     NoDigest { package: String },
+    /// Another licence is stated than the package states.
+    #[display("{package} states the licence {license}, and is described with another")]
+    OtherLicense { package: String, license: String },
     /// A file of a package is not described as it is.
     #[display("{package} does not hold {} as described", path.escape_debug())]
     OtherFile { package: String, path: String },

@@ -4,6 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::archives::*;
 use super::code::*;
+use super::headers::*;
 use super::paths::*;
 use super::relations::*;
 use super::repositories::*;
@@ -182,4 +183,22 @@ problems! {
             "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
              does, refuse it until then; publish it again with --allow-any-date"
         ];
+    /// A file or folder runs with the rights of its owner or group, which no artifact may have.
+    SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
+        ["{file}"]
+        [
+            "has the setuid or setgid bit (mode {mode:o}): artifacts with such files are refused, so \
+             somebody else put it there"
+        ];
+    /// A package holds what no artifact has and no rule makes.
+    FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
+        ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
+    /// A package has a script that no rule makes.
+    ScriptForeign = "V102" "script-foreign" { package: String, fault: ScriptFault }
+        ["{package}"] ["{fault}"];
+    /// The header of an `.rpm` has rpm refuse the package, leave files out or do what no check knows.
+    BadHeader = "V103" "bad-rpm-header" { package: String, fault: HeaderFault }
+        ["{package}"] ["{fault}"];
+    /// A file for clients of a repository has them take other packages, or packages that nobody signed.
+    ClientFile = "V104" "client-file" { file: String, fault: ClientFault } ["{file}"] ["{fault}"];
 }

@@ -382,6 +382,7 @@ fn of_documents() -> Vec<Problem> {
         DocumentFault::PackageTwice { package: package() },
         DocumentFault::OtherDigest { package: package(), sha256: digest() },
         DocumentFault::NoDigest { package: package() },
+        DocumentFault::OtherLicense { package: package(), license: text("MIT") },
         DocumentFault::OtherFile { package: package(), path: text("./opt/rocm/lib/x") },
     ];
     let of = |file: &str, fault| Problem::DocumentMismatch { file: text(file), fault };
@@ -505,6 +506,68 @@ fn of_parts() -> Vec<Problem> {
     all
 }
 
+fn of_headers() -> Vec<Problem> {
+    let package = || text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm");
+    let script = |fault| Problem::ScriptForeign { package: text(DEB), fault };
+    let phase = || text("postinst");
+    let relation = || text("depends: rocm-core");
+    let mut all = vec![
+        Problem::ReceiptMismatch {
+            place: ProblemPlace::Package(text(DEB)),
+            difference: ReceiptDifference::Relation { relation: relation() },
+        },
+        Problem::ReceiptMismatch {
+            place: ProblemPlace::Package(text(DEB)),
+            difference: ReceiptDifference::RelationLost { relation: relation() },
+        },
+        Problem::SetId { file: host("/opt/rocm/bin/tool"), mode: 0o4755 },
+        Problem::FileForeign { file: host("/etc/cron.d/evil"), kind: text("file") },
+        script(ScriptFault::Text { phase: phase() }),
+        script(ScriptFault::Interpreter { phase: phase(), interpreter: text("/usr/bin/perl") }),
+        script(ScriptFault::ControlFile { name: text("config") }),
+    ];
+    let marks = [
+        LeftOutAs::Document,
+        LeftOutAs::Language,
+        LeftOutAs::Config,
+        LeftOutAs::BuildArtifact,
+        LeftOutAs::Ghost,
+        LeftOutAs::Colour,
+    ];
+    let faults = [
+        HeaderFault::NoPayloadDigest,
+        HeaderFault::System { os: text("windows") },
+        HeaderFault::Machine { arch: text("s390x") },
+        HeaderFault::PayloadFormat { format: text("tar") },
+        HeaderFault::Feature { feature: text("rpmlib(Nothing)") },
+        HeaderFault::HiddenNeed { name: text("evil") },
+        HeaderFault::Acting { tag: 1065, what: text("triggers") },
+        HeaderFault::Unknown { tag: 60_000 },
+        HeaderFault::Md5,
+    ];
+    let clients = [
+        ClientFault::Unreadable { reason: reason() },
+        ClientFault::OtherKeys,
+        ClientFault::NoSigner,
+        ClientFault::Insecure { line: text("trusted: yes") },
+        ClientFault::Unchecked,
+        ClientFault::Elsewhere { url: text("https://evil.example/rocm") },
+        ClientFault::NoSuite { suite: text("stable") },
+    ];
+    all.extend(clients.map(|fault| Problem::ClientFile { file: text("rocm.repo"), fault }));
+    all.push(Problem::IndexInconsistent {
+        file: text("dists/testing/Release"),
+        fault: IndexContradiction::OtherSuite {
+            names: texts(["stable", "seven"]),
+            folder: text("testing"),
+        },
+    });
+    let marks = marks.map(|how| HeaderFault::LeftOut { path: text(ARCHIVE), how });
+    let faults = faults.into_iter().chain(marks);
+    all.extend(faults.map(|fault| Problem::BadHeader { package: package(), fault }));
+    all
+}
+
 fn examples() -> Vec<Problem> {
     let mut problems = Problems(Vec::new());
     let areas = [
@@ -520,6 +583,7 @@ fn examples() -> Vec<Problem> {
         of_indexes(),
         of_indexed_packages(),
         of_parts(),
+        of_headers(),
     ];
     areas.into_iter().flatten().for_each(|problem| problems.add(problem));
     problems.finish()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 use pgp::packet::Signature;
+use pgp::types::KeyDetails;
 
 use crate::content::{KEY_FILE_LIMIT, read_given};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
@@ -34,6 +35,19 @@ impl PublicKeys {
         let mut faults = Faults::default();
         let keys = paths.iter().filter_map(|path| faults.keep(read(path))).flatten().collect();
         faults.finish().map(|()| Self(keys))
+    }
+
+    /// Reads keys, armoured or not.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self> {
+        keys_in(bytes).map(Self)
+    }
+
+    /// Whether one of the keys is among `others`.
+    pub(super) fn any_of(&self, others: &Self) -> bool {
+        let has = |key: &SignedPublicKey| {
+            others.0.iter().any(|other| other.fingerprint() == key.fingerprint())
+        };
+        self.0.iter().any(has)
     }
 
     /// Whether there is no key.
@@ -100,6 +114,11 @@ impl Trust {
         let signed = self.check_taken(message.signatures(), text.as_bytes(), Alive::Now);
         Ok((text.replace("\r\n", "\n"), signed))
     }
+}
+
+/// Whether the error says that a signature is by one of the keys, and refused for something else.
+pub(super) fn is_refused(error: Error) -> bool {
+    error.kind() == Kind::Verify && error.message() != NO_KEY
 }
 
 /// Refuses more signatures than anybody makes.

@@ -6,6 +6,7 @@
 //! orphans.
 
 mod apt;
+mod clients;
 mod closure;
 mod context;
 mod keys;
@@ -41,6 +42,7 @@ pub(super) fn check(
     if is_folder(&root.join("repodata"))? {
         rpm::check(&mut context)?;
     }
+    clients::check(&mut context)?;
     orphans::check(&mut context)
 }
 

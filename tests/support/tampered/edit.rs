@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use rockpack::content::Content;
 use rockpack::package::MemberKind;
-use rockpack::receipt::MemberRecord;
+use rockpack::receipt::{MemberRecord, listing};
 use tempfile::TempDir;
 
 use super::archive::{field, rows};
@@ -114,8 +115,10 @@ impl Set {
             u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
         });
         let count = count.sum();
+        let listed = listing::listed(&Content::of_bytes(package.clone()), name).unwrap();
         self.edit_receipt(|receipt| {
             let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
+            record.relations = listed.relations;
             (record.size, record.sha256) = (package.len() as u64, sha256(&package));
             record.members = members;
             record.code_objects = count;

@@ -7,7 +7,7 @@ use super::context::Context;
 use crate::content::is_file;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{Release, parse_date};
-use crate::verify::problem::{IndexFault, Problem, SignatureFault};
+use crate::verify::problem::{IndexContradiction, IndexFault, Problem, SignatureFault};
 
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
@@ -23,6 +23,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
         }
     };
     check_dates(context, &subject, &release);
+    check_name(context, &subject, suite, &release);
     let texts = indexes::check(context, &folder, &release)?;
     packages::check(context, &texts);
     Ok(())
@@ -94,6 +95,16 @@ fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()>
         Ok(())
     } else {
         Err(Error::malformed("has another text than Release"))
+    }
+}
+
+/// A suite lies in the folder that clients ask for it in: by its name, or by its codename.
+fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &Release) {
+    let names = ["Suite", "Codename"].into_iter().filter_map(|name| release.field(name));
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    if !names.is_empty() && !names.iter().any(|name| name == folder) {
+        let folder = folder.to_owned();
+        context.contradicts(subject, IndexContradiction::OtherSuite { names, folder });
     }
 }
 

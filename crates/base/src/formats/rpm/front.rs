@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::faults::{fault, mismatch};
@@ -64,16 +65,22 @@ impl Front {
         Ok(read)
     }
 
-    /// The header's digest and the size of header and payload. Packages of old tools have the
-    /// SHA-1 alone, which says nothing.
+    /// The header's digests and the size of header and payload. Packages of old tools have the
+    /// SHA-1 alone, which proves nothing; where it is wrong, rpm refuses the package.
     fn check_signature(&self, header: &[u8], size: u64) -> Result<()> {
         let signature = &self.metadata.signature;
-        let tag = IndexSignatureTag::RPMSIGTAG_SHA256;
-        if signature.entry_is_present(tag) {
+        let digests = [
+            (IndexSignatureTag::RPMSIGTAG_SHA256, "SHA-256", hex(&Sha256::digest(header))),
+            (IndexSignatureTag::RPMSIGTAG_SHA1, "SHA-1", hex(&Sha1::digest(header))),
+        ];
+        for (tag, name, digest) in digests {
+            if !signature.entry_is_present(tag) {
+                continue;
+            }
             let stated = signature.get_entry_data_as_string(tag);
-            let stated = stated.map_err(|e| fault("states a bad SHA-256").cause(e))?;
-            if stated != hex(&Sha256::digest(header)) {
-                return Err(mismatch("the header's SHA-256 is not the stated one"));
+            let stated = stated.map_err(|e| fault(&format!("states a bad {name}")).cause(e))?;
+            if stated != digest {
+                return Err(mismatch(&format!("the header's {name} is not the stated one")));
             }
         }
         let (short, long) = (IndexSignatureTag::RPMSIGTAG_SIZE, IndexTag::RPMTAG_LONGSIGSIZE);

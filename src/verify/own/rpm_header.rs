@@ -1,0 +1,299 @@
+//! Tags of an `.rpm`'s header that make rpm do more than its files and relations say: refuse the package,
+//! leave files out, run programs.
+//!
+//! Tags by their numbers in rpm's `rpmtag.h`. Those that are neither read by other checks nor without
+//! any effect are named, whatever they are: rpm may act on them.
+
+use ::rpm::{Dependency, DependencyFlags, IndexData, PackageMetadata};
+use md5::{Digest as _, Md5};
+
+use super::facts::Class;
+use super::installed::{Installed, InstalledNode};
+use crate::content::{Content, hex};
+use crate::error::{Error, Result};
+use crate::formats::rpm;
+use crate::verify::problem::{HeaderFault, LeftOutAs};
+
+const OS: u32 = 1021;
+const ARCH: u32 = 1022;
+const FILE_FLAGS: u32 = 1037;
+const FILE_LANGS: u32 = 1097;
+const REQUIRE_NAME: u32 = 1049;
+const BASE_NAMES: u32 = 1117;
+const PAYLOAD_FORMAT: u32 = 1124;
+const FILE_COLORS: u32 = 1140;
+const PAYLOAD_DIGEST: u32 = 5092;
+const PAYLOAD_DIGEST_ALGORITHM: u32 = 5093;
+
+/// rpm's number of SHA-256.
+const SHA256: u32 = 8;
+
+/// MD5 over header and payload, in the signature.
+const SIGNATURE_MD5: u32 = 1004;
+
+/// Flags of files by which rpm may leave them out.
+const FLAGS: [(u32, LeftOutAs); 4] = [
+    (1, LeftOutAs::Config),
+    (1 << 1, LeftOutAs::Document),
+    (1 << 6, LeftOutAs::Ghost),
+    (1 << 12, LeftOutAs::BuildArtifact),
+];
+
+/// Colours that every rpm of x86-64 installs: none, and that of 64-bit files.
+const COLORS: [u32; 2] = [0, 2];
+
+/// Ranges of tags that are read by other checks, or that rpm only shows.
+const HARMLESS: [(u32, u32); 30] = [
+    (61, 63),
+    (100, 100),
+    (1000, 1007),
+    (1009, 1016),
+    (1020, 1026),
+    (1028, 1030),
+    (1033, 1037),
+    (1039, 1040),
+    (1044, 1050),
+    (1053, 1055),
+    (1064, 1064),
+    (1080, 1082),
+    (1085, 1088),
+    (1090, 1090),
+    (1094, 1098),
+    (1112, 1118),
+    (1122, 1126),
+    (1131, 1132),
+    (1140, 1146),
+    (1151, 1155),
+    (5008, 5009),
+    (5011, 5012),
+    (5034, 5034),
+    (5046, 5057),
+    (5062, 5062),
+    (5092, 5093),
+    (5096, 5097),
+    // Scripts, which are judged as such.
+    (1079, 1079),
+    (1091, 1091),
+    (5104, 5107),
+];
+
+/// Tags of the signature that are read, or say nothing.
+const OF_SIGNATURE: [u32; 13] =
+    [62, 267, 268, 269, 270, 271, 273, 1000, 1002, 1004, 1005, 1007, 1008];
+
+/// Names of the tags that are seen most among those that rpm acts on.
+const ACTING: [(u32, u32, &str); 9] = [
+    (1027, 1027, "paths of files as rpm 3 had them"),
+    (1065, 1069, "triggers"),
+    (1092, 1092, "triggers"),
+    (1147, 1150, "security contexts"),
+    (5020, 5028, "how scriptlets are run"),
+    (5030, 5033, "security policies"),
+    (5066, 5091, "file triggers"),
+    (5109, 5110, "users to be made"),
+    (274, 275, "signatures of files"),
+];
+
+/// Features that rpm of every distribution has that takes the packages at all.
+const FEATURES: [&str; 18] = [
+    "BuiltinLuaScripts",
+    "CaretInVersions",
+    "CompressedFileNames",
+    "ConcurrentAccess",
+    "ExplicitPackageProvide",
+    "FileCaps",
+    "FileDigests",
+    "HeaderLoadSortsTags",
+    "LargeFiles",
+    "PartialHardlinkSets",
+    "PayloadFilesHavePrefix",
+    "PayloadIsBzip2",
+    "PayloadIsLzma",
+    "PayloadIsXz",
+    "PayloadIsZstd",
+    "RichDependencies",
+    "ScriptletInterpreterArgs",
+    "TildeInVersions",
+];
+
+/// Judges the header of an opened package whose content was read.
+pub(in crate::verify) fn faults(
+    rpm: &rpm::RpmReader,
+    package: &Content,
+    installed: &Installed,
+) -> Result<Vec<HeaderFault>> {
+    let header = Tags(rpm.metadata());
+    let mut faults = header.texts();
+    faults.extend(header.features());
+    faults.extend(header.hidden(installed));
+    faults.extend(header.unknown()?);
+    faults.extend(header.md5(package)?);
+    faults.extend(header.files(rpm, installed));
+    Ok(faults)
+}
+
+struct Tags<'a>(&'a PackageMetadata);
+
+impl Tags<'_> {
+    fn text(&self, tag: u32) -> Option<String> {
+        match self.0.header.entry(tag) {
+            Ok(IndexData::StringTag(text)) => Some(text),
+            Ok(IndexData::StringArray(mut texts)) if texts.len() == 1 => texts.pop(),
+            _ => None,
+        }
+    }
+
+    fn texts_of(&self, tag: u32) -> Vec<String> {
+        match self.0.header.entry(tag) {
+            Ok(IndexData::StringArray(texts)) => texts,
+            Ok(IndexData::StringTag(text)) => vec![text],
+            _ => Vec::new(),
+        }
+    }
+
+    fn numbers(&self, tag: u32) -> Vec<u32> {
+        match self.0.header.entry(tag) {
+            Ok(IndexData::Int32(numbers)) => numbers,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Judges the texts that rpm asks of every package before it installs it.
+    fn texts(&self) -> Vec<HeaderFault> {
+        let mut faults = Vec::new();
+        let of = |tag| self.text(tag).unwrap_or_default();
+        let digest = self.text(PAYLOAD_DIGEST).is_some_and(|digest| digest.len() == 64);
+        if !digest || self.numbers(PAYLOAD_DIGEST_ALGORITHM) != [SHA256] {
+            faults.push(HeaderFault::NoPayloadDigest);
+        }
+        let (os, arch, format) = (of(OS), of(ARCH), of(PAYLOAD_FORMAT));
+        if !os.eq_ignore_ascii_case("linux") {
+            faults.push(HeaderFault::System { os });
+        }
+        if !["x86_64", "noarch"].contains(&arch.as_str()) {
+            faults.push(HeaderFault::Machine { arch });
+        }
+        if format != "cpio" {
+            faults.push(HeaderFault::PayloadFormat { format });
+        }
+        faults
+    }
+
+    /// Features of rpm that the package needs and no rpm has.
+    fn features(&self) -> Vec<HeaderFault> {
+        let names = self.texts_of(REQUIRE_NAME).into_iter();
+        let features = names.filter(|name| {
+            let feature = name.strip_prefix("rpmlib(").and_then(|name| name.strip_suffix(')'));
+            feature.is_some_and(|feature| !FEATURES.contains(&feature))
+        });
+        features.map(|feature| HeaderFault::Feature { feature }).collect()
+    }
+
+    /// Needs that are marked as those of a script, or of rpm, and are none.
+    fn hidden(&self, installed: &Installed) -> Vec<HeaderFault> {
+        let runs = |name: &str| {
+            let mut programs = installed.scripts.iter().map(|script| script.interpreter.as_str());
+            programs.any(|program| program.split(' ').next() == Some(name))
+        };
+        let is_hidden = |need: &Dependency| {
+            let has = |flag| need.flags.contains(flag);
+            let name = need.name.as_str();
+            (has(DependencyFlags::RPMLIB) && !name.starts_with("rpmlib("))
+                || (has(DependencyFlags::CONFIG) && !name.starts_with("config("))
+                || (has(DependencyFlags::INTERP) && !runs(name))
+        };
+        let needs = self.0.get_requires().unwrap_or_default().into_iter();
+        let hidden = needs.filter(is_hidden).map(|need| need.name);
+        hidden.map(|name| HeaderFault::HiddenNeed { name }).collect()
+    }
+
+    fn unknown(&self) -> Result<Vec<HeaderFault>> {
+        let fault = |e: ::rpm::Error| Error::malformed("has bad tags").cause(e);
+        let tags = self.0.header.get_all_entries().map_err(fault)?;
+        let signature = self.0.signature.get_all_entries().map_err(fault)?;
+        let known = |tag: u32| HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag));
+        let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !known(*tag));
+        let signature = signature.into_iter().map(|(tag, _)| tag);
+        let signature = signature.filter(|tag| !OF_SIGNATURE.contains(tag));
+        Ok(tags.chain(signature).map(named).collect())
+    }
+
+    /// The MD5 over header and payload, where the signature states one.
+    fn md5(&self, package: &Content) -> Result<Option<HeaderFault>> {
+        let Ok(IndexData::Bin(stated)) = self.0.signature.entry(SIGNATURE_MD5) else {
+            return Ok(None);
+        };
+        let start = self.0.get_package_segment_offsets().header;
+        let mut reader = package.slice(start..package.len())?.reader();
+        let mut digest = Md5::new();
+        std::io::copy(&mut reader, &mut Writer(&mut digest))
+            .map_err(|e| Error::io_unplaced("read the package", e))?;
+        let same = hex(&digest.finalize()) == hex(&stated);
+        Ok((!same).then_some(HeaderFault::Md5))
+    }
+
+    /// Files with code that rpm may leave out.
+    fn files(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
+        let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
+        let langs = self.texts_of(FILE_LANGS);
+        let has_files = !self.texts_of(BASE_NAMES).is_empty();
+        let mut faults = Vec::new();
+        for (index, read) in rpm.entries().iter().enumerate().filter(|_| has_files) {
+            let path = format!("/{}", read.entry.path);
+            let Some(node) = installed.paths.get(&path) else { continue };
+            let flags = flags.get(index).copied().unwrap_or_default();
+            let marked = FLAGS.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, how)| *how);
+            let lang = langs.get(index).is_some_and(|lang| !lang.is_empty());
+            let color = colors.get(index).is_some_and(|color| !COLORS.contains(color));
+            let odd = [(lang, LeftOutAs::Language), (color, LeftOutAs::Colour)];
+            let odd = odd.into_iter().filter_map(|(odd, how)| odd.then_some(how));
+            let all = marked.chain(odd).filter(|how| !may_be(*how, &path, node));
+            faults.extend(all.map(|how| HeaderFault::LeftOut { path: path.clone(), how }));
+        }
+        faults
+    }
+}
+
+/// Whether rpm may leave out what stands at `path`: documents in the folders for them, texts in a
+/// language, configuration below `/etc`, files of other word sizes, but nothing that has code.
+fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
+    let class = node.facts().map(|facts| &facts.class);
+    let is_code = class.is_some_and(|class| {
+        !matches!(
+            class,
+            Class::Other | Class::Script(_) | Class::LoaderFolders(_) | Class::Foreign(_)
+        )
+    });
+    let below = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
+    !is_code
+        && match how {
+            LeftOutAs::Document => below(&["/doc/", "/man/", "/info/", "/licenses/", "/docs/"]),
+            LeftOutAs::Language => below(&["/locale/", "/man/", "/doc/", "/help/"]),
+            LeftOutAs::Config => path.starts_with("/etc/"),
+            LeftOutAs::BuildArtifact => below(&["/.build-id"]),
+            LeftOutAs::Ghost => false,
+            LeftOutAs::Colour => matches!(class, Some(Class::Foreign(_))),
+        }
+}
+
+fn named(tag: u32) -> HeaderFault {
+    let known = ACTING.iter().find(|(first, last, _)| (*first..=*last).contains(&tag));
+    match known {
+        Some((_, _, what)) => HeaderFault::Acting { tag, what: (*what).to_owned() },
+        None => HeaderFault::Unknown { tag },
+    }
+}
+
+/// A digest that is written to.
+struct Writer<'a>(&'a mut Md5);
+
+impl std::io::Write for Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! Faults of headers and scripts, and the words for them.
+
+use derive_more::Display;
+use serde::Serialize;
+
+/// The fault of the header of an `.rpm`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum HeaderFault {
+    /// There is no digest of the payload.
+    #[display("its header states no SHA-256 of the payload, and rpm refuses such packages")]
+    NoPayloadDigest,
+    /// The package is for another system.
+    #[display("its header says that it is for the system `{os}`, and rpm of Linux refuses it")]
+    System { os: String },
+    /// The package is for another machine.
+    #[display("its header says that it is for `{arch}`, and rpm of x86-64 refuses it")]
+    Machine { arch: String },
+    /// The payload is no archive that rpm reads.
+    #[display("its header says that the payload is `{format}`, which rpm does not read")]
+    PayloadFormat { format: String },
+    /// The package needs a feature that no rpm has.
+    #[display("needs {feature}, which no rpm has")]
+    Feature { feature: String },
+    /// The package needs something that nothing of it needs.
+    #[display("needs {name}, as if its scripts or rpm needed it, and they do not")]
+    HiddenNeed { name: String },
+    /// A tag that rpm acts on.
+    #[display("its header has tag {tag} ({what}), on which rpm acts and which no check reads")]
+    Acting { tag: u32, what: String },
+    /// A tag of unknown meaning.
+    #[display("its header has tag {tag}, on which rpm may act and which no check knows")]
+    Unknown { tag: u32 },
+    /// The digest over header and payload is wrong.
+    #[display("the MD5 of header and payload is not the one that its signature header states")]
+    Md5,
+    /// A file that rpm may leave out.
+    #[display("its header marks {path} as {how}, so that rpm may leave it out")]
+    LeftOut { path: String, how: LeftOutAs },
+}
+
+/// The reason for which rpm may leave a file out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOutAs {
+    /// Left out by `--excludedocs`.
+    #[display("a document (%doc)")]
+    Document,
+    /// Left out where the macro `_install_langs` names other languages.
+    #[display("for one language (%lang)")]
+    Language,
+    /// Left out by `--noconfigs`, and kept as it is where somebody changed it.
+    #[display("configuration (%config)")]
+    Config,
+    /// Left out by `--excludeartifacts`.
+    #[display("an artifact of the build (%artifact)")]
+    BuildArtifact,
+    /// Never installed.
+    #[display("a ghost (%ghost)")]
+    Ghost,
+    /// Left out where the macro `_transaction_color` names other word sizes.
+    #[display("of another word size (its colour)")]
+    Colour,
+}
+
+/// Why a script is foreign.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ScriptFault {
+    /// The text is not that of a template.
+    #[display("its {phase} is not, word for word, what this version of rockpack writes")]
+    Text { phase: String },
+    /// Another program runs it.
+    #[display("its {phase} is run by `{interpreter}`, as no package of rockpack has it")]
+    Interpreter { phase: String, interpreter: String },
+    /// A control file that no package of rockpack has.
+    #[display("has the control file {name}, as no package of rockpack has")]
+    ControlFile { name: String },
+}

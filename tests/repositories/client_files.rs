@@ -1,0 +1,66 @@
+//! Files for clients, which nobody signs, and suites in other folders than their own.
+
+use std::fs;
+
+use support::keys::key;
+use support::repo_fixture::{
+    deb, failed_checks, plain_spec, publish, repo, rpm, verify, verify_by,
+};
+use support::tools::need;
+
+/// One change of a repository at a time, undone before the next.
+#[test]
+fn what_leads_clients_astray_is_named() {
+    need(&["gpg", "gpgconf", "dpkg-deb", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
+    deb(&packages, ("one", "1", "amd64"), "");
+    rpm(&packages, &plain_spec("plain", "1", ""));
+    let [own, other] = ["own", "other"].map(|name| key(room.path(), name, "ed25519"));
+    let url = "https://repo.example/rocm";
+    publish(repo(&[&packages], &out).args(["--url", url, "--sign-key"]).arg(&own.secret));
+    let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let named = |ending: &str| {
+        names.iter().find(|name| name.ends_with(ending)).unwrap_or_else(|| panic!("{names:?}"))
+    };
+    let [sources, dnf, keyring] = [".sources", ".repo", "-archive-keyring.asc"].map(named);
+    let passes = || {
+        for said in [verify(&out), verify_by(&out, &own.public)] {
+            assert!(failed_checks(&said).is_empty(), "{said}");
+        }
+    };
+    passes();
+    let evil = "https://evil.example/rocm";
+    let changes: [(&str, &str, &str, &str); 6] = [
+        (sources, url, evil, "leads to https://evil.example/rocm"),
+        (dnf, url, evil, "leads to https://evil.example/rocm"),
+        (sources, "Types: deb", "Types: deb\nTrusted: yes", "says `trusted: yes`"),
+        (sources, "Suites: stable", "Suites: absent", "names the suite absent"),
+        (sources, "Signed-By: ", "X-Signed-By: ", "does not have clients check"),
+        (dnf, "repo_gpgcheck=1", "repo_gpgcheck=0", "does not have clients check"),
+    ];
+    for (name, before, after, part) in changes {
+        let text = fs::read_to_string(out.join(name)).unwrap();
+        assert!(text.contains(before), "{text}");
+        fs::write(out.join(name), text.replace(before, after)).unwrap();
+        let said = verify(&out);
+        assert_eq!(failed_checks(&said), ["V104"], "{said}");
+        assert!(said.contains(&format!("{name}: {part}")), "{part}: {said}");
+        fs::write(out.join(name), text).unwrap();
+    }
+    let text = fs::read(out.join(keyring)).unwrap();
+    fs::copy(&other.public, out.join(keyring)).unwrap();
+    let parts = ["has no key by which an index", "has none of the keys given"];
+    for (said, part) in [verify(&out), verify_by(&out, &own.public)].into_iter().zip(parts) {
+        assert_eq!(failed_checks(&said), ["V104"], "{said}");
+        assert!(said.contains(part), "{said}");
+    }
+    fs::write(out.join(keyring), text).unwrap();
+    passes();
+    fs::remove_file(out.join(sources)).unwrap();
+    fs::rename(out.join("dists/stable"), out.join("dists/testing")).unwrap();
+    let said = verify_by(&out, &own.public);
+    assert!(failed_checks(&said).contains(&"V078".to_owned()), "{said}");
+    assert!(said.contains("lies in the folder of the suite testing"), "{said}");
+}

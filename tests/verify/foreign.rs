@@ -1,0 +1,206 @@
+//! Packages that hold or do what no artifact has and no rule makes.
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rpm::IndexData;
+use support::headers::{Tagged, remade};
+use support::tampered::Set;
+use support::tools::need;
+
+const SHARDS: &[&str] = &["--against", "examples/shards"];
+const PREFIX: &str = "opt/rocm-7.1";
+
+fn add(root: &Path, path: &str, text: &str, mode: u32) {
+    let file = root.join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+}
+
+fn append(file: &Path, text: &str) {
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// The receipt agrees with all that was added, as with one that was made anew.
+#[test]
+fn what_no_artifact_has_is_named_in_a_deb() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    let (host, kernels) = (set.host(), set.kernels("gfx110x"));
+    set.edit(&host, |root| {
+        add(root, "etc/cron.d/evil", "* * * * * root evil\n", 0o644);
+        add(root, &format!("{PREFIX}/bin/helper"), "#!/bin/sh\n", 0o4755);
+        add(root, "etc/ld.so.conf.d/evil.conf", "/opt/rocm-7.1/lib\ninclude /tmp/evil\n", 0o644);
+        add(root, "usr/share/doc/rocm-blas/run", "#!/bin/sh\n", 0o755);
+        fs::create_dir_all(root.join("var/evil")).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", root.join(PREFIX).join("lib/evil.so")).unwrap();
+        add(root, "DEBIAN/postinst", "#!/bin/sh\nset -e\nevil\n", 0o755);
+        add(root, "DEBIAN/config", "#!/bin/sh\nevil\n", 0o755);
+    });
+    set.edit(&kernels, |root| append(&root.join("DEBIAN/preinst"), "evil\n"));
+    let run = set.verify(SHARDS);
+    assert_eq!(run.codes(), ["V100", "V101", "V102"], "{}", run.text);
+    for (code, part) in [
+        ("V100", "bin/helper"),
+        ("V101", "/etc/cron.d/evil"),
+        ("V101", "bin/helper"),
+        ("V101", "/etc/ld.so.conf.d/evil.conf"),
+        ("V101", "/usr/share/doc/rocm-blas/run"),
+        ("V101", "/var/evil"),
+        ("V101", "lib/evil.so"),
+        ("V102", "its postinst is not"),
+        ("V102", "the control file config"),
+        ("V102", "its preinst is not"),
+    ] {
+        let found = run.problems();
+        let of = |problem: &serde_json::Value| {
+            problem["code"] == code && problem.to_string().contains(part)
+        };
+        assert!(found.iter().any(of), "{code} {part}: {}", run.text);
+    }
+    // Without the artifacts nobody knows whose the files are; scripts are known where this version
+    // made the set.
+    set.fires(&[], &["V100", "V102"]);
+    set.remove_receipt();
+    set.fires(&[], &["V100"]);
+}
+
+/// A kernel package of the set with these changes of its header.
+fn with_header(set: &Set, name: &str, change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>) {
+    let package = set.path(name);
+    let bytes = remade(&fs::read(&package).unwrap(), change, &[]);
+    fs::write(&package, bytes).unwrap();
+}
+
+fn set_tag(tags: &mut Vec<Tagged>, tag: u32, data: IndexData) {
+    tags.retain(|(own, _)| *own != tag);
+    tags.push((tag, data));
+    tags.sort_by_key(|(tag, _)| *tag);
+}
+
+#[test]
+fn scriptlets_that_no_rule_makes_are_named() {
+    let set = Set::of_rpms();
+    let text = |text: &str| IndexData::StringTag(text.to_owned());
+    with_header(&set, &set.kernels("gfx110x"), |mut tags| {
+        set_tag(&mut tags, 1026, text("evil"));
+        set_tag(&mut tags, 1088, text("/bin/sh"));
+        set_tag(&mut tags, 1024, text(""));
+        set_tag(&mut tags, 1086, text("/usr/bin/python3"));
+        tags
+    });
+    set.remove_receipt();
+    let run = set.verify(SHARDS);
+    let problems = run.problems();
+    for part in ["its %postun is not", "its %post is run by `/usr/bin/python3`"] {
+        let of = |problem: &serde_json::Value| {
+            problem["code"] == "V102" && problem.to_string().contains(part)
+        };
+        assert!(problems.iter().any(of), "{part}: {}", run.text);
+    }
+}
+
+#[test]
+fn headers_on_which_rpm_acts_are_named() {
+    let set = Set::of_rpms();
+    set.remove_receipt();
+    set.fires(&[], &[]);
+    let name = set.kernels("gfx110x");
+    let number = |number: u32| IndexData::Int32(vec![number]);
+    let text = |text: &str| IndexData::StringTag(text.to_owned());
+    with_header(&set, &name, |mut tags| {
+        tags.retain(|(tag, _)| *tag != 5092);
+        set_tag(&mut tags, 1021, text("windows"));
+        set_tag(&mut tags, 1065, IndexData::StringArray(vec!["evil".to_owned()]));
+        set_tag(&mut tags, 60_000, number(1));
+        let archive = of_archive(&tags);
+        for (tag, data) in &mut tags {
+            match (*tag, data) {
+                (1037, IndexData::Int32(flags)) => flags[archive] = 2,
+                (1097, IndexData::StringArray(langs)) => langs[archive] = "de".to_owned(),
+                (1140, IndexData::Int32(colors)) => colors[archive] = 4,
+                (1049, IndexData::StringArray(names)) => {
+                    let own = names.iter_mut().find(|name| name.starts_with("rpmlib("));
+                    *own.unwrap() = "rpmlib(Nothing)".to_owned();
+                }
+                _ => {}
+            }
+        }
+        tags
+    });
+    let run = set.verify(&[]);
+    assert_eq!(run.codes(), ["V103"], "{}", run.text);
+    for part in [
+        "states no SHA-256 of the payload",
+        "for the system `windows`",
+        "tag 1065 (triggers)",
+        "tag 60000, on which rpm may act",
+        "as a document (%doc)",
+        "for one language (%lang)",
+        "its colour",
+        "needs rpmlib(Nothing)",
+    ] {
+        assert!(run.text.contains(part), "{part}: {}", run.text);
+    }
+}
+
+/// Relations decide what else is installed, and are in the receipt.
+#[test]
+fn relations_that_the_receipt_does_not_have_are_named() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    let before = fs::read(set.path("packages.json")).unwrap();
+    set.edit_control(&set.kernels("gfx110x"), "Recommends", "evil");
+    set.fires(&[], &[]);
+    let mut receipt = rockpack::receipt::Receipt::parse(&before).unwrap();
+    set.edit_receipt(|edited| {
+        for (own, before) in edited.packages.iter_mut().zip(&mut receipt.packages) {
+            own.relations = std::mem::take(&mut before.relations);
+        }
+    });
+    let run = set.verify(&[]);
+    assert_eq!(run.codes(), ["V002"], "{}", run.text);
+    assert!(run.text.contains("states `recommends: evil`, which the receipt"), "{}", run.text);
+}
+
+/// The place of a kernel archive in the list of files.
+fn of_archive(tags: &[Tagged]) -> usize {
+    let names = tags.iter().find(|(tag, _)| *tag == 1117).unwrap();
+    let IndexData::StringArray(names) = &names.1 else { panic!("no names") };
+    names.iter().position(|name| name.ends_with(".kpack")).unwrap()
+}
+
+/// rpm refuses a package for each of these digests.
+#[test]
+fn digests_of_a_header_are_held_against_it() {
+    let set = Set::of_rpms();
+    set.remove_receipt();
+    let name = set.kernels("gfx110x");
+    let good = fs::read(set.path(&name)).unwrap();
+    let digest = {
+        use sha1::Digest as _;
+        let place = rockpack::formats::rpm::Front::read(&rockpack::content::Content::of_bytes(
+            good.as_slice(),
+        ));
+        let place = place.unwrap().header;
+        let [start, end] = [place.start, place.end].map(|at| usize::try_from(at).unwrap());
+        support::hex(&sha1::Sha1::digest(&good[start..end]))
+    };
+    let at = good.windows(40).position(|window| window == digest.as_bytes()).unwrap();
+    let mut bad = good.clone();
+    bad[at] = if bad[at] == b'0' { b'1' } else { b'0' };
+    fs::write(set.path(&name), bad).unwrap();
+    let run = set.verify(&[]);
+    assert!(run.codes().contains(&"V001".to_owned()), "{}", run.text);
+    assert!(run.text.contains("the header's SHA-1 is not the stated one"), "{}", run.text);
+    // MD5 of header and payload, which other tools state.
+    let md5 = (1004, IndexData::Bin(vec![0; 16]));
+    fs::write(set.path(&name), remade(&good, |tags| tags, &[md5])).unwrap();
+    let run = set.verify(&[]);
+    assert_eq!(run.codes(), ["V103"], "{}", run.text);
+    assert!(run.text.contains("the MD5 of header and payload is not"), "{}", run.text);
+}

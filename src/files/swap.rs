@@ -69,6 +69,7 @@ impl Outlet {
     fn clear_dead(&self, out: &Path) -> Result<()> {
         for dead in Scratch::dead(Form::Folder, out, self.prefix)? {
             let dead = dead?;
+            guarded::refuse_foreign(dead.path())?;
             self.recover(out, dead.path())?;
             dead.remove()?;
         }
@@ -76,7 +77,6 @@ impl Outlet {
     }
 
     fn recover(&self, out: &Path, scratch: &Path) -> Result<()> {
-        guarded::refuse_foreign(scratch)?;
         match Commit::load(self, out, scratch)? {
             Some(commit) if !commit.is_finished()? => commit.undo(),
             _ => Ok(()),

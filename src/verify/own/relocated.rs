@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use object::elf::{self, Rela64, Sym64};
+use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 
@@ -13,7 +13,7 @@ use super::elf_file::{HostElfFile, Section};
 use crate::error::{Error, Kind, Result};
 
 /// Most symbol tables that relocations of wrappers go by. Those of the dynamic loader go by the one
-/// that it has; those that linkers keep (`--emit-relocs`) by the static one.
+/// that it has.
 const MOST_TABLES: usize = 16;
 
 /// What the dynamic loader stores in a word.
@@ -31,7 +31,11 @@ impl<'a> HostElfFile<'a> {
         let mut values = BTreeMap::new();
         let mut tables = Tables { file: self, read: BTreeMap::new(), left: self.content.len() };
         let mut left = self.content.len();
-        for section in self.sections.iter() {
+        // What linkers keep beside them (`--emit-relocs`) is for linkers.
+        let loaded = |section: &&SectionHeader64<LittleEndian>| {
+            section.sh_flags(LittleEndian).0 & elf::SHF_ALLOC.0 != 0
+        };
+        for section in self.sections.iter().filter(loaded) {
             if matches!(section.sh_type(LittleEndian), elf::SHT_RELR | elf::SHT_RELA) {
                 self.take(&mut left, section.sh_size(LittleEndian), "sections of relocations")?;
             }

@@ -27,6 +27,7 @@ mod set;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use super::excuses::Excuses;
 use crate::dependencies::Distribution;
@@ -48,8 +49,9 @@ pub(in crate::verify) fn check(
     problems: &mut Problems,
 ) -> Result<()> {
     let is_deb = packages.iter().any(|package| package.format == Some(Format::Deb));
-    let tables = if is_deb { tables()? } else { LibraryTables::new() };
-    let set = InstalledSet::new(packages, &tables, excuses);
+    let no_tables = LibraryTables::new();
+    let tables = if is_deb { tables()? } else { &no_tables };
+    let set = InstalledSet::new(packages, tables, excuses);
     let mut by_package: BTreeMap<&str, Vec<&LinkedFile<'_>>> = BTreeMap::new();
     for file in &set.linked {
         by_package.entry(&file.package.file).or_default().push(file);
@@ -92,7 +94,19 @@ fn check_libraries(
     }
 }
 
-fn tables() -> Result<LibraryTables> {
+/// The tables of all distributions, parsed once.
+fn tables() -> Result<&'static LibraryTables> {
+    static TABLES: OnceLock<LibraryTables> = OnceLock::new();
+    match TABLES.get() {
+        Some(tables) => Ok(tables),
+        None => {
+            let tables = parsed()?;
+            Ok(TABLES.get_or_init(|| tables))
+        }
+    }
+}
+
+fn parsed() -> Result<LibraryTables> {
     let mut tables = LibraryTables::new();
     for name in Distribution::names() {
         for library in Distribution::named(name)?.packages() {

@@ -59,6 +59,8 @@ SLICES = [
     *(test(f"tests/{program}", minutes, program) for program, minutes in [
         ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
     test("tests/limits", 8, "limits"),
+    *sliced(4, lambda name, part: test(
+        f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part})),
     test("tests/large", 8, "formats", "--ignored"),
     test("tests/sbom", 1, "tree", "--ignored", "the_sbom_of_the_program", needs=(SBOM_TOOLS,)),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",

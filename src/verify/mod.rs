@@ -144,7 +144,9 @@ fn verify_packages(
     let mut report = Report { packages: packages.len(), ..Report::default() };
     let mut sieve = Sieve::new(options.extent);
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    let origins = Origins { receipts: &receipts, excuses: &excuses, options };
+    let named: usize = arguments.iter().map(|argument| argument.packages.len()).sum();
+    let all_read = packages.len() == named;
+    let origins = Origins { receipts: &receipts, excuses: &excuses, options, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
     report.undecided = sieve.undecided();
@@ -160,6 +162,8 @@ struct Origins<'a> {
     receipts: &'a [&'a Receipt],
     excuses: &'a Excuses,
     options: &'a Options<'a>,
+    /// Whether every package that was named could be read.
+    all_read: bool,
 }
 
 impl Origins<'_> {
@@ -172,18 +176,21 @@ impl Origins<'_> {
         sieve: &mut Sieve,
         report: &mut Report,
     ) -> Result<Problems> {
-        let Self { receipts, excuses, options } = *self;
+        let Self { receipts, excuses, options, all_read } = *self;
         let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
         let mut problems = Problems::default();
         if let Some(scan) = options.against {
             let stated = prefix(receipts, &sets);
-            refuse_unknown(stated.as_ref(), options.extent)?;
+            // What could not be read may be what states it, and has been told.
+            if all_read {
+                refuse_unknown(stated.as_ref(), options.extent)?;
+            }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
             let all = || sets.iter().copied().flatten().copied();
             let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
-                SetComparison { packages, prefix, excuses, inputs }.check(&mut own);
+                SetComparison { packages, prefix, excuses, inputs }.check(&mut own)?;
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
             let count = inputs.in_binaries().count() + inputs.in_files().count();
@@ -220,7 +227,7 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
         return Err(error);
     }
     let path = TreePath::new(path.trim_start_matches('/'))?;
-    inputs::examine(&path, "", content).map(drop)
+    inputs::examine(&path, "", (content, 0)).map(drop)
 }
 
 fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {

@@ -18,6 +18,7 @@ mod partial;
 mod receipt;
 mod references;
 mod shared_code;
+mod tampering;
 mod twice;
 
 support::main!();

@@ -44,7 +44,7 @@ impl GivenBinary {
         let content = Content::open(path).map_err(Error::of_named)?.within(budget);
         let place = TreePath::new(file_name(path)).file(path)?;
         let shard = path.display().to_string();
-        match inputs::examine(&place, &shard, &content).file(path)? {
+        match inputs::examine(&place, &shard, (&content, 0)).file(path)? {
             ExaminedInput::Fat(build) => Ok(Self { path: path.to_owned(), build }),
             _ => {
                 let message = "is neither an artifact nor a host binary with device code";

@@ -4,8 +4,9 @@
 //! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
 //! installed file. A folder that held nothing else may be missing.
 
+use super::SetComparison;
 use super::inputs::Plain;
-use super::{SetComparison, same};
+use super::plain::same;
 use crate::tree::TreePath;
 use crate::verify::own::installed::{Installed, InstalledNode};
 

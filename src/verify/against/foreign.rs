@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetComparison, debug_files, same};
+use super::inputs::Plain;
+use super::plain::same;
+use super::{SetComparison, debug_files};
 use crate::tree::TreePath;
 use crate::verify::checks::scripts;
 use crate::verify::own::digest::{self, Sha};
@@ -37,7 +39,7 @@ impl SetComparison<'_> {
         let plain = self.inputs.plain.values().flatten();
         plain
             .filter_map(|plain| match plain {
-                super::Plain::File { sha256, .. } => Some(*sha256),
+                Plain::File { sha256, .. } => Some(*sha256),
                 _ => None,
             })
             .collect()

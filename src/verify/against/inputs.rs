@@ -8,7 +8,7 @@ use super::split_inputs::{
     self, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
 };
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::formats::kpm;
 use crate::input::artifact::Scan;
 use crate::report::{Progress, Stage};
@@ -16,7 +16,6 @@ use crate::tree::{Node, TreePath};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf;
 use crate::verify::own::originals::{self, DeviceEntry};
-use crate::verify::own::script;
 
 /// All artifacts of all shards.
 #[derive(Default)]
@@ -35,15 +34,24 @@ pub(in crate::verify) enum Plain {
     File {
         shard: String,
         sha256: Sha,
-        /// The digest of what stays where a file is written anew: a program's or library's machine code,
-        /// everything behind the first line of a script.
-        code: Option<Sha>,
         device: Vec<DeviceEntry>,
+        /// Its mode in the artifact.
+        mode: u32,
+        content: Content,
     },
     Link {
         target: String,
     },
     Directory,
+}
+
+/// A file of a shard.
+#[derive(Clone, Copy)]
+struct InputFile<'a> {
+    path: &'a TreePath,
+    shard: &'a str,
+    content: &'a Content,
+    mode: u32,
 }
 
 /// A file and what was found in it.
@@ -60,7 +68,7 @@ impl ArtifactInputs {
     /// Reads all artifacts.
     pub(in crate::verify) fn read(scan: &Scan, progress: &dyn Progress) -> Result<Self> {
         let mut inputs = Self::default();
-        let mut files: Vec<(&TreePath, &str, &Content)> = Vec::new();
+        let mut files: Vec<InputFile<'_>> = Vec::new();
         for shard in &scan.shards {
             let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
             for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
@@ -71,23 +79,26 @@ impl ArtifactInputs {
                     Node::Link { target } => {
                         inputs.add(path, Plain::Link { target: target.clone() })
                     }
-                    Node::File { data, .. } => files.push((path, &shard.name, data)),
+                    Node::File { data, mode } => {
+                        let (shard, content, mode) = (shard.name.as_str(), data, *mode);
+                        files.push(InputFile { path, shard, content, mode });
+                    }
                 }
             }
         }
-        progress.expect(Stage::Verify, files.iter().map(|file| file.2.len()).sum());
+        progress.expect(Stage::Verify, files.iter().map(|file| file.content.len()).sum());
         progress.begin(Stage::Verify);
         let found: Result<Vec<ExaminedInput>> = files
             .par_iter()
-            .map(|(path, shard, content)| {
-                let found = examine(path, shard, content);
-                progress.advance(Stage::Verify, content.len());
+            .map(|file| {
+                let found = examine_any(file);
+                progress.advance(Stage::Verify, file.content.len());
                 found
             })
             .collect();
         progress.end(Stage::Verify);
         let mut split = SplitInputs::default();
-        for ((path, shard, _), found) in files.iter().zip(found?) {
+        for (InputFile { path, shard, .. }, found) in files.iter().zip(found?) {
             match found {
                 ExaminedInput::Transformed(binary) => split.binary(path, binary),
                 ExaminedInput::Archive(rows) => split.archive(shard, path, rows),
@@ -138,23 +149,47 @@ impl ArtifactInputs {
     }
 }
 
+/// What a file of a shard is. A build may package as it is what cannot be taken apart here, such as an odd
+/// ELF file: that it has to be in a package with the same bytes.
+fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
+    let InputFile { path, shard, content, mode } = *file;
+    match examine(path, shard, (content, mode)) {
+        Err(error) if is_of_format(error.kind()) => plain(shard, (content, mode), Vec::new()),
+        examined => examined,
+    }
+}
+
+/// Whether an error of this kind says that bytes are not as their format wants them.
+fn is_of_format(kind: Kind) -> bool {
+    matches!(kind, Kind::Malformed | Kind::Truncated | Kind::Unsupported | Kind::Limit)
+}
+
+fn plain(
+    shard: &str,
+    (content, mode): (&Content, u32),
+    device: Vec<DeviceEntry>,
+) -> Result<ExaminedInput> {
+    let (shard, sha256, content) = (shard.to_owned(), content.sha256()?, content.clone());
+    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, device, mode, content }))
+}
+
+/// What the file `content` with `mode`, at an install-relative path, is; fails where it claims to be what
+/// it cannot be read as.
 pub(in crate::verify) fn examine(
     path: &TreePath,
     shard: &str,
-    content: &Content,
+    (content, mode): (&Content, u32),
 ) -> Result<ExaminedInput> {
-    let shard = shard.to_owned();
     let _open = content.pin()?;
-    let mut code = None;
     if let Some(elf) = host_elf::read(content)? {
         if let Some(device) = originals::read(content, &elf)? {
-            let content = content.clone();
-            return Ok(ExaminedInput::Fat(BinaryBuild { shard, device, code: elf.code, content }));
+            let (shard, content) = (shard.to_owned(), content.clone());
+            let build = BinaryBuild { shard, device, code: elf.code, mode, content };
+            return Ok(ExaminedInput::Fat(build));
         }
-        if let Some(binary) = split_inputs::transformed(&shard, content, &elf)? {
+        if let Some(binary) = split_inputs::transformed(shard, (content, mode), &elf)? {
             return Ok(ExaminedInput::Transformed(binary));
         }
-        code = Some(elf.code);
     }
     if let Some(rows) = split_inputs::rows(content)? {
         return Ok(ExaminedInput::Archive(rows));
@@ -162,10 +197,5 @@ pub(in crate::verify) fn examine(
     if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
         return Ok(ExaminedInput::Manifest);
     }
-    let code = match code {
-        Some(code) => Some(code),
-        None => script::read(content)?.map(|script| script.body),
-    };
-    let (sha256, device) = (content.sha256()?, originals::loose(content)?);
-    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, code, device }))
+    plain(shard, (content, mode), originals::loose(content)?)
 }

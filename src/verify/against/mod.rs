@@ -1,15 +1,20 @@
 //! Packages against the artifacts they were made from.
 //!
-//! Every file of the artifacts has to be in a package with the same bytes, every code object in
-//! an archive under the wrapper and target it had, or be named by a finding of the receipt; and no
-//! package may hold what the artifacts do not hold and no rule makes.
+//! Every file of the artifacts has to be in a package with the same bytes and the mode that packages
+//! have, every byte of a binary with device code has to be that of a build or follow from taking that
+//! code out ([`account`]), every code object has to be in an archive under the wrapper and target it
+//! had, or all of these be named by a finding of the receipt; and no package may hold what the
+//! artifacts do not hold and no rule makes.
 
+pub(super) mod account;
 pub(super) mod binaries;
 pub(super) mod builds;
 pub(super) mod debug_files;
 pub(super) mod foreign;
+mod host;
 pub(super) mod inputs;
 pub(super) mod keys;
+mod plain;
 pub(super) mod prefix;
 pub(super) mod split_inputs;
 
@@ -22,13 +27,13 @@ use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
 use super::problem::{
-    CodeLoss, CodePosition, CodeWitness, FileLoss, InputVariant, Misplacement, PackagePath,
-    Problem, Problems,
+    CodeLoss, CodePosition, CodeWitness, Misplacement, PackagePath, Problem, Problems,
 };
 use crate::content::hex;
+use crate::error::Result;
 use crate::tree::TreePath;
 use builds::{Wrappers, check_builds};
-use inputs::{ArtifactInputs, Plain};
+use inputs::ArtifactInputs;
 use keys::{InstalledRows, WrapperKeys};
 use split_inputs::BinaryBuild;
 
@@ -43,11 +48,11 @@ pub(super) struct SetComparison<'a> {
 
 impl<'a> SetComparison<'a> {
     /// Adds all that is lost, foreign or misplaced.
-    pub(super) fn check(&self, problems: &mut Problems) {
+    pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
             if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
-                self.check_plain(path, variants, problems);
+                self.check_plain(path, variants, problems)?;
             }
         }
         let rows = self.rows(problems);
@@ -57,13 +62,14 @@ impl<'a> SetComparison<'a> {
             if self.is_left_out(path) {
                 continue;
             }
-            self.check_host(path, builds, problems);
+            self.check_host(path, builds, problems)?;
             let installed = self.installed_code(path).map(|(code, _)| code);
             check_builds(&Wrappers { path, keys: &keys, installed }, builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
         self.check_uninvited(problems);
+        Ok(())
     }
 
     fn is_left_out(&self, path: &TreePath) -> bool {
@@ -74,90 +80,6 @@ impl<'a> SetComparison<'a> {
     fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
         let absolute = format!("{}/{path}", self.prefix);
         self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
-    }
-
-    fn check_plain(&self, path: &TreePath, variants: &[Plain], problems: &mut Problems) {
-        let nodes = self.at(path);
-        if self.excuses.merged.contains(path) && !nodes.is_empty() {
-            return;
-        }
-        let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
-        let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
-        if self.excuses.rewritten.contains(path) && variants.iter().any(|v| self.has_code(path, v))
-        {
-            return;
-        }
-        // Of files that differ, one shard's is installed; of files that were moved, all are.
-        let found = variants.iter().any(|plain| there(plain) || implied(plain));
-        let elsewhere = |plain| self.is_moved(path, plain) || self.is_debug_file(path, plain);
-        if found || variants.iter().all(elsewhere) {
-            return;
-        }
-        let excused = |plain: &Plain| match plain {
-            Plain::File { sha256, .. } => self.excuses.absence(sha256),
-            Plain::Link { .. } | Plain::Directory => false,
-        };
-        if !variants.iter().all(excused) {
-            let was = described(variants);
-            let loss = if nodes.is_empty() {
-                FileLoss::Absent { was }
-            } else {
-                FileLoss::OtherContent { was }
-            };
-            problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
-        }
-    }
-
-    /// Whether the machine code of `plain`, or the body of a script, is what is installed at `path`.
-    fn has_code(&self, path: &TreePath, plain: &Plain) -> bool {
-        let body = self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
-            Class::Script(script) => Some(script.body),
-            _ => None,
-        });
-        let installed = self.installed_code(path).map(|(code, _)| code).or(body);
-        matches!(plain, Plain::File { code, .. } if code.is_some() && *code == installed)
-    }
-
-    /// Whether a file is in a folder below its own, as a finding says of its folder.
-    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
-        let Some(folder) = path.parent().filter(|folder| self.excuses.moved.contains(folder))
-        else {
-            return false;
-        };
-        let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
-        self.packages.iter().any(|package| {
-            let all = package.paths.range(below.clone()..);
-            let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
-            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
-        })
-    }
-
-    /// Whether a directory goes with what is below it.
-    fn has_below(&self, path: &TreePath) -> bool {
-        let below = format!("{}/{path}/", self.prefix);
-        let left_out = self.excuses.leaves_out_below(&below);
-        left_out
-            || self.packages.iter().any(|package| {
-                let next = package.paths.range(below.clone()..).next();
-                next.is_some_and(|(path, _)| path.starts_with(&below))
-            })
-    }
-
-    /// A transformed binary has the machine code and the wrappers of one of the builds.
-    fn check_host(&self, path: &TreePath, builds: &[BinaryBuild], problems: &mut Problems) {
-        let absolute = format!("{}/{path}", self.prefix);
-        let installed = self.installed_code(path);
-        let wrappers = |build: &BinaryBuild| build.device.by_wrapper.len();
-        let loss = match installed {
-            None => FileLoss::BinaryAbsent,
-            Some((code, count))
-                if !builds.iter().any(|b| b.code == code && wrappers(b) == count) =>
-            {
-                FileLoss::OtherBinary
-            }
-            Some(_) => return,
-        };
-        problems.add(Problem::FileLost { path: absolute, loss });
     }
 
     /// Machine code and number of wrappers of the host binary installed at `path`.
@@ -290,32 +212,7 @@ impl<'a> SetComparison<'a> {
     }
 }
 
-pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
-    match (plain, node) {
-        (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
-        (Plain::Link { target }, InstalledNode::Link { target: installed }) => target == installed,
-        (Plain::Directory, InstalledNode::Directory { .. }) => true,
-        _ => false,
-    }
-}
-
 fn lost_code(path: &TreePath, entry: &DeviceEntry, loss: CodeLoss) -> Problem {
     let (path, target) = (path.to_string(), entry.target.clone());
     Problem::CodeObjectLost { path, target, sha256: hex(&entry.sha256), loss }
-}
-
-/// What the shards have at a path.
-fn described(variants: &[Plain]) -> InputVariant {
-    let shards: BTreeSet<&str> = variants
-        .iter()
-        .filter_map(|plain| match plain {
-            Plain::File { shard, .. } => Some(shard.as_str()),
-            _ => None,
-        })
-        .collect();
-    match variants.first() {
-        Some(Plain::Link { target }) => InputVariant::Link { target: target.clone() },
-        Some(Plain::Directory) => InputVariant::Directory,
-        _ => InputVariant::File { shards: shards.into_iter().map(str::to_owned).collect() },
-    }
 }

@@ -23,6 +23,8 @@ pub(in crate::verify) struct BinaryBuild {
     pub(in crate::verify) device: DeviceCode,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
+    /// Its mode in the artifact.
+    pub(in crate::verify) mode: u32,
     pub(in crate::verify) content: Content,
 }
 
@@ -33,6 +35,8 @@ pub(in crate::verify) struct TransformedInput {
     pub(in crate::verify) wrappers: usize,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
+    /// Its mode in the artifact.
+    pub(in crate::verify) mode: u32,
     pub(in crate::verify) content: Content,
 }
 
@@ -58,7 +62,7 @@ pub(in crate::verify) struct SplitInputs {
 /// The host ELF `content` as a transformed binary, if it is one.
 pub(in crate::verify) fn transformed(
     shard: &str,
-    content: &Content,
+    (content, mode): (&Content, u32),
     elf: &HostElf,
 ) -> Result<Option<TransformedInput>> {
     let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
@@ -68,6 +72,7 @@ pub(in crate::verify) fn transformed(
         kernel_name: marker.kernel_name,
         wrappers,
         code: elf.code,
+        mode,
         content: content.clone(),
     }))
 }
@@ -130,8 +135,8 @@ impl SplitInputs {
                 .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
                 .map(Arc::new);
             let device = DeviceCode { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
-            let TransformedInput { shard, code, content, .. } = binary;
-            builds.push((path, BinaryBuild { shard, device, code, content }));
+            let TransformedInput { shard, code, mode, content, .. } = binary;
+            builds.push((path, BinaryBuild { shard, device, code, mode, content }));
         }
         let archives = self.archives.into_iter().flat_map(|(shard, archives)| {
             archives.into_iter().map(move |archive| (shard.clone(), archive))

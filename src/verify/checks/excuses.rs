@@ -51,9 +51,10 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
     whole: BTreeSet<TreePath>,
-    /// Install-relative paths of files whose library search paths, or whose first lines, were written
-    /// anew.
+    /// Install-relative paths of files whose library search paths were written anew.
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
+    /// The interpreters that scripts start with in place of their own, by install-relative path.
+    pub(in crate::verify) settled: BTreeMap<TreePath, BTreeSet<String>>,
     /// Install-relative paths of files for other machines, by machine.
     other_machines: BTreeMap<ElfMachine, BTreeSet<TreePath>>,
     /// Install-relative paths of thin static archives.
@@ -122,8 +123,10 @@ impl Excuses {
                 return self.interpreted.extend(files.iter().cloned());
             }
             Finding::InterpreterSettled { before, after, files, .. } => {
-                if after.as_ref().is_some_and(|after| after != before) {
-                    self.rewritten.extend(files.iter().cloned());
+                for after in after.iter().filter(|after| *after != before) {
+                    for file in files {
+                        self.settled.entry(file.clone()).or_default().insert(after.clone());
+                    }
                 }
                 return self.interpreted.extend(files.iter().cloned());
             }

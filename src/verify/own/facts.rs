@@ -12,6 +12,7 @@ use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::machine::{self, other_machine};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
+use super::tables::Shape;
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::hold::{fault, hold};
@@ -108,6 +109,8 @@ pub(in crate::verify) struct HostFacts {
     pub(in crate::verify) device_code: Option<HostedCode>,
     /// Where device code was found elsewhere.
     pub(in crate::verify) embedded: Option<HostedCode>,
+    /// The form of a transformed binary, where its headers can be read.
+    pub(in crate::verify) shape: Option<Box<Shape>>,
 }
 
 impl HostFacts {
@@ -124,9 +127,7 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
     let len = content.len().min(HEAD as u64);
     let head = content.read_vec(0..len, len, "header")?;
     let class = match claimed(path, &head)? {
-        Some(claimed) => {
-            classify(path, content, &head).unwrap_or_else(|e| Class::Broken(claimed, e))
-        }
+        Some(claimed) => classified(path, content, &head, claimed),
         None if machine::is_library(&head) => {
             return library(&mut content.reader(), content.len());
         }
@@ -186,7 +187,7 @@ pub(in crate::verify) fn examine(
         return Ok(FileFacts { size, sha256, class: unclaimed(head) });
     };
     let content = hold(&mut whole, size)?.within(budget);
-    let class = classify(path, &content, &head).unwrap_or_else(|e| Class::Broken(claimed, e));
+    let class = classified(path, &content, &head, claimed);
     Ok(FileFacts { size, sha256: content.sha256()?, class })
 }
 
@@ -229,6 +230,39 @@ fn loader_folders(text: &str) -> Vec<String> {
 /// Kernel libraries look for their indexes under these names.
 fn is_index(path: &str) -> bool {
     path.contains("/library/") && path.ends_with(".dat")
+}
+
+/// The class of a file that claims to be one. An odd ELF file without any sign of device code, or of having
+/// had some, is a file like others.
+fn classified(path: &str, content: &Content, head: &[u8], claimed: Claimed) -> Class {
+    let error = match classify(path, content, head) {
+        Ok(class) => return class,
+        Err(error) => error,
+    };
+    if claimed != Claimed::Host || error.is_of_reading() {
+        return Class::Broken(claimed, error);
+    }
+    match has_signs(content) {
+        Ok(false) => Class::Other,
+        Ok(true) => Class::Broken(claimed, error),
+        Err(error) => Class::Broken(claimed, error),
+    }
+}
+
+/// Whether device code is anywhere in `content`, or what wrappers begin with whose code was taken out.
+fn has_signs(content: &Content) -> Result<bool> {
+    if first_code(content, 0..content.len())?.is_some() {
+        return Ok(true);
+    }
+    let (magic, mut before, mut found) = (host_elf::HIPK.to_le_bytes(), Vec::new(), false);
+    content.each_window(|bytes| {
+        let kept = bytes.len().min(magic.len() - 1);
+        before.extend_from_slice(&bytes[..kept]);
+        found |= before.windows(magic.len()).any(|window| window == magic);
+        found |= bytes.windows(magic.len()).any(|window| window == magic);
+        before = bytes[bytes.len() - kept..].to_vec();
+    })?;
+    Ok(found)
 }
 
 fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
@@ -282,7 +316,19 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
         section.clone().map(|section| left_in_section(content, section)).transpose()?;
     let outside = outside(content, &section.unwrap_or_default())?;
     let embedded = outside.map(|Embedded { form, offset }| HostedCode::Embedded { form, offset });
-    Ok(HostFacts { elf, marker, marker_fault, device_code: device_code.flatten(), embedded })
+    let device_code = device_code.flatten();
+    let shape = shape(content, &elf)?.map(Box::new);
+    Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, shape })
+}
+
+/// The form of a transformed binary; none of what has no marker, or headers that cannot be read.
+fn shape(content: &Content, elf: &HostElf) -> Result<Option<Shape>> {
+    let place = elf.marker.and_then(|section| Some((section.offset?, section.size)));
+    let Some((start, size)) = place else { return Ok(None) };
+    match Shape::read(content, start..start.saturating_add(size)) {
+        Err(error) if error.is_of_reading() => Err(error),
+        read => Ok(read.ok()),
+    }
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.

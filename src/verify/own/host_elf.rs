@@ -26,7 +26,7 @@ pub(in crate::verify) const HIPF: u32 = 0x4849_5046;
 /// Wrapper magic of a transformed binary: "HIPK".
 pub(in crate::verify) const HIPK: u32 = 0x4B50_4948;
 /// Bytes of one wrapper: magic, version, pointer, reserved.
-const WRAPPER_LEN: usize = 24;
+pub(in crate::verify) const WRAPPER_LEN: usize = 24;
 /// Most bytes that `.hipFatBinSegment` may have; the largest ROCm library has a few thousand wrappers.
 const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
 /// One record of `.hipFatBinSegment`.

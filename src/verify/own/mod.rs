@@ -26,4 +26,5 @@ pub(super) mod package;
 pub(super) mod relocated;
 mod rpm_header;
 pub(super) mod script;
+pub(super) mod tables;
 pub(super) mod wording;

@@ -68,6 +68,9 @@ fn read_payload(
 ) -> Result<()> {
     reader.visit(&mut |entry, content| {
         let path = format!("/{}", entry.entry.path);
+        if let Some(owner) = foreign_owner(entry) {
+            problems.add(Problem::ForeignOwner { file: installed.at(&path), owner });
+        }
         let (node, fault) = if maintainer::is_copyright(&path, &installed.name, entry.entry.size) {
             let mut text = Vec::new();
             content.read_to_end(&mut text).map_err(hold::fault)?;
@@ -92,6 +95,13 @@ fn read_payload(
         installed.paths.insert(path, node);
         Ok(())
     })
+}
+
+/// Whose the entry is, if not root's.
+fn foreign_owner(entry: &ReadEntry) -> Option<String> {
+    let ReadEntry { user, group, .. } = entry;
+    let is_root = |name: &String| ["root", "0"].contains(&name.as_str());
+    (!is_root(user) || !is_root(group)).then(|| format!("{user}:{group}"))
 }
 
 /// Packers that go through a list of paths may state a folder again; both are one.

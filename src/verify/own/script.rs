@@ -22,6 +22,8 @@ const SECOND_READ: u64 = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Script {
     pub(in crate::verify) runner: Runner,
+    /// The first line without its line feed, as far as anything reads it.
+    pub(in crate::verify) line: Vec<u8>,
     /// The digest of everything behind the first line.
     pub(in crate::verify) body: Sha,
 }
@@ -56,7 +58,9 @@ pub(in crate::verify) fn read(content: &Content) -> Result<Option<Script>> {
         }
         other => other,
     };
-    Ok(Some(Script { runner, body }))
+    let line = content.read_vec(0..first.min(SECOND_READ), SECOND_READ, "first line")?;
+    let line = line.strip_suffix(b"\n").unwrap_or(&line).to_vec();
+    Ok(Some(Script { runner, line, body }))
 }
 
 /// The program for which the shell of a script makes way in the second line, where `'''exec'` is both a

@@ -25,6 +25,16 @@ pub enum FileLoss {
     /// A package has another binary.
     #[display("a binary is in a package with other machine code or another number of wrappers")]
     OtherBinary,
+    /// A package has a binary with bytes that neither its build nor taking out device code explains.
+    #[display(
+        "a binary is in a package with bytes that taking the device code out of that of {shard} does \
+         not explain: {}",
+        few(parts, 5)
+    )]
+    OtherBytes { shard: String, parts: Vec<String> },
+    /// A package has it with another mode than packages have.
+    #[display("is in a package with mode {mode:o}, and has to have {wanted:o}")]
+    OtherMode { mode: u32, wanted: u32 },
 }
 
 /// What the shards have at a path.

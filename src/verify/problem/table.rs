@@ -37,7 +37,7 @@ problems! {
     /// one key.
     CodeObjectMisplaced = "V012" "code-object-misplaced" { misplacement: Misplacement }
         ["{}", misplacement.subject()] ["{misplacement}"];
-    /// A file of the artifacts is in no package, or with other content.
+    /// A file of the artifacts is in no package, or with other content or another mode.
     FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
     /// A host package contains device code.
     DeviceCodeInHost = "V020" "device-code-in-host-package"
@@ -183,6 +183,9 @@ problems! {
             "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
              does, refuse it until then; publish it again with --allow-any-date"
         ];
+    /// A path of a package belongs to somebody else than root.
+    ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
+        ["{file}"] ["belongs to {owner}, and everything in a package to root"];
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]

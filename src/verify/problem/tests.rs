@@ -164,6 +164,8 @@ fn of_misplaced_code() -> Vec<Problem> {
         FileLoss::OtherContent { was: InputVariant::Link { target: text("libexblas.so.1") } },
         FileLoss::BinaryAbsent,
         FileLoss::OtherBinary,
+        FileLoss::OtherBytes { shard: shard(), parts: texts([".rodata", ".dynamic"]) },
+        FileLoss::OtherMode { mode: 0o777, wanted: 0o755 },
     ];
     all.extend(losses.map(|loss| Problem::FileLost { path: text(LIBRARY), loss }));
     all
@@ -313,7 +315,8 @@ fn of_paths() -> Vec<Problem> {
         too_long(PathExcess::Name { bytes: 250, limit: 246 }),
         too_long(PathExcess::Path { bytes: 4090, limit: 4086 }),
     ];
-    conflicts.map(conflict).into_iter().chain(lengths).collect()
+    let owner = Problem::ForeignOwner { file: host(LIBRARY), owner: text("builder:users") };
+    conflicts.map(conflict).into_iter().chain(lengths).chain([owner]).collect()
 }
 
 fn of_dependencies() -> Vec<Problem> {

@@ -1,0 +1,82 @@
+//! Host binaries that had device code: which build is installed, and that nothing else is.
+
+use super::SetComparison;
+use super::account::{self, Place};
+use super::split_inputs::BinaryBuild;
+use crate::error::Result;
+use crate::tree::TreePath;
+use crate::verify::checks::twice;
+use crate::verify::own::digest::Sha;
+use crate::verify::own::facts::{Class, FileFacts};
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::problem::{FileLoss, Problem, Problems};
+
+impl<'a> SetComparison<'a> {
+    /// A transformed binary has the machine code and the wrappers of one of the builds, and every byte of
+    /// it is that build's or follows from taking the device code out.
+    pub(super) fn check_host(
+        &self,
+        path: &TreePath,
+        builds: &[BinaryBuild],
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let modes: Vec<u32> = builds.iter().map(|build| build.mode).collect();
+        self.check_modes(path, &modes, problems);
+        let installed = self.binaries(path);
+        let mut add = |loss| {
+            let path = format!("{}/{path}", self.prefix);
+            problems.add(Problem::FileLost { path, loss });
+        };
+        if installed.is_empty() {
+            add(FileLoss::BinaryAbsent);
+        }
+        for (facts, code, wrappers) in installed {
+            let is_own = |build: &&BinaryBuild| {
+                build.code == code && build.device.by_wrapper.len() == wrappers
+            };
+            let own: Vec<&BinaryBuild> = builds.iter().filter(is_own).collect();
+            if own.is_empty() {
+                add(FileLoss::OtherBinary);
+            } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
+                add(loss);
+            }
+        }
+        Ok(())
+    }
+
+    /// What of the installed file no build accounts for; of several builds the one that leaves the least.
+    fn other_bytes(
+        &self,
+        path: &TreePath,
+        facts: &FileFacts,
+        builds: &[&BinaryBuild],
+    ) -> Result<Option<FileLoss>> {
+        let rewritten = self.excuses.rewritten.contains(path);
+        let place = Place { path, prefix: self.prefix, rewritten };
+        let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
+        for build in builds {
+            let parts = account::unaccounted(build, facts, place)?;
+            if parts.is_empty() {
+                return Ok(None);
+            }
+            if least.as_ref().is_none_or(|(_, known)| parts.len() < known.len()) {
+                least = Some((build, parts));
+            }
+        }
+        Ok(least.map(|(build, parts)| FileLoss::OtherBytes { shard: build.shard.clone(), parts }))
+    }
+
+    /// The host binaries installed at `path`, of several versions of a package those of the newest, with
+    /// their machine code and the number of their wrappers.
+    fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, Sha, usize)> {
+        let absolute = format!("{}/{path}", self.prefix);
+        let packages = twice::newest(self.packages).into_iter();
+        let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
+        let facts = nodes.filter_map(InstalledNode::facts);
+        let host = facts.filter_map(|facts| match &facts.class {
+            Class::Host(host) => Some((facts, host.elf.code, host.elf.wrappers.len())),
+            _ => None,
+        });
+        host.collect()
+    }
+}

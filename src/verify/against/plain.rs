@@ -1,0 +1,253 @@
+//! Files that are packaged as they are, but for what findings say, and their modes.
+
+use std::collections::BTreeSet;
+
+use super::SetComparison;
+use super::account::{self, Place};
+use super::inputs::Plain;
+use crate::content::Content;
+use crate::error::Result;
+use crate::input::database::{Union, union};
+use crate::package::Format;
+use crate::tree::TreePath;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::InstalledNode;
+use crate::verify::own::script::{self, Script};
+use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
+
+/// The mode of folders, and of files that somebody may run.
+const EXECUTABLE: u32 = 0o755;
+/// The mode of other files.
+const READABLE: u32 = 0o644;
+
+impl SetComparison<'_> {
+    /// Checks that what the shards have at a path is in a package.
+    pub(super) fn check_plain(
+        &self,
+        path: &TreePath,
+        variants: &[Plain],
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let nodes = self.at(path);
+        self.check_modes(path, &variants.iter().filter_map(mode).collect::<Vec<_>>(), problems);
+        let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
+        let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
+        // Of files that differ, one shard's is installed; of files that were moved, all are.
+        let found = variants.iter().any(|plain| there(plain) || implied(plain));
+        let elsewhere = |plain| self.is_moved(path, plain) || self.is_debug_file(path, plain);
+        if self.is_merged(path, variants)?
+            || self.is_rewritten(path, variants)?
+            || found
+            || variants.iter().all(elsewhere)
+        {
+            return Ok(());
+        }
+        let excused = |plain: &Plain| match plain {
+            Plain::File { sha256, .. } => self.excuses.absence(sha256),
+            Plain::Link { .. } | Plain::Directory => false,
+        };
+        if !variants.iter().all(excused) {
+            let was = described(variants);
+            let loss = if nodes.is_empty() {
+                FileLoss::Absent { was }
+            } else {
+                FileLoss::OtherContent { was }
+            };
+            problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
+        }
+        Ok(())
+    }
+
+    /// Whether a finding says that the file at `path` is the union of those of the shards, and it is.
+    fn is_merged(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+        if !self.excuses.merged.contains(path) {
+            return Ok(false);
+        }
+        let contents: Vec<Content> = variants.iter().filter_map(content).cloned().collect();
+        let merged = match union(&contents) {
+            Ok(Union::Merged(merged)) => merged.sha256()?,
+            Err(error) if error.is_of_reading() => return Err(error),
+            Ok(Union::None(_)) | Err(_) => return Ok(false),
+        };
+        let mut facts = self.at(path).into_iter().filter_map(InstalledNode::facts);
+        Ok(facts.any(|facts| facts.sha256 == merged))
+    }
+
+    /// Whether a finding says that the search paths or the first line of the file at `path` were written
+    /// anew, and nothing else of it is another.
+    fn is_rewritten(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+        let place = Place { path, prefix: self.prefix, rewritten: true };
+        let rewritten = self.excuses.rewritten.contains(path);
+        let settled = self.excuses.settled.get(path);
+        for facts in self.at(path).into_iter().filter_map(InstalledNode::facts) {
+            for content in variants.iter().filter_map(content) {
+                if rewritten && is_search_path(content, &facts.sha256, place)? {
+                    return Ok(true);
+                }
+                if let (Class::Script(installed), Some(settled)) = (&facts.class, settled)
+                    && let Some(own) = script::read(content)?
+                    && is_settled(&own, installed, settled)
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks the modes at `path`, where the shards have files or folders with `modes`.
+    pub(super) fn check_modes(&self, path: &TreePath, modes: &[u32], problems: &mut Problems) {
+        for node in self.at(path) {
+            let (InstalledNode::File { mode, .. } | InstalledNode::Directory { mode }) = node
+            else {
+                continue;
+            };
+            let wanted = self.wanted(path, node, modes);
+            if let Some(first) = wanted.iter().next().filter(|_| !wanted.contains(mode)) {
+                let loss = FileLoss::OtherMode { mode: *mode, wanted: *first };
+                problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
+            }
+        }
+    }
+
+    /// The modes that packages may have there: libraries have those of their format.
+    fn wanted(&self, path: &TreePath, node: &InstalledNode, modes: &[u32]) -> BTreeSet<u32> {
+        let normal = |mode: &u32| if mode & 0o111 == 0 { READABLE } else { EXECUTABLE };
+        let class = match node {
+            InstalledNode::File { facts, .. } if is_library_name(path.name()) => Some(&facts.class),
+            _ => None,
+        };
+        let is_deb = self.packages.iter().all(|package| package.format == Some(Format::Deb));
+        let of_library = if is_deb { READABLE } else { EXECUTABLE };
+        let modes = modes.iter().map(normal);
+        match class {
+            Some(Class::Host(host)) if !host.elf.fixed && !host.elf.linked.is_program => {
+                BTreeSet::from([of_library])
+            }
+            Some(Class::Host(_)) | None => modes.collect(),
+            // Perhaps a library, which cannot be read here.
+            Some(_) => modes.chain([of_library]).collect(),
+        }
+    }
+
+    /// Whether a file is in a folder below its own, as a finding says of its folder.
+    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
+        let Some(folder) = path.parent().filter(|folder| self.excuses.moved.contains(folder))
+        else {
+            return false;
+        };
+        let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
+        self.packages.iter().any(|package| {
+            let all = package.paths.range(below.clone()..);
+            let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
+            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
+        })
+    }
+
+    /// Whether a directory goes with what is below it.
+    fn has_below(&self, path: &TreePath) -> bool {
+        let below = format!("{}/{path}/", self.prefix);
+        let left_out = self.excuses.leaves_out_below(&below);
+        left_out
+            || self.packages.iter().any(|package| {
+                let next = package.paths.range(below.clone()..).next();
+                next.is_some_and(|(path, _)| path.starts_with(&below))
+            })
+    }
+}
+
+/// Whether the node is what an artifact has, but for its mode.
+pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
+    match (plain, node) {
+        (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
+        (Plain::Link { target }, InstalledNode::Link { target: installed }) => target == installed,
+        (Plain::Directory, InstalledNode::Directory { .. }) => true,
+        _ => false,
+    }
+}
+
+fn content(plain: &Plain) -> Option<&Content> {
+    match plain {
+        Plain::File { content, .. } => Some(content),
+        Plain::Link { .. } | Plain::Directory => None,
+    }
+}
+
+fn mode(plain: &Plain) -> Option<u32> {
+    match plain {
+        Plain::File { mode, .. } => Some(*mode),
+        Plain::Directory => Some(EXECUTABLE),
+        Plain::Link { .. } => None,
+    }
+}
+
+/// Whether `sha256` is that of the ELF file `content` with other search paths.
+fn is_search_path(content: &Content, sha256: &[u8; 32], place: Place<'_>) -> Result<bool> {
+    match account::is_plain(content, sha256, place) {
+        Err(error) if !error.is_of_reading() => Ok(false),
+        found => found,
+    }
+}
+
+/// Whether a script is another one with one of these interpreters in place of its own.
+fn is_settled(own: &Script, installed: &Script, interpreters: &BTreeSet<String>) -> bool {
+    let blanks = own.line.iter().skip(2).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let Some((start, rest)) = own.line.split_at_checked(2 + blanks) else { return false };
+    let behind = |new: &String| {
+        let new = installed.line.strip_prefix(start)?.strip_prefix(new.as_bytes())?;
+        let is_apart = new.first().is_none_or(|byte| b" \t\r\0".contains(byte));
+        (is_apart && rest.ends_with(new)).then_some(())
+    };
+    own.body == installed.body && interpreters.iter().any(|new| behind(new).is_some())
+}
+
+/// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
+fn is_library_name(name: &str) -> bool {
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
+    versioned || name.ends_with(".so")
+}
+
+/// What the shards have at a path.
+fn described(variants: &[Plain]) -> InputVariant {
+    let shards: BTreeSet<&str> = variants
+        .iter()
+        .filter_map(|plain| match plain {
+            Plain::File { shard, .. } => Some(shard.as_str()),
+            _ => None,
+        })
+        .collect();
+    match variants.first() {
+        Some(Plain::Link { target }) => InputVariant::Link { target: target.clone() },
+        Some(Plain::Directory) => InputVariant::Directory,
+        _ => InputVariant::File { shards: shards.into_iter().map(str::to_owned).collect() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_line_has_another_interpreter_and_nothing_else() {
+        let script = |text: &str| {
+            script::read(&Content::of_bytes(format!("{text}\nbody\n").into_bytes()))
+                .unwrap()
+                .unwrap()
+        };
+        let own = script("#! /build/bin/python3 -u");
+        let settled = BTreeSet::from(["/usr/bin/python3".to_owned()]);
+        for (line, expected) in [
+            ("#! /usr/bin/python3 -u", true),
+            ("#! /usr/bin/python3", true),
+            ("#!/usr/bin/python3 -u", false),
+            ("#! /usr/bin/python3 -i", false),
+            ("#! /usr/bin/python3.1 -u", false),
+            ("#! /bin/sh -u", false),
+        ] {
+            assert_eq!(is_settled(&own, &script(line), &settled), expected, "{line}");
+        }
+        let other = script::read(&Content::of_bytes(*b"#! /usr/bin/python3 -u\nelse\n"));
+        assert!(!is_settled(&own, &other.unwrap().unwrap(), &settled));
+    }
+}

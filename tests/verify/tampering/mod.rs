@@ -1,0 +1,330 @@
+//! Packages in which a byte was changed, with every digest brought up to date: `verify --against` has to
+//! find each, and none where nothing was changed.
+
+mod loose;
+mod random;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rockpack::input::artifact::{Scan, scan};
+use rockpack::report::Silent;
+use rockpack::run::Budget;
+use rockpack::verify::{self, Extent, FolderMeaning, Options, PublicKeys, Trust};
+use support::program::{repository, rockpack};
+use support::sweep;
+use support::tampered::{self, Run, section};
+use support::{fixtures, tools};
+use tempfile::TempDir;
+
+use loose::LooseDeb;
+
+const LIBRARY: &str = "opt/rocm-7.1/lib/libx.so.1";
+const SMALL: &str = "opt/rocm-7.1/lib/libsmall.so.1";
+const TOOL: &str = "opt/rocm-7.1/bin/tool";
+const LINK: &str = "opt/rocm-7.1/lib/libsmall.so";
+const TEXT: &str = "opt/rocm-7.1/share/x/text.txt";
+
+/// Groups of the archs that the fixtures have code for.
+const CONFIGURATION: &str = r#"{ "architecture_groups": { "gfxX": { "display_name": "X",
+    "architectures": ["gfx90a", "gfx1030", "gfx1100"] } }, "runpath": "origin" }"#;
+
+/// An artifact of a component, and folders to build into.
+struct Shard(TempDir);
+
+impl Shard {
+    fn new() -> Self {
+        let shard = Self(tempfile::tempdir().unwrap());
+        fs::create_dir_all(shard.stage("lib")).unwrap();
+        let manifest = shard.artifact().join("artifact_manifest.txt");
+        fs::write(manifest, "math-libs/stage\n").unwrap();
+        fs::write(shard.path("configuration.json"), CONFIGURATION).unwrap();
+        shard
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn artifact(&self) -> PathBuf {
+        self.path("shards/one/blas_lib_gfx90a")
+    }
+
+    fn stage(&self, path: &str) -> PathBuf {
+        self.artifact().join("math-libs/stage").join(path)
+    }
+
+    /// Adds a file.
+    fn add(&self, path: &str, bytes: &[u8], mode: u32) {
+        let place = self.stage(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, bytes).unwrap();
+        fs::set_permissions(place, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Builds the `.deb` packages of `artifacts`.
+    fn build(&self, artifacts: &str, out: &str) {
+        let mut build = rockpack();
+        build.arg("build").arg("--artifacts").arg(self.path(artifacts));
+        build.args(["--version", "7.1.0", "--format", "deb", "--config"]);
+        tools::run(build.arg(self.path("configuration.json")).arg("--out").arg(self.path(out)));
+    }
+
+    fn verify(&self, packages: &[&str], artifacts: &str) -> Run {
+        let paths: Vec<_> = packages.iter().map(|name| self.path(name)).collect();
+        let paths: Vec<_> = paths.iter().map(|path| path.to_str().unwrap()).collect();
+        tampered::verify(&paths, &["--against", self.path(artifacts).to_str().unwrap()])
+    }
+}
+
+/// A small set of which nothing is left out, and its host package taken apart.
+struct SmallSet {
+    shard: Shard,
+    host: LooseDeb,
+    scan: Scan,
+}
+
+const HOST: &str = "out/rocm-blas_7.1.0-1_amd64.deb";
+const KERNELS: &str = "out/rocm-blas-gfxx_7.1.0-1_amd64.deb";
+
+/// A set of one binary, from which pages are cut out and in which tables make room.
+fn set_of_a_library() -> &'static SmallSet {
+    static MADE: OnceLock<SmallSet> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let shard = Shard::new();
+        shard.add("lib/libx.so.1", &fixture("bfd_shared"), 0o755);
+        SmallSet::build(shard)
+    })
+}
+
+/// A set of files of every kind, with a binary of which nothing is cut out.
+fn set_of_every_kind() -> &'static SmallSet {
+    static MADE: OnceLock<SmallSet> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let shard = Shard::new();
+        shard.add("lib/libsmall.so.1", &fixture("sub_page"), 0o755);
+        shard.add("bin/tool", b"#!/bin/sh\nexit 0\n", 0o755);
+        shard.add("share/x/text.txt", b"some text\n", 0o644);
+        symlink("libsmall.so.1", shard.stage("lib/libsmall.so")).unwrap();
+        SmallSet::build(shard)
+    })
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    fs::read(repository("tests/fixtures/binaries").join(name)).unwrap()
+}
+
+impl SmallSet {
+    fn build(shard: Shard) -> Self {
+        tools::need(&["dpkg-deb"]);
+        shard.build("shards", "out");
+        let host = LooseDeb::read(&shard.path(HOST));
+        let scan = scan(&[shard.path("shards")]).unwrap();
+        Self { shard, host, scan }
+    }
+
+    /// Runs the program on the kernel package and this host package, without a receipt.
+    fn judge(&self, name: &str, host: &LooseDeb) -> Run {
+        host.write(&self.shard.path(name));
+        self.shard.verify(&[name, KERNELS], "shards")
+    }
+
+    /// The checks that fail in this process.
+    fn failing(&self, package: &Path) -> BTreeSet<&'static str> {
+        let trust = Trust { keys: PublicKeys::default(), now: 0, clock: 0 };
+        let options = Options {
+            folders: FolderMeaning::ByContent,
+            against: Some(&self.scan),
+            binaries: &[],
+            extent: Extent::Whole,
+            trust,
+            budget: Budget::default(),
+        };
+        let paths = [package.to_owned(), self.shard.path(KERNELS)];
+        let report = verify::verify(&paths, &options, &Silent).unwrap();
+        report.problems.iter().map(|problem| problem.check().id()).collect()
+    }
+}
+
+/// A change of the bytes of a file.
+type Change = fn(&mut Vec<u8>);
+
+/// A change that makes an ELF file an odd one.
+type OddShape<'a> = dyn Fn(&mut Vec<u8>) + 'a;
+
+/// The library with a change of its bytes.
+fn changed(change: impl FnOnce(&mut Vec<u8>)) -> LooseDeb {
+    let host = &set_of_a_library().host;
+    let mut bytes = host.content(LIBRARY).to_vec();
+    change(&mut bytes);
+    host.with(LIBRARY, &bytes)
+}
+
+#[test]
+fn v013_one_byte_of_any_part_of_a_library() {
+    let set = set_of_a_library();
+    set.judge("same.deb", &set.host).fired(&[]);
+    let sections = [
+        ".note.gnu.build-id",
+        ".gnu.hash",
+        ".dynsym",
+        ".dynstr",
+        ".gnu.version",
+        ".gnu.version_r",
+        ".rela.dyn",
+        ".rela.plt",
+        ".rodata",
+        ".eh_frame",
+        ".tdata",
+        ".init_array",
+        ".data.rel.ro",
+        ".dynamic",
+        ".got.plt",
+        ".data",
+        ".comment",
+        ".shstrtab",
+    ];
+    for name in sections {
+        let run = set.judge(
+            "section.deb",
+            &changed(|bytes| {
+                let (offset, size) = section(bytes, name);
+                bytes[offset + size / 2] ^= 1;
+            }),
+        );
+        assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
+        assert!(run.text.contains(name), "{name}: {}", run.text);
+    }
+    let headers: [(&str, &str, Change); 7] = [
+        ("entry", "the ELF header", |bytes| bytes[24] ^= 0x10),
+        ("flags", "the ELF header", |bytes| bytes[48] ^= 1),
+        ("a segment's flags", "the program headers", |bytes| bytes[64 + 4] ^= 2),
+        ("a section's flags", "the section headers", |bytes| {
+            let table = usize::from_le_bytes(bytes[40..48].try_into().unwrap());
+            bytes[table + 9 * 64 + 8] ^= 1;
+        }),
+        ("bytes at the end", "its length", |bytes| bytes.extend([7; 64])),
+        ("zeros at the end", "its length", |bytes| bytes.extend([0; 8])),
+        ("a gap", "bytes of no section", |bytes| {
+            let (offset, size) = section(bytes, ".rela.plt");
+            bytes[offset + size + 8] = 1;
+        }),
+    ];
+    for (name, part, change) in headers {
+        let run = set.judge("header.deb", &changed(change));
+        assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
+        assert!(run.text.contains(part), "{name}: {}", run.text);
+    }
+}
+
+#[test]
+fn v013_or_v090_other_files_their_modes_owners_and_links() {
+    let set = set_of_every_kind();
+    set.judge("same.deb", &set.host).fired(&[]);
+    let cases = [
+        ("V013", set.host.with(TEXT, b"other text\n")),
+        ("V013", set.host.with(TOOL, b"#!/bin/sh\nexit 1\n")),
+        ("V013", set.host.with_field(LINK, 157, b"libother.so.1")),
+        ("V013", set.host.with_field(TOOL, 100, b"0004755\0")),
+        ("V013", set.host.with_field(TOOL, 100, b"0000644\0")),
+        ("V013", set.host.with_field(TEXT, 100, b"0000666\0")),
+        ("V013", set.host.with_field(SMALL, 100, b"0000755\0")),
+        ("V013", set.host.with_field("opt/rocm-7.1/share/x", 100, b"0000777\0")),
+        ("V090", set.host.with_field(TOOL, 108, b"0001750\0")),
+        ("V090", set.host.with_field(TEXT, 265, b"games\0")),
+        ("V090", set.host.with_field(LINK, 297, b"games\0")),
+    ];
+    for (code, host) in cases {
+        set.judge("other.deb", &host).fired(&[code]);
+    }
+}
+
+/// Adds fixtures as compilers made them and after tools that packagers use, as the shard's libraries.
+fn add_binaries(shard: &Shard) {
+    let treatments = [
+        ("as-built", "true"),
+        ("strip", "strip $1"),
+        ("objcopy", "objcopy $1"),
+        ("run-path", "patchelf --set-rpath /build/x/stage/lib:/opt/rocm-7.1/lib/a/long/way $1"),
+        ("appended", "echo an archive behind the sections >> $1"),
+    ];
+    tools::need(&["strip", "objcopy", "patchelf", "sh"]);
+    let mut originals = fixtures::committed();
+    if sweep::all() {
+        originals.extend_from_slice(fixtures::matrix());
+    }
+    for (name, command) in treatments {
+        for original in &originals {
+            let path = format!("lib/{name}-{}", fixtures::name(original));
+            shard.add(&path, &fs::read(original).unwrap(), 0o755);
+            let mut treat = Command::new("sh");
+            tools::run(treat.args(["-ec", command, "sh"]).arg(shard.stage(&path)));
+        }
+    }
+}
+
+/// Fat artifacts, and the same split before.
+#[test]
+fn every_byte_of_binaries_of_many_shapes_is_accounted_for() {
+    let shard = Shard::new();
+    add_binaries(&shard);
+    shard.build("shards", "of-fat");
+    shard.verify(&["of-fat"], "shards").fired(&[]);
+    let mut split = rockpack();
+    split.arg("split").arg("--artifacts").arg(shard.path("shards"));
+    tools::run(split.arg("--output-dir").arg(shard.path("split")));
+    shard.build("split", "of-split");
+    shard.verify(&["of-split"], "split").fired(&[]);
+    shard.verify(&["of-split"], "shards").fired(&[]);
+}
+
+/// What build packs as it is, as it is no binary with device code, `verify` takes for a file like others.
+#[test]
+fn odd_elf_files_are_files_like_others() {
+    tools::need(&["gcc"]);
+    let shard = Shard::new();
+    shard.add("lib/libx.so.1", &fixture("sub_page"), 0o755);
+    let source = shard.path("source.c");
+    fs::write(&source, "int f(void) { return 1; }").unwrap();
+    let plain = shard.path("plain.so");
+    tools::run(Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&plain, &source]));
+    let plain = fs::read(plain).unwrap();
+    let table = usize::from_le_bytes(plain[40..48].try_into().unwrap());
+    let count = usize::from(u16::from_le_bytes([plain[60], plain[61]]));
+    let rows = || (1..count).map(|index| table + index * 64);
+    let dynamic = rows().find(|row| plain[row + 4] == 6).unwrap();
+    let shapes: [(&str, &OddShape<'_>); 5] = [
+        ("version", &|bytes| bytes[6] = 7),
+        ("dynamic-elsewhere", &|bytes| bytes[dynamic + 24 + 5] = 1),
+        ("dynamic-of-no-strings", &|bytes| bytes[dynamic + 40] = 0xff),
+        ("many-dynamic", &|bytes| rows().take(7).for_each(|row| bytes[row + 4] = 6)),
+        ("all-executable", &|bytes| {
+            for row in rows() {
+                bytes[row + 4..row + 8].copy_from_slice(&[1, 0, 0, 0]);
+                bytes[row + 8] = 6;
+                bytes[row + 24..row + 32].fill(0);
+                bytes[row + 32..row + 40].copy_from_slice(&(plain.len() as u64 - 64).to_le_bytes());
+            }
+        }),
+    ];
+    for (name, change) in shapes {
+        let mut bytes = plain.clone();
+        change(&mut bytes);
+        shard.add(&format!("lib/lib{name}.so"), &bytes, 0o755);
+    }
+    shard.build("shards", "out");
+    shard.verify(&["out"], "shards").fired(&[]);
+    let host = LooseDeb::read(&shard.path(HOST));
+    for (name, _) in shapes {
+        let path = format!("opt/rocm-7.1/lib/lib{name}.so");
+        let mut bytes = host.content(&path).to_vec();
+        *bytes.last_mut().unwrap() ^= 1;
+        host.with(&path, &bytes).write(&shard.path("odd.deb"));
+        let run = shard.verify(&["odd.deb", KERNELS], "shards");
+        assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
+    }
+}

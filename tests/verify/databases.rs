@@ -79,6 +79,14 @@ fn files_that_were_merged_or_moved_are_found() {
     }
     set.fresh_receipt();
     set.fires(SHARDS, &["V010", "V013", "V101"]);
+    // The union has the values of the shards, not others.
+    set.edit(&set.host(), |root| {
+        let file = root.join("opt/rocm-7.1").join(extension);
+        let mut bytes = fs::read(&file).unwrap();
+        *bytes.last_mut().unwrap() = 2;
+        fs::write(file, bytes).unwrap();
+    });
+    set.fires(&against, &["V013"]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use rockpack::run::Budget;
 use rockpack::verify::{self, Extent, FolderMeaning, Options, PublicKeys, Trust};
 use support::program::{repository, rockpack};
 use support::sweep;
-use support::tampered::{self, Run, section};
+use support::tampered::{self, Run, Set, section};
 use support::{fixtures, tools};
 use tempfile::TempDir;
 
@@ -68,10 +68,14 @@ impl Shard {
 
     /// Builds the `.deb` packages of `artifacts`.
     fn build(&self, artifacts: &str, out: &str) {
+        self.build_into(artifacts, &self.path(out));
+    }
+
+    fn build_into(&self, artifacts: &str, out: &Path) {
         let mut build = rockpack();
         build.arg("build").arg("--artifacts").arg(self.path(artifacts));
         build.args(["--version", "7.1.0", "--format", "deb", "--config"]);
-        tools::run(build.arg(self.path("configuration.json")).arg("--out").arg(self.path(out)));
+        tools::run(build.arg(self.path("configuration.json")).arg("--out").arg(out));
     }
 
     fn verify(&self, packages: &[&str], artifacts: &str) -> Run {
@@ -135,7 +139,7 @@ impl SmallSet {
 
     /// The checks that fail in this process.
     fn failing(&self, package: &Path) -> BTreeSet<&'static str> {
-        let trust = Trust { keys: PublicKeys::default(), now: 0, clock: 0 };
+        let trust = Trust::default();
         let options = Options {
             folders: FolderMeaning::ByContent,
             against: Some(&self.scan),
@@ -252,11 +256,14 @@ fn add_binaries(shard: &Shard) {
         ("run-path", "patchelf --set-rpath /build/x/stage/lib:/opt/rocm-7.1/lib/a/long/way $1"),
         ("appended", "echo an archive behind the sections >> $1"),
     ];
-    tools::need(&["strip", "objcopy", "patchelf", "sh"]);
+    tools::need(&["gcc", "strip", "objcopy", "patchelf", "sh"]);
     let mut originals = fixtures::committed();
     if sweep::all() {
         originals.extend_from_slice(fixtures::matrix());
     }
+    // Linkers keep relocations there that no loader reads.
+    let kept = fixtures::assembled("emit-relocs", &["-Wl,--emit-relocs"]);
+    shard.add("lib/emit-relocs.so", &fs::read(kept).unwrap(), 0o755);
     for (name, command) in treatments {
         for original in &originals {
             let path = format!("lib/{name}-{}", fixtures::name(original));
@@ -326,5 +333,36 @@ fn odd_elf_files_are_files_like_others() {
         host.with(&path, &bytes).write(&shard.path("odd.deb"));
         let run = shard.verify(&["odd.deb", KERNELS], "shards");
         assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
+    }
+}
+
+/// A library of the host whose search path leads to the prefix, which becomes one relative to the file.
+#[test]
+fn v013_a_byte_of_a_library_whose_search_path_was_written_anew() {
+    tools::need(&["gcc", "dpkg-deb"]);
+    let shard = Shard::new();
+    let source = shard.path("source.c");
+    fs::write(&source, "int data = 5; int f(void) { return data; }").unwrap();
+    let library = shard.path("plain.so");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-shared", "-fPIC", "-Wl,-rpath,/opt/rocm-7.1/lib/private", "-o"]);
+    tools::run(gcc.args([&library, &source]));
+    shard.add("lib/libplain.so", &fs::read(library).unwrap(), 0o755);
+    shard.add("lib/libx.so.1", &fixture("sub_page"), 0o755);
+    let set = Set::empty();
+    shard.build_into("shards", &set.path(""));
+    let set = set.reopen();
+    let artifacts = shard.path("shards");
+    let against = ["--against", artifacts.to_str().unwrap()];
+    set.fires(&against, &[]);
+    let path = "opt/rocm-7.1/lib/libplain.so";
+    let built = set.file_of(&set.host(), path);
+    let search = built.windows(15).position(|bytes| bytes == b"$ORIGIN/private").unwrap();
+    for at in [search, search + 16, section(&built, ".data").0, section(&built, ".dynamic").0 + 8] {
+        let mut bytes = built.clone();
+        bytes[at] ^= 1;
+        set.edit(&set.host(), |root| fs::write(root.join(path), bytes).unwrap());
+        let run = set.verify(&against);
+        assert!(run.codes().contains(&"V013".to_owned()), "{at}: {}", run.text);
     }
 }

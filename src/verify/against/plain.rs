@@ -121,6 +121,10 @@ impl SetComparison<'_> {
         let of_library = if is_deb { READABLE } else { EXECUTABLE };
         let modes = modes.iter().map(normal);
         match class {
+            // A library of one arch as a whole is packed as device code is.
+            Some(Class::Host(_)) if self.excuses.is_whole(&format!("{}/{path}", self.prefix)) => {
+                modes.collect()
+            }
             Some(Class::Host(host)) if !host.elf.fixed && !host.elf.linked.is_program => {
                 BTreeSet::from([of_library])
             }

@@ -83,7 +83,7 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
         }
         // What a run of this user left is cleared away.
         cut_off(out, prefix);
-        tools::run(&mut Command::new(command.get_program()).args(command.get_args()));
+        tools::run(Command::new(command.get_program()).args(command.get_args()));
         assert!(!names(out).iter().any(|name| name.starts_with(prefix)));
     }
     is_whole(&victim);

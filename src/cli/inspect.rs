@@ -11,7 +11,7 @@ use crate::cli::render;
 use crate::content::{Content, is_folder};
 use crate::error::{Error, Faults, Result, ResultExt, printable};
 use crate::input::artifact::is_artifact;
-use crate::inspect::{Inspected, inspect, inspect_artifact};
+use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
 use crate::run::interrupt;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
@@ -52,7 +52,8 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
             } else {
                 let content = Content::open(path).map_err(Error::of_named);
                 let content = content.map(|content| content.within(&budget));
-                content.and_then(|content| inspect(&content).file(path).map_err(Error::of_named))
+                content
+                    .and_then(|content| inspect(&content).file(path).map_err(|e| of_named(e, path)))
             }
         });
         let of_file = |inspected| InspectedFile { file: path.display().to_string(), inspected };

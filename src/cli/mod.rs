@@ -9,6 +9,8 @@ mod build;
 mod completions;
 mod config;
 mod discover;
+mod explain;
+mod explained;
 mod extract;
 mod inspect;
 mod man;
@@ -57,6 +59,7 @@ enum Command {
     Extract(extract::Arguments),
     Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
+    Explain(explain::Arguments),
     Man(man::Arguments),
     Completions(completions::Arguments),
 }
@@ -138,6 +141,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Extract(arguments) => extract::run(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
+        Command::Explain(arguments) => explain::run(&arguments, terminal),
         Command::Man(arguments) => man::run(&arguments, terminal),
         Command::Completions(arguments) => completions::run(&arguments, terminal),
     }

@@ -15,6 +15,8 @@ mod host_binary;
 mod index;
 mod package;
 
+use std::path::Path;
+
 use object::elf;
 use serde::Serialize;
 
@@ -83,6 +85,17 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
         "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles, \
          indexes of kernel databases, and .deb and .rpm packages",
     ))
+}
+
+/// How files of kinds that are known are named.
+const ENDINGS: [&str; 4] = ["deb", "rpm", "kpack", "kpm"];
+
+/// An error about a file that the user named. One that is of no known kind was named by mistake, unless
+/// its name is that of a known kind: then it is damaged.
+pub fn of_named(error: Error, file: &Path) -> Error {
+    let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
+    let is_known = ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
+    if is_known { error } else { error.of_named() }
 }
 
 /// Whether a file that starts with `head` may be a MessagePack map or list, or a zlib stream, as

@@ -75,7 +75,7 @@ impl Indexed {
 /// What an index is made of.
 enum Front {
     Deb(deb::DebFront),
-    Rpm(rpm::Front),
+    Rpm(Box<rpm::Front>),
 }
 
 impl Front {
@@ -86,7 +86,7 @@ impl Front {
             return deb::DebFront::read(content).map(Self::Deb);
         }
         if head.starts_with(&LEAD_MAGIC) {
-            return rpm::Front::read(content).map(Self::Rpm);
+            return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
         let error = Error::new(Kind::Malformed, "is neither a .deb nor an .rpm");
         let error = error.of_other_kind();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rockpack::content::{Content, hex};
 use rockpack::formats::rpm::Front;
 use rpm::IndexData;
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use support::example::rockpack;
 use support::headers::{Tagged, remade};
@@ -91,10 +92,16 @@ fn names_in_an_rpm_that_are_not_utf8_are_refused() {
     let bytes = fs::read(&package).unwrap();
     let header = Front::read(&Content::of_bytes(bytes.clone())).unwrap().header;
     let header = usize::try_from(header.start).unwrap()..usize::try_from(header.end).unwrap();
-    let before = hex(&Sha256::digest(&bytes[header.clone()]));
+    let digests = |bytes: &[u8]| {
+        let header = &bytes[header.clone()];
+        [hex(&Sha1::digest(header)), hex(&Sha256::digest(header))]
+    };
+    let before = digests(&bytes);
     let mut bytes = replaced(&bytes, b"QQQQ", b"QQ\xffQ");
-    let after = hex(&Sha256::digest(&bytes[header]));
-    bytes = replaced(&bytes, before.as_bytes(), after.as_bytes());
+    let after = digests(&bytes);
+    for (before, after) in before.iter().zip(after) {
+        bytes = replaced(&bytes, before.as_bytes(), after.as_bytes());
+    }
     fs::write(&package, bytes).unwrap();
     refused(&package, &[".rpm", "UTF-8"]);
 }

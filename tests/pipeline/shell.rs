@@ -93,3 +93,20 @@ fn bash_completes_commands_options_and_values() {
         assert!(commands().iter().all(|command| script.contains(command.as_str())), "{shell}");
     }
 }
+
+#[test]
+fn codes_are_explained_and_slips_are_named() {
+    let explain = |words: &[&str]| rockpack().arg("explain").args(words).output().unwrap();
+    let said = succeed(rockpack().args(["explain", "r012"]));
+    assert!(said.starts_with("R012 arch-not-grouped\n\n"), "{said}");
+    assert_eq!(said, succeed(rockpack().args(["explain", "arch-not-grouped"])));
+    assert!(said.contains("Why it matters: ") && said.contains("To solve it: "), "{said}");
+    let list = succeed(rockpack().arg("explain"));
+    for code in ["R001 manifest-prefix-absent", "V001 unreadable", "V084 publication-in-future"] {
+        assert!(list.lines().any(|line| line == code), "{list}");
+    }
+    let unknown = explain(&["arch-not-groupd"]);
+    assert_eq!(unknown.status.code(), Some(64));
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(said.contains("`arch-not-grouped` is"), "{said}");
+}

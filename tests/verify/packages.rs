@@ -112,7 +112,8 @@ fn text_says_what_failed_and_what_was_read() {
         "{text}"
     );
     let warned = "the build warned of 3 things, which no check fails for";
-    assert_eq!(lines[2..], [warned, "1 check failed"]);
+    let explain = "`rockpack explain CODE` says what a code means and what solves it";
+    assert_eq!(lines[2..], [warned, explain, "1 check failed"]);
     let noted = rockpack().arg("verify").arg(set.path("")).output().unwrap().stderr;
     let noted = String::from_utf8(noted).unwrap();
     let codes: Vec<&str> = noted.lines().map(|line| &line[..13]).collect();

@@ -9,6 +9,7 @@ mod json;
 mod meter;
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use serde::Serialize;
@@ -56,6 +57,8 @@ pub(super) struct Terminal {
     shown: ProgressDisplay,
     amount: Amount,
     has_colours: bool,
+    /// Set once it was said where codes are explained.
+    explained: OnceLock<()>,
 }
 
 /// How much is said beside the result.
@@ -89,7 +92,7 @@ impl Terminal {
             LogFormat::Text => ProgressDisplay::Lines,
         };
         let has_colours = terminal::has_colours(arguments.color, is_terminal);
-        Self { meter: Meter::new(), shown, amount, has_colours }
+        Self { meter: Meter::new(), shown, amount, has_colours, explained: OnceLock::new() }
     }
 
     fn is_quiet(&self) -> bool {
@@ -147,6 +150,17 @@ impl Terminal {
         let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
         self.close();
         shown.remarks().for_each(|remark| self.remark(&remark));
+        if !shown.is_empty() {
+            self.name_explain();
+        }
+    }
+
+    /// Says once where a code is explained.
+    fn name_explain(&self) {
+        let is_text = !matches!(self.shown, ProgressDisplay::Json(_)) && !self.is_quiet();
+        if is_text && self.explained.set(()).is_ok() {
+            self.line(render::EXPLAIN);
+        }
     }
 
     /// Shows the warnings among what was found; the rest if everything is to be said, or is read by

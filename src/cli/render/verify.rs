@@ -1,5 +1,6 @@
 //! The result of a verification, for people.
 
+use super::EXPLAIN;
 use crate::report::words::counted;
 use crate::verify::{Report, Undecided, UnreadData};
 
@@ -48,6 +49,9 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(
             "if these are some packages of a set, verify its folder, or name them with --partial\n",
         );
+    }
+    if !report.problems.is_empty() || !report.warnings.is_empty() {
+        text.push_str(&text_line!("{EXPLAIN}"));
     }
     match report.problems.len() {
         0 => text.push_str("all checks passed\n"),

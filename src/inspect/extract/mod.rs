@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::content::{Content, Inputs, NAME_MAX, StampedFile};
 use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::{check_folder, make_folder, new_file};
+use crate::inspect::of_named;
 use crate::run::Budget;
 
 pub use selection::Selection;
@@ -90,7 +91,8 @@ fn extract_from(
         let input = input.map_err(|e| e.of_named().context("opening a file to extract from"));
         let Some(input) = faults.keep(input) else { continue };
         let content = Content::of_file(input.clone()).within(inputs.budget());
-        let found = source::open(file, &content, selection).file(file).map_err(Error::of_named);
+        let found = source::open(file, &content, selection).file(file);
+        let found = found.map_err(|error| of_named(error, file));
         if let Some(found) = faults.keep(found) {
             planned.add(&input, found, &mut faults);
         }

@@ -43,7 +43,7 @@ prop_compose! {
 
 prop_compose! {
     fn member()(
-        (path, kind, mode) in (text(), select(&MEMBERS[..]), any::<u32>()),
+        (path, kind, mode) in ("(/[a-z][a-z0-9 é.+-]{0,9}){1,3}", select(&MEMBERS[..]), any::<u32>()),
         size in option::of(size()),
         (sha256, code_sha256, target) in (option::of(text()), option::of(text()), option::of(text())),
     ) -> ListedMember {
@@ -53,9 +53,9 @@ prop_compose! {
 
 prop_compose! {
     fn package()(
-        (format, name) in (select(&Format::ALL[..]), text()),
+        (format, name) in (select(&Format::ALL[..]), "[a-z][a-z0-9.+-]{1,12}"),
         version in "[0-9][0-9.]{0,5}-[0-9]",
-        (architecture, file_name) in (text(), text()),
+        (architecture, file_name) in ("[a-z][a-z0-9]{1,6}", text()),
         role in option::of(select(&ROLES[..])),
         (group, archs) in (option::of(text()), vec(text(), 0..3)),
         (download, installed) in (size(), size()),

@@ -60,10 +60,10 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             let (list, element) = (kind.to_owned(), child.to_owned());
             context.bad_index(REPOMD, IndexFault::ElementTwice { list, element });
         }
-        if let Some((path, text)) = list(context, data)? {
-            if let Err(error) = lists.read(kind, &text) {
-                context.unreadable(&path, &error);
-            }
+        if let Some((path, text)) = list(context, data)?
+            && let Err(error) = lists.read(kind, &text)
+        {
+            context.unreadable(&path, &error);
         }
     }
     let Some(primary) = &lists.primary else {

@@ -1,0 +1,38 @@
+//! `rockpack explain`: what a code means, why it matters, and what solves it.
+
+use clap::Args;
+
+use super::Outcome;
+use super::progress::Terminal;
+use crate::cli::explained;
+use crate::cli::render;
+use crate::error::{Error, Kind, Result};
+
+/// Say what a code means, why it matters, and what solves it: of a finding (R070) or of a check
+/// of verify (V031).
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A code or its name; all of them are listed if none is given
+    #[arg(value_name = "CODE")]
+    code: Option<String>,
+}
+
+pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome> {
+    let text = match &arguments.code {
+        None => render::codes_text(explained::all()),
+        Some(code) => {
+            let found = explained::find(code).ok_or_else(|| unknown(code))?;
+            render::explanation_text(&found)
+        }
+    };
+    terminal.print(&text)?;
+    Ok(Outcome::Done)
+}
+
+fn unknown(code: &str) -> Error {
+    let error = Error::new(Kind::Usage, format!("no finding and no check is called `{code}`"));
+    error.hint(match explained::nearest(code) {
+        Some(nearest) => format!("`{nearest}` is; `rockpack explain` lists them all"),
+        None => "`rockpack explain` lists them all".to_owned(),
+    })
+}

@@ -1,0 +1,80 @@
+//! What the codes of findings and of checks mean at length, from the pages of the documentation.
+//!
+//! A page has a section for each code: `## R070 name-of-the-code`, and its text up to the next one.
+
+/// The page of findings.
+const FINDINGS: &str = include_str!("../../docs/reference/findings.md");
+
+/// The page of checks.
+const CHECKS: &str = include_str!("../../docs/reference/checks.md");
+
+/// How unlike a code or a name what is asked for may be, to be taken for a slip.
+const LIKE: f64 = 0.7;
+
+/// What the documentation says of a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Explanation {
+    /// The code, e.g. `R070`.
+    pub code: &'static str,
+    /// Its name, e.g. `library-unresolved`.
+    pub name: &'static str,
+    /// The text, in Markdown.
+    pub text: &'static str,
+}
+
+/// All explanations, in the order of the pages.
+pub fn all() -> impl Iterator<Item = Explanation> {
+    [FINDINGS, CHECKS].into_iter().flat_map(sections)
+}
+
+/// The explanation of a code or name, in whatever case.
+pub fn find(asked: &str) -> Option<Explanation> {
+    all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
+}
+
+/// The code or name that is most like `asked`, if any is.
+pub fn nearest(asked: &str) -> Option<&'static str> {
+    let asked = asked.to_lowercase();
+    let likeness = |own: &str| strsim::jaro_winkler(&own.to_lowercase(), &asked);
+    let names = all().flat_map(|it| [it.code, it.name]);
+    let best = names.map(|own| (likeness(own), own)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, own)| own)
+}
+
+fn sections(page: &'static str) -> impl Iterator<Item = Explanation> {
+    page.split("\n## ").skip(1).filter_map(|section| {
+        let (title, text) = section.split_once('\n')?;
+        let (code, name) = title.trim().split_once(' ')?;
+        Some(Explanation { code, name, text: text.trim() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_explained_once_and_in_order() {
+        let own = crate::report::Code::ALL.iter().map(|code| (code.id(), code.name()));
+        let checks = crate::verify::Check::ALL.iter().map(|check| (check.id(), check.name()));
+        let expected: Vec<_> = own.chain(checks).collect();
+        let explained: Vec<_> = all().map(|it| (it.code, it.name)).collect();
+        assert_eq!(explained, expected);
+        for Explanation { code, text, .. } in all() {
+            let [why, solve] = ["\n\nWhy it matters: ", "\n\nTo solve it: "];
+            let parts = [why, solve].map(|part| text.matches(part).count());
+            assert_eq!(parts, [1, 1], "{code}: {text}");
+            assert!(text.find(why) < text.find(solve), "{code}: {text}");
+        }
+    }
+
+    #[test]
+    fn codes_and_names_are_found_in_any_case_and_slips_are_named() {
+        assert_eq!(find("r012").unwrap().name, "arch-not-grouped");
+        assert_eq!(find("Arch-Not-Grouped").unwrap().code, "R012");
+        assert_eq!(find("R12"), None);
+        assert_eq!(nearest("arch-notgrouped"), Some("arch-not-grouped"));
+        assert_eq!(nearest("LIBARY-MISSING"), Some("library-missing"));
+        assert_eq!(nearest("zzz"), None);
+    }
+}

@@ -232,9 +232,13 @@ fn told(info: &PanicHookInfo<'_>) -> String {
     let trace = trace.to_string();
     let lines: Vec<&str> = trace.lines().collect();
     // What calls the test is the same for all, and so is what tells of the panic.
-    let end = lines.iter().rposition(|line| is_of_test(line)).map_or(lines.len(), |at| at + 1);
-    let is_panic = |line: &&str| line.contains("panicking::");
-    let from = lines[..end].iter().rposition(is_panic).map_or(0, |at| at + 2);
+    let last = lines.iter().rposition(|line| is_of_test(line));
+    let end = last.map_or(lines.len(), |at| at + 1);
+    // Without places of frames, those that call the test are there too, and catch panics.
+    let (panics, height) =
+        if last.is_some() { ("panicking::", 2) } else { ("core::panicking::", 1) };
+    let from = lines[..end].iter().rposition(|line| line.contains(panics));
+    let from = from.map_or(0, |at| at + height);
     format!("{info}\n{}", lines[from.min(end)..end].join("\n"))
 }
 

@@ -29,10 +29,13 @@ mod version;
 mod written;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Result, printable};
+use crate::report::Progress;
+use crate::run::waiting;
 use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};
 
@@ -81,7 +84,9 @@ pub fn run() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return unparsed(&plain(error)),
     };
-    let terminal = Terminal::new(&arguments.shown);
+    let terminal = Arc::new(Terminal::new(&arguments.shown));
+    let listener = Arc::clone(&terminal);
+    waiting::listen(move |text| listener.note(text));
     let result = signals::watch().and_then(|()| dispatch(arguments.command, &given, &terminal));
     terminal.close();
     match result {

@@ -29,10 +29,20 @@ impl Drop for MadeFolder {
 
 /// Makes the output folder at `path` where it is missing. `holds` is what will be in it: `packages`.
 pub fn make_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
+    make_by(make_folders, path, holds)
+}
+
+/// Makes the output folder at `path` where it is missing, for files that everybody may read: everybody
+/// may list it, whatever the umask is. `holds` is what will be in it: `packages`.
+pub fn make_readable_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
+    make_by(make_readable_folders, path, holds)
+}
+
+fn make_by(make: impl Fn(&Path) -> Result<()>, path: &Path, holds: &str) -> Result<MadeFolder> {
     if is_folder(path, holds)? {
         return Ok(MadeFolder(None));
     }
-    make_folders(path).map_err(|error| error.hint(HINT))?;
+    make(path).map_err(|error| error.hint(HINT))?;
     Ok(MadeFolder(Some(path.to_path_buf())))
 }
 

@@ -1,12 +1,23 @@
 //! Locks (flock) of files and folders. They tell a run that is alive from one that was killed, and
 //! make runs into one folder take turns.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{major, minor};
 
 use super::guarded;
 use crate::error::{Error, Result};
+use crate::run::waiting;
+
+/// How often a lock is asked for, and how long to wait each time, until the wait is told: locks are mostly
+/// held for milliseconds.
+const SHORT_WAITS: u32 = 50;
+const SHORT_WAIT: Duration = Duration::from_millis(20);
 
 const HINT: &str = "use a folder on a file system that supports flock, which some network file \
                     systems do not; a finished result can be copied there";
@@ -25,9 +36,39 @@ pub fn folder(path: &Path) -> Result<File> {
     Ok(folder)
 }
 
-/// Waits for the lock of `file`, which is open at `path`.
+/// Waits for the lock of `file`, which is open at `path`. A wait that is not over soon is told, with
+/// the process that has the lock.
 pub fn wait(file: &File, path: &Path) -> Result<()> {
+    for _ in 0..SHORT_WAITS {
+        if take(file, path)? {
+            return Ok(());
+        }
+        thread::sleep(SHORT_WAIT);
+    }
+    let holder = holder(file).unwrap_or_else(|| "another process".to_owned());
+    waiting::tell(&format!("{}: waits for the lock of it, which {holder} has", path.display()));
     uninterrupted(|| file.lock()).map_err(|e| fault(path, e))
+}
+
+/// The process that has the lock of `file`, as the kernel lists it; none where it does not: on file
+/// systems of the network, and for processes outside of this one's container.
+///
+/// Source: proc_locks(5).
+fn holder(file: &File) -> Option<String> {
+    let metadata = file.metadata().ok()?;
+    let (major, minor) = (major(metadata.dev()), minor(metadata.dev()));
+    let place = format!("{major:02x}:{minor:02x}:{}", metadata.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let process = locks.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let is_lock = fields.next()? == "FLOCK";
+        let process = fields.nth(2)?;
+        (is_lock && fields.next()? == place).then_some(process)
+    })?;
+    let number: u32 = process.parse().ok().filter(|number| *number > 0)?;
+    let name = fs::read_to_string(format!("/proc/{number}/comm")).ok();
+    let name = name.map(|name| format!(" ({})", name.trim_end())).unwrap_or_default();
+    Some(format!("process {number}{name}"))
 }
 
 /// Takes the lock of `file`, which is open at `path`, and says whether it was free.

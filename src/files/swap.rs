@@ -36,8 +36,8 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
-    lock, make_folder, refuse_no_folder, refuse_open_to_all, remove_file, remove_folder, rename,
-    set_mode, sync_folder, write_file,
+    lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_file, remove_folder,
+    rename, set_mode, sync_folder, write_file,
 };
 use crate::content::list;
 use crate::error::{Error, Result};
@@ -118,7 +118,7 @@ impl Swap {
         out: &Path,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<Self> {
-        let made = make_folder(out, outlet.holds)?;
+        let made = make_readable_folder(out, outlet.holds)?;
         refuse_open_to_all(out)?;
         let _guard = lock::folder(out)?;
         outlet.clear_dead(out)?;

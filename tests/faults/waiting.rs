@@ -1,8 +1,9 @@
 //! Runs that are stuck: they wait for the lock of another run, and see no signal.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::example::{names, rockpack, shards};
@@ -108,6 +109,53 @@ fn a_second_signal_ends_a_run_that_waits() {
         waiting.signal(name);
         assert_eq!(waiting.code(), Some(code));
     }
+}
+
+/// Whose locks a run waits for is said, in words and as an event: of the output folder, of a cache, and
+/// of a repository. It goes on when the lock is free.
+#[test]
+fn a_run_says_for_whom_it_waits() {
+    let folder = folder();
+    let (out, cache, repository) =
+        (folder.path().join("out"), folder.path().join("cache"), folder.path().join("repository"));
+    let lock = repository.join(".rockpack/lock");
+    for made in [&out, &cache, &lock.with_file_name("")] {
+        fs::create_dir_all(made).unwrap();
+    }
+    fs::write(&lock, "").unwrap();
+    fs::write(cache.join("lock"), "").unwrap();
+    let build = || build_into(&out);
+    let cached = || with(build_into(&folder.path().join("other")), "--cache", &cache);
+    let publish = || {
+        let mut publish = rockpack();
+        publish.args(["repo", "--wait"]).arg(&out).arg("--out").arg(&repository);
+        publish
+    };
+    waits(build(), &out);
+    waits(with(build(), "--log-format", Path::new("json")), &out);
+    waits(cached(), &cache.join("lock"));
+    waits(publish(), &lock);
+}
+
+fn with(mut command: Command, option: &str, value: &Path) -> Command {
+    command.arg(option).arg(value);
+    command
+}
+
+/// The run waits for the lock at `path`, which this process has, names both, and is done afterwards.
+fn waits(mut command: Command, path: &Path) {
+    let lock = locked(path);
+    let mut waiting = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    let mut said = BufReader::new(waiting.child().stderr.take().unwrap());
+    let holder = format!("process {} (", std::process::id());
+    let mut all = String::new();
+    while !all.contains(&holder) {
+        assert_ne!(said.read_line(&mut all).unwrap(), 0, "{command:?} ended: {all}");
+    }
+    assert!(all.contains(&format!("{}: waits for the lock", path.display())), "{all}");
+    drop(lock);
+    said.read_to_string(&mut all).unwrap();
+    assert!(waiting.end().success(), "{command:?}: {all}");
 }
 
 /// As a shell starts what is in the background, and as it starts everything else; here nothing is

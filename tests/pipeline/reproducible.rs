@@ -340,14 +340,17 @@ fn a_wrong_epoch_is_refused() {
 fn everybody_can_read_the_packages() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
+    let out = folder.path().join("new/out");
     let build = build_of(&shards(), &out);
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "umask 077 && exec \"$@\"", "sh"]);
     tools::run(shell.arg(build.get_program()).args(build.get_args()));
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for made in [&folder.path().join("new"), &out] {
+        assert_eq!(mode(made), 0o755, "{}", made.display());
+    }
     for entry in std::fs::read_dir(&out).unwrap() {
-        let entry = entry.unwrap();
-        let mode = entry.metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o644, "{}", entry.path().display());
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o644, "{}", path.display());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // Values of findings: archs, targets, paths, formats of packages.
     ("report", &["formats", "gfx", "tree"]),
     // Names, locks and renames; outlets give it bytes.
-    ("files", &["content"]),
+    ("files", &["content", "run"]),
     // What a package is, whoever decides or reads it; what an index says of it, from its file.
     ("package", &["content", "formats", "tree"]),
     // Sets as they were written.

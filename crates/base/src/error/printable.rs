@@ -41,12 +41,18 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
-/// Whether a character takes no room, or turns the direction of those around it: what is read is
-/// not what is there.
+/// Whether a character shows nothing, or turns the direction of those around it: what is read is not
+/// what is there.
+///
+/// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`); beside it line and paragraph separators, the blank
+/// Braille pattern, and the marks around annotations.
 pub fn is_unseen(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Whether `rest` begins with a command for a CI system: `##vso[`, `##[`, `##teamcity[`.
@@ -125,6 +131,10 @@ mod tests {
     #[test]
     fn what_is_not_seen_is_shown() {
         assert_eq!(printable("a\u{202e}b\u{200b}c\u{feff}"), "a\\u{202e}b\\u{200b}c\\u{feff}");
-        assert_eq!(printable("äö 漢字"), "äö 漢字");
+        for unseen in ["\u{34f}", "\u{1160}", "\u{3164}", "\u{fe0f}", "\u{e0101}", "\u{2800}"] {
+            assert_eq!(printable(unseen), unseen.escape_unicode().to_string());
+        }
+        // An accent of its own stays: it is seen.
+        assert_eq!(printable("äö a\u{301} 漢字"), "äö a\u{301} 漢字");
     }
 }

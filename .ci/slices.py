@@ -78,6 +78,8 @@ SLICES = [
     script("fuzz/compiles", 3, "cargo", "check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target", "--locked", needs=()),
     *sliced(4, lambda name, part: test(
         f"fuzz/{name}", 8, "limits", "fuzz_smoke::", variables={"ROCKPACK_FUZZ_SECONDS": "450", "ROCKPACK_SLICE": part})),
+    # --- rockpack's own packages, for older systems than this one ---
+    script("release", 9, ".ci/release", needs=()),
     # --- known failures come back without their fixes ---
     *sliced(7, lambda name, part: script(f"failures/{name}", 3, ".ci/failures", "--slice", part, needs=())),
     # --- the same bytes, whatever is around a build ---

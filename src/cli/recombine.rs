@@ -66,10 +66,8 @@ fn options(
     let mut faults = Faults::default();
     let config = faults.keep(config.map_or_else(|| Ok(Config::default()), Config::open));
     config.iter().for_each(|config| drop(faults.keep(config.database_rules())));
-    let budget = faults.keep(written.memory.budget());
     faults.keep(directories::check_ahead(&artifacts, &out));
-    let options = config.zip(budget);
-    let options =
-        options.map(|(config, budget)| RecombineOptions { artifacts, config, out, budget });
+    let budget = written.memory.budget();
+    let options = config.map(|config| RecombineOptions { artifacts, config, out, budget });
     faults.of_settings().settle(options)
 }

@@ -145,10 +145,10 @@ fn options(arguments: Arguments, written: &WrittenArguments) -> Result<SplitOpti
             Error::new(Kind::Usage, message).hint(hint)
         }));
     }
-    let budget = faults.keep(written.memory.budget());
     faults.keep(input.check_ahead(&out));
-    let options = budget.map(|budget| SplitOptions { input, out, targets, other_machines, budget });
-    faults.of_settings().settle(options)
+    let budget = written.memory.budget();
+    let options = SplitOptions { input, out, targets, other_machines, budget };
+    faults.of_settings().settle(Some(options))
 }
 
 /// The archs of target IDs: features are left out, since an arch has one archive for all of them.

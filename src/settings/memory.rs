@@ -22,7 +22,7 @@ impl MemoryArguments {
     }
 
     /// The budget of a command that compresses no payloads.
-    pub fn budget(&self) -> Result<Budget> {
-        shares::of_reader(self.memory, threads::count()).map(Budget::new)
+    pub fn budget(&self) -> Budget {
+        Budget::new(shares::of_reader(self.memory, threads::count()))
     }
 }

@@ -10,6 +10,7 @@ mod debian;
 mod debug;
 mod foreign;
 mod kinds;
+mod own;
 mod rpm;
 mod scenarios;
 mod sets;
@@ -66,6 +67,9 @@ on_every_system! {
     a_folder_takes_the_place_of_a_link_of_another_package
     files_of_nobody_in_a_folder_that_becomes_a_link_are_kept
     folders_stay_where_the_earlier_set_is_not_named;
+
+    own:
+    rockpack_itself_is_installed_and_works;
 
     debug:
     versions_and_families_share_debug_files;

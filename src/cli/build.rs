@@ -22,7 +22,9 @@ use crate::settings::{BuildArguments, Environment, GivenOptions};
 pub(super) struct Arguments {
     #[command(flatten)]
     build: BuildArguments,
-    /// Print the receipt, and as `removed` the packages of an earlier set that are gone, as JSON
+    /// Print the receipt as JSON
+    ///
+    /// With the packages of an earlier set that are gone, as `removed`
     #[arg(long, help_heading = None)]
     json: bool,
 }

@@ -27,8 +27,10 @@ pub(super) struct Arguments {
     /// The same as DIR; may be given several times
     #[arg(long, num_args = 1.., value_name = "DIR")]
     artifacts: Vec<PathBuf>,
-    /// Propose a packaging configuration: into FILE (.json or .toml), which must not be there
-    /// with another content, or to stdout as TOML in place of the table
+    /// Propose a packaging configuration
+    ///
+    /// Into FILE (.json or .toml), which must not be there with another content, or to stdout as
+    /// TOML in place of the table
     #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
     propose: Option<Option<PathBuf>>,
     /// Print JSON; with --propose it holds the proposal and its reasons, too

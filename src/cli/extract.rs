@@ -29,8 +29,9 @@ pub(super) struct Arguments {
     /// Folder for the code objects; created if missing
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     out: PathBuf,
-    /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+; may be given several times. An
-    /// arch without features stands for all of its variants
+    /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+
+    ///
+    /// May be given several times. An arch without features stands for all of its variants
     #[arg(long, value_name = "TARGET", value_parser = target_id)]
     target: Vec<Target>,
     /// Only code objects that define this kernel; may be given several times

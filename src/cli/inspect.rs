@@ -23,8 +23,10 @@ use crate::run::interrupt;
 /// first one then: 2, or 64 where there is no such file.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles,
-    /// .dat indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz)
+    /// Packages, kernel archives, manifests, binaries, artifacts
+    ///
+    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles, .dat
+    /// indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON: a list with one object per file

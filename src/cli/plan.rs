@@ -28,22 +28,30 @@ pub(super) struct Arguments {
     /// Print the plan, with --diff the differences, as JSON
     #[arg(long)]
     json: bool,
-    /// Print the dependencies as a graph for Graphviz: one node for each package of the first
-    /// format, solid lines for what is needed, dashed ones for what is recommended
+    /// Print the dependencies as a graph for Graphviz
+    ///
+    /// One node for each package of the first format, solid lines for what is needed, dashed ones
+    /// for what is recommended
     #[arg(long, conflicts_with_all = ["json", "diff"])]
     dot: bool,
-    /// Compare with an earlier set: a plan (JSON), a packages.json, or a folder of packages
+    /// Compare with an earlier set
+    ///
+    /// A plan (JSON), a packages.json, or a folder of packages
     #[arg(long, value_name = "OTHER")]
     diff: Option<PathBuf>,
     /// With --diff, end with exit code 1 if there are differences
     #[arg(long, requires = "diff")]
     exit_code: bool,
-    /// Print how the set is cut into at most N parts of about one size, as JSON in one line, for the
-    /// matrix of a CI system: `include` has one object for each, whose `partition` is for `build`
+    /// Print how the set is cut into at most N parts
+    ///
+    /// As JSON in one line, for the matrix of a CI system: parts of about one size; `include` has
+    /// one object for each, whose `partition` is for `build`
     #[arg(long, value_name = "N", conflicts_with_all = ["details", "dot", "diff", "digests"],
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SetPart::MOST)))]
     matrix: Option<u32>,
-    /// Read every file for its digest, so that contents can be compared and not only sizes
+    /// Read every file for its digest
+    ///
+    /// Contents can then be compared, and not only sizes
     #[arg(long)]
     digests: bool,
 }

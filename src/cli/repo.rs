@@ -30,7 +30,9 @@ use crate::signing::{Signer, header_signer, header_signer_of};
 /// the time of the publication.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, and folders of packages; without any, REPO is published again, with a new date
+    /// Packages, and folders of packages
+    ///
+    /// Without any, REPO is published again, with a new date
     #[arg(value_name = "DIR|PACKAGE")]
     packages: Vec<PathBuf>,
     /// Folder of the repository; created if missing
@@ -40,13 +42,15 @@ pub(super) struct Arguments {
     publication: PublicationArguments,
     #[command(flatten)]
     signing: SigningArguments,
-    /// Sign the headers of the .rpm packages that are added by what signs the indexes, in place of
-    /// signatures that they have; clients are told to insist on signatures when all packages have
-    /// one
+    /// Sign the headers of the .rpm packages that are added
+    ///
+    /// By what signs the indexes, in place of signatures that they have; clients are told to insist
+    /// on signatures when all packages have one
     #[arg(long)]
     sign_packages: bool,
-    /// Also make and publish the package <name>-archive-keyring of this version, with the public
-    /// keys: what clients need when the key changes
+    /// Also publish a package with the public keys
+    ///
+    /// The package <name>-archive-keyring of this version: what clients need when the key changes
     #[arg(long, value_name = "VERSION")]
     key_package: Option<String>,
     /// Who maintains the key package

@@ -49,8 +49,10 @@ pub(super) struct Arguments {
     /// Archs to keep, separated by spaces, commas or semicolons [default: all]
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
     gpu_targets: Vec<String>,
-    /// Files for another machine than x86-64 that stay as they are, by globs of their paths below the
-    /// prefix, as `other_machines` of a configuration has them; other such files are refused
+    /// Globs of files for other machines that stay as they are
+    ///
+    /// Files for another machine than x86-64, by their paths below the prefix, as `other_machines`
+    /// of a configuration has them; other such files are refused
     #[arg(long, num_args = 1.., value_name = "GLOB")]
     other_machines: Vec<String>,
     #[command(flatten)]

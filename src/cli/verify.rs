@@ -31,28 +31,36 @@ use crate::verify::{Extent, FolderMeaning, Options, PublicKeys, Report, Trust};
 /// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, folders of packages (with their packages.json, if there), artifacts (folders,
-    /// .tar.zst, .tar.xz), shards, installed prefixes, single files
+    /// Packages, repositories, artifacts, prefixes or single files
+    ///
+    /// Folders of packages (with their packages.json, if there), artifacts (folders, .tar.zst,
+    /// .tar.xz), shards, installed prefixes, kernel archives, manifests, host binaries
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1
     #[arg(long, visible_alias = "prefix")]
     installed: bool,
-    /// What .deb and .rpm packages are named is a part of a set: leave out the checks that only
-    /// the other packages could decide, and say which those are
+    /// The packages named are a part of a set
+    ///
+    /// The checks that only the other packages could decide are left out, and named
     #[arg(long, conflicts_with = "join")]
     partial: bool,
-    /// The artifacts that the packages were made from, as for build, or single host binaries with
-    /// device code; may be given several times.
-    /// What .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
+    /// The artifacts that the packages were made from
+    ///
+    /// As for build, or single host binaries with device code; may be given several times. What
+    /// .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
-    /// Public keys: the indexes of repositories must be signed by one of them, and packages that
-    /// are signed, too; may be given several times
+    /// Public key that has to have signed
+    ///
+    /// The indexes of repositories must be signed by one of the keys, and packages that are signed,
+    /// too; may be given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
-    /// Write the packages.json of the whole set here, if parts of it were named and no check fails:
-    /// with the packages of all parts it is what one build of the set writes
+    /// Write the packages.json of the whole set here
+    ///
+    /// If parts of it were named and no check fails: with the packages of all parts it is what one
+    /// build of the set writes
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     join: Option<PathBuf>,
     /// Print the result as JSON

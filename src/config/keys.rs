@@ -54,14 +54,16 @@ pub struct Keys {
     /// packages of the family, too [default: as for all]
     #[arg(skip)]
     pub packages: Ordered<PackageSchema>,
-    /// What packages are called: rocm, rocm-versioned (minor versions side by side) or amdrocm (AMD's
-    /// own names, kernel packages per target); as an option also a FILE.toml of your own, see
-    /// config/schemes/README.md [default: rocm]
+    /// What packages are called: rocm, rocm-versioned or amdrocm.
+    ///
+    /// rocm-versioned has minor versions side by side; amdrocm has AMD's own names and kernel packages
+    /// per target; as an option also a FILE.toml of your own, see config/schemes/README.md
+    /// [default: rocm]
     #[arg(long, value_name = "NAME")]
     #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
     pub scheme: Option<String>,
     /// Kind of build, as a word in names and prefix, e.g. asan
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, hide_short_help = true, value_name = "WORD")]
     pub variant: Option<String>,
     /// Upstream version of all packages, e.g. 7.1.0 [default: 0.0.0]
     #[arg(long)]
@@ -125,9 +127,10 @@ pub struct Keys {
     /// cannot be); `none` leaves `/usr/bin` alone, which is the system's [default: none]
     #[arg(skip)]
     pub alternatives: Alternatives,
-    /// Distribution whose libraries the .deb packages depend on: debian-12 or debian-13, which
-    /// satisfies what packages for debian-12 need where it has the libraries at all
-    /// [default: debian-12]
+    /// Distribution whose libraries the .deb packages depend on.
+    ///
+    /// debian-12 or debian-13, which satisfies what packages for debian-12 need where it has the
+    /// libraries at all [default: debian-12]
     #[arg(long, value_name = "NAME")]
     pub distro: Option<String>,
     /// Soname → the package with a library that is in neither the set nor the distribution, or that

@@ -33,8 +33,10 @@ pub struct BuildArguments {
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
     signing: SigningArguments,
-    /// Publish the packages in this repository as `rockpack repo` does, without reading them again:
-    /// they become hard links to those in OUT where that is possible
+    /// Publish the packages in this repository as well
+    ///
+    /// As `rockpack repo` does, without reading the packages again: they become hard links to those
+    /// in OUT where that is possible
     #[arg(long, value_name = "REPO", value_parser = output_path(), help_heading = "Repository")]
     repo: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Repository")]
@@ -47,25 +49,30 @@ struct OutputArguments {
     /// Folder for the packages; created if missing
     #[arg(long, required = true, value_name = "DIR", value_parser = output_path())]
     out: Option<PathBuf>,
-    /// Build one part of the set, of as many as the number behind the stroke; `plan --matrix` lists
-    /// them. OUT then gets packages-I-of-N.json in place of packages.json, so that all parts fit
-    /// into one folder; `verify` joins them
+    /// Build one part of the set, of N parts
+    ///
+    /// `plan --matrix` lists the parts. OUT then gets packages-I-of-N.json in place of
+    /// packages.json, so that all parts fit into one folder; `verify` joins them
     #[arg(long, value_name = "I/N")]
     partition: Option<SetPart>,
-    /// Keep what is compressed in this folder, and take from it what an earlier build compressed:
-    /// with another version below the same prefix, other dependencies, scripts or descriptions
+    /// Keep what is compressed here, for later builds
+    ///
+    /// With another version below the same prefix, other dependencies, scripts or descriptions
     /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
-    /// changes. The packages are the same, byte for
-    /// byte. Several builds may use one cache at the same time; whoever may write to it decides what
-    /// is in the packages
+    /// changes. The packages are the same, byte for byte. Several builds may use one cache at the
+    /// same time; whoever may write to it decides what is in the packages
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     cache: Option<PathBuf>,
-    /// Bytes that the cache may take, with K, M, G or T behind the number for powers of 1024; what
-    /// was not used for the longest time goes first
-    #[arg(long, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = shares::parse_size)]
+    /// Bytes that the cache may take
+    ///
+    /// With K, M, G or T behind the number for powers of 1024; what was not used for the longest
+    /// time goes first
+    #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = shares::parse_size)]
     cache_size: u64,
-    /// Write packages.spdx.json, too: an SPDX 2.3 document with every package and file of the set,
-    /// their digests, and the artifacts that they were made from. A part of a set has one of its own,
+    /// Write an SPDX document of the set, too
+    ///
+    /// packages.spdx.json, an SPDX 2.3 document with every package and file of the set, their
+    /// digests, and the artifacts that they were made from. A part of a set has one of its own,
     /// packages-I-of-N.spdx.json
     #[arg(long)]
     sbom: bool,

@@ -20,17 +20,19 @@ const ARCHIVE_LEVEL_MAX: i32 = 22;
 /// The options about it.
 #[derive(Debug, Default, Args)]
 pub(super) struct CostArguments {
-    /// Compressor of the package payloads [default: the best that the distribution can read]
+    /// Compressor of payloads [default: the best for the distribution]
+    ///
+    /// The default is the best that the package manager of the distribution can read
     #[arg(long)]
     compression: Option<PayloadMethod>,
     /// Levels of kernel archives and payloads [default: balanced]
     #[arg(long)]
     preset: Option<Preset>,
-    /// zstd level of the code objects in kernel archives, 1 to 22 [default: the preset's]
-    #[arg(long, value_name = "LEVEL")]
+    /// zstd level of kernel archives, 1 to 22 [default: the preset's]
+    #[arg(long, hide_short_help = true, value_name = "LEVEL")]
     archive_level: Option<i32>,
-    /// Level of the payloads, 1 to 19 for zstd and 0 to 9 for xz [default: the preset's]
-    #[arg(long, value_name = "LEVEL")]
+    /// Level of payloads: zstd 1 to 19, xz 0 to 9 [default: the preset's]
+    #[arg(long, hide_short_help = true, value_name = "LEVEL")]
     payload_level: Option<u32>,
     #[command(flatten)]
     memory: MemoryArguments,

@@ -8,9 +8,10 @@ use crate::run::{Budget, Limits, shares, threads};
 /// The option of every command that writes much.
 #[derive(Debug, Default, Args)]
 pub struct MemoryArguments {
-    /// Memory to keep to, e.g. 4G; what is written does not depend on it. With less there are fewer
-    /// threads, and more in anonymous temporary files beside the output [default: a quarter of the
-    /// machine's]
+    /// Memory to keep to, e.g. 4G [default: a quarter of the machine's]
+    ///
+    /// What is written does not depend on it. With less there are fewer threads, and more in
+    /// anonymous temporary files beside the output
     #[arg(long, value_name = "SIZE", value_parser = shares::parse_size)]
     memory: Option<u64>,
 }

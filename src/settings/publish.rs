@@ -28,43 +28,52 @@ pub struct PublicationArguments {
     #[arg(long, value_name = "NAME", default_value = repo::DEFAULT_COMPONENT)]
     component: String,
     /// Codename of the suite [default: its name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
     codename: Option<String>,
     /// Who publishes the suite
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, hide_short_help = true, value_name = "TEXT")]
     origin: Option<String>,
     /// Label of the suite
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, hide_short_help = true, value_name = "TEXT")]
     label: Option<String>,
     /// What the repository is, in one line
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, hide_short_help = true, value_name = "TEXT")]
     description: Option<String>,
-    /// Clients refuse the suite that many days after its publication (Valid-Until), 36525 at most; 0:
-    /// never
+    /// Days after which clients refuse the suite; 0: never
+    ///
+    /// The field Valid-Until of a publication; 36525 at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
     valid_days: Option<u32>,
-    /// Where REPO is served (https://…): writes a .sources and a .repo file for clients
+    /// Where REPO is served (https://…)
+    ///
+    /// Writes a .sources and a .repo file for clients
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     // What was published before decides first, so that this is no value of its own.
-    #[arg(long, value_name = "NAME", help = name_help())]
+    #[arg(long, hide_short_help = true, value_name = "NAME", help = name_help())]
     name: Option<String>,
     /// Compression of the lists for dnf and zypper
-    #[arg(long, default_value = "gzip", value_name = "METHOD")]
+    #[arg(long, hide_short_help = true, default_value = "gzip", value_name = "METHOD")]
     rpm_md_compression: ListCompression,
-    /// How many publications indexes and packages stay that are in use no longer; an hour at least
-    #[arg(long, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Publications for which replaced files stay
+    ///
+    /// Indexes and packages that are in use no longer stay for that many publications, and an hour
+    /// at least: clients may be reading them
+    #[arg(long, hide_short_help = true, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     generations: u64,
     /// Publish packages of a lower version than REPO has
     #[arg(long)]
     allow_downgrade: bool,
-    /// Publish at a time more than a day ahead of the clock, or before the last publication: apt
-    /// refuses a suite of the future, and keeps what it has of a later time
-    #[arg(long)]
+    /// Publish at a date far from the clock, or before the last one
+    ///
+    /// More than a day ahead of the clock, or before the last publication. apt refuses a suite of
+    /// the future, and keeps what it has of a later time
+    #[arg(long, hide_short_help = true)]
     allow_any_date: bool,
-    /// Change --origin, --label or --codename of a suite: every apt-get update fails until a person
-    /// accepts it with apt's option of this name
-    #[arg(long)]
+    /// Change --origin, --label or --codename of a suite
+    ///
+    /// Every apt-get update fails then, until a person accepts it with apt's option of this name
+    #[arg(long, hide_short_help = true)]
     allow_releaseinfo_change: bool,
     #[command(flatten)]
     trust: TrustArguments,
@@ -87,18 +96,21 @@ struct TrustArguments {
     /// Sign the indexes by this key of gpg's own keyring and agent instead
     #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
     gpg_key_id: Option<String>,
-    /// Sign the indexes by this program instead: it gets them on its standard input and writes
-    /// the armored signature, with {mode} detach-sign or clear-sign. No shell; words are
-    /// separated by blanks
-    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
+    /// Sign the indexes by this program instead
+    ///
+    /// It gets them on its standard input and writes the armored signature, with {mode} detach-sign
+    /// or clear-sign. No shell; words are separated by blanks
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
     sign_command: Option<String>,
-    /// The public key of --sign-command, which clients get and each of its signatures is checked
-    /// with
-    #[arg(long, value_name = "FILE", requires = "sign_command")]
+    /// The public key of --sign-command
+    ///
+    /// Clients get it, and each signature is checked with it
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_command")]
     public_key: Option<PathBuf>,
-    /// Public keys that clients are to trust beside --sign-key: the next key, or the one before;
-    /// may be given several times
-    #[arg(long, value_name = "FILE", requires = "sign_key")]
+    /// Public keys that clients are to trust as well
+    ///
+    /// The next key, or the one before; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
     also_key: Vec<PathBuf>,
 }
 

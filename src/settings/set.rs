@@ -21,18 +21,23 @@ use crate::run::threads;
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
 pub struct SetArguments {
-    /// A shard (folder of artifacts) or a folder of shards; may be given several times. An artifact
-    /// is a folder, or a .tar.zst or .tar.xz, whose .sha256sum is checked if it is there
+    /// Shards (folders of artifacts), or folders of shards
+    ///
+    /// May be given several times. An artifact is a folder, or a .tar.zst or .tar.xz, whose
+    /// .sha256sum is checked if it is there
     #[arg(long, required = true, num_args = 1.., value_name = "DIR")]
     pub(super) artifacts: Vec<PathBuf>,
-    /// Packaging configuration (.json or .toml): primary shard, architecture groups, validation rules for
-    /// all or for single components, packages by module (README: table of keys). Without one, and
-    /// without --packages, groups and primary shard are those that `discover --propose` would write
+    /// Packaging configuration (.json or .toml)
+    ///
+    /// Primary shard, architecture groups, validation rules for all or for single components,
+    /// packages by module; `rockpack config schema` lists its keys. Without one, and without
+    /// --packages, groups and primary shard are those that `discover --propose` would write
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// TheRock's package.json: which parts of which artifacts each package takes, what it depends
-    /// on and says of itself, in place of the configuration's selectors and parts; with --scheme
-    /// amdrocm the names are AMD's own
+    /// TheRock's package.json, in place of selectors and parts
+    ///
+    /// It says which parts of which artifacts each package takes, what the package depends on and
+    /// says of itself; with --scheme amdrocm the names are AMD's own
     #[arg(long, value_name = "FILE")]
     packages: Option<PathBuf>,
     #[command(flatten)]
@@ -40,15 +45,21 @@ pub struct SetArguments {
     /// Package formats
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
-    /// Only these artifacts (blas), components (blas_lib) or packages (rocm-blas); the set then
+    /// Only these artifacts, components or packages
+    ///
+    /// As in blas (an artifact), blas_lib (a component) or rocm-blas (a package); the set then
     /// holds nothing but them
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
-    /// Earlier set that this one updates: a packages.json, a plan (JSON) or a folder of packages; may
-    /// be given several times. Paths that were in another package there are taken over cleanly
+    /// Earlier set that this one updates
+    ///
+    /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Paths
+    /// that were in another package there are taken over cleanly
     #[arg(long, num_args = 1.., value_name = "SET")]
     since: Vec<PathBuf>,
-    /// Number of threads; the packages do not depend on it [default: all cores]
+    /// Number of threads [default: all cores]
+    ///
+    /// The packages do not depend on it
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Turn warnings into errors

@@ -18,15 +18,17 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// The options that give them.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
-    /// OpenPGP secret key (armored or binary, RSA or Ed25519) that signs the headers of .rpm
-    /// packages and the indexes of a repository; its passphrase comes from --sign-passphrase-file
-    /// or the environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
-    /// indexes, and the first the packages. rpm before 4.16 (Enterprise Linux 7 and 8) refuses
-    /// packages that are signed by Ed25519
+    /// OpenPGP secret key that signs .rpm headers and indexes
+    ///
+    /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the
+    /// environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
+    /// indexes of a repository, and the first one the headers of packages. rpm before 4.16
+    /// (Enterprise Linux 7 and 8) refuses packages that are signed by Ed25519
     #[arg(long, value_name = "FILE")]
     sign_key: Vec<PathBuf>,
-    /// File whose first line is the passphrase of --sign-key; of all keys, or given as often as they
-    /// are
+    /// File whose first line is the passphrase of --sign-key
+    ///
+    /// One file is for all keys; otherwise there is one for each --sign-key, in their order
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Vec<PathBuf>,
 }

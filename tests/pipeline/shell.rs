@@ -63,6 +63,17 @@ fn every_command_has_a_manual_page_with_all_options() {
     succeed(rockpack().arg("man").arg(&out));
 }
 
+/// What most people need is on a screen of 48 lines, an option in one line each; `--help` has all of it.
+#[test]
+fn the_short_help_of_every_command_fits_a_screen() {
+    let lines = |arguments: &[&str]| succeed(rockpack().args(arguments)).lines().count();
+    assert!(lines(&["-h"]) <= 48);
+    for command in commands() {
+        let (short, long) = (lines(&[&command, "-h"]), lines(&[&command, "--help"]));
+        assert!(short <= 48 && short < long, "{command}: {short} lines of {long}");
+    }
+}
+
 /// What bash completes the last of `words` to.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
     let line = "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \

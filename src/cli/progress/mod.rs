@@ -37,17 +37,37 @@ enum LogFormat {
 /// The options of all commands: what is shown beside the result.
 #[derive(Debug, Args)]
 pub(super) struct ShownArguments {
-    /// How progress, findings and errors are written to stderr
-    #[arg(long, global = true, value_enum, default_value = "text", value_name = "FORMAT")]
+    /// How progress, findings and errors are written
+    #[arg(
+        long,
+        hide_short_help = true,
+        global = true,
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT"
+    )]
     log_format: LogFormat,
-    /// Write only warnings and errors to stderr: no progress, no notes, no summary
+    /// Write only warnings and errors to stderr
+    ///
+    /// No progress, no notes, no summary
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     quiet: bool,
-    /// Write to stderr also what each stage took, and the notes of split and recombine
+    /// Write more to stderr
+    ///
+    /// What each stage took, and the notes of split and recombine
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
-    /// Whether errors and help have colours; auto: on a terminal, unless NO_COLOR is set
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    /// Whether errors and help have colours
+    ///
+    /// auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        hide_short_help = true,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN"
+    )]
     color: ColorChoice,
 }
 

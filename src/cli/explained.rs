@@ -69,6 +69,15 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_findings_name_stand_in_their_explanations() {
+        for code in crate::report::Code::ALL {
+            let text = find(code.id()).unwrap().text;
+            let key = code.key().and_then(|key| key.rsplit('.').next()).unwrap_or_default();
+            assert!(text.contains(key), "{}: {key}", code.id());
+        }
+    }
+
+    #[test]
     fn codes_and_names_are_found_in_any_case_and_slips_are_named() {
         assert_eq!(find("r012").unwrap().name, "arch-not-grouped");
         assert_eq!(find("Arch-Not-Grouped").unwrap().code, "R012");

@@ -1,12 +1,12 @@
 //! What a row of the table of findings declares.
 
 /// Declares [`Code`](super::Code) and [`Finding`](super::Finding) from rows of
-/// `Variant = "R000" "name" Severity { field: Type, … } [subject] [message];`. Subject and message
-/// are the arguments of `format!`, with the fields of the row in scope.
+/// `Variant = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`, where `by "key"`
+/// is there if a key of the configuration settles such findings. Subject and message are the arguments of `format!`, with the fields of the row in scope.
 macro_rules! findings {
     ($(
         $(#[doc = $doc:literal])*
-        $variant:ident = $id:literal $name:literal $severity:ident
+        $variant:ident = $id:literal $name:literal $severity:ident $(by $key:literal)?
             { $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
     )*) => {
         /// The stable code of a finding. Codes are never reused or renumbered.
@@ -35,6 +35,11 @@ macro_rules! findings {
             /// How much it matters.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity,)* }
+            }
+
+            /// The key of the configuration that settles such findings, if there is one.
+            pub fn key(self) -> Option<&'static str> {
+                match self { $(Code::$variant => [$($key)?].first().copied(),)* }
             }
         }
 

@@ -252,12 +252,16 @@ struct WithAcceptance<'a> {
     accepted: Option<&'a str>,
 }
 
-/// A finding in one line for people: with its severity, or with the reason why it is accepted.
+/// A finding in one line for people: with its severity and the key that settles it, or with the reason
+/// why it is accepted.
 pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
-    match accepted {
-        Some(reason) => format!("accepted: {finding}; reason: {}", printable(reason)),
-        None => format!("{}: {finding}", finding.code().severity()),
+    if let Some(reason) = accepted {
+        return format!("accepted: {finding}; reason: {}", printable(reason));
     }
+    let text = finding.to_string();
+    let key = finding.code().key().filter(|key| !text.contains(&format!("`{key}`")));
+    let key = key.map(|key| format!(" [key: {key}]")).unwrap_or_default();
+    format!("{}: {text}{key}", finding.code().severity())
 }
 
 #[cfg(test)]

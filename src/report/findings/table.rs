@@ -62,7 +62,7 @@ findings! {
     ArchNeutralCode = "R011" "arch-neutral-code" Note { file: InputFile, entry: String }
         ["{file}"] ["entry {entry} is compiled for the GPU at run time"];
     /// Code objects of an arch that is in no group.
-    ArchNotGrouped = "R012" "arch-not-grouped" Warning {
+    ArchNotGrouped = "R012" "arch-not-grouped" Warning by "architecture_groups" {
             arch: BaseArch,
             count: usize,
             different: usize,
@@ -74,7 +74,7 @@ findings! {
     ArchMissing = "R013" "arch-missing" Warning { arch: BaseArch, group: String }
         ["{arch}"] ["no shard has device code for it (group {group})"];
     /// A host file that the primary shard does not have, or all of a component's.
-    HostFromOtherShard = "R014" "host-file-from-other-shard" Warning {
+    HostFromOtherShard = "R014" "host-file-from-other-shard" Warning by "primary_shard" {
             component: String,
             path: Option<TreePath>,
             primary: String,
@@ -90,7 +90,7 @@ findings! {
             ),
         }];
     /// Host files of two shards differ.
-    HostFilesDiffer = "R015" "host-files-differ" Warning {
+    HostFilesDiffer = "R015" "host-files-differ" Warning by "primary_shard" {
             file: ComponentFile,
             difference: KindDifference,
             first: InputArtifact,
@@ -123,7 +123,7 @@ findings! {
             counted(code_objects.len(), "code object")
         ];
     /// The arch or target of a code object cannot be read from its content.
-    UnknownProcessor = "R019" "unknown-processor" Warning
+    UnknownProcessor = "R019" "unknown-processor" Warning by "additional_architectures"
         { file: InputFile, entry: Option<String>, flags: u32 }
         ["{file}"]
         ["{}", match entry {
@@ -133,11 +133,11 @@ findings! {
             None => format!("a code object with the unknown flags {flags:#x}; its name decides"),
         }];
     /// The name, the directory and the content of a kernel database file do not say the same archs.
-    DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning
+    DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning by "databases"
         { file: InputFile, mismatch: ArchMismatch }
         ["{file}"] ["{mismatch}"];
     /// A kernel database file that serves all archs stays in the host package.
-    DatabaseShared = "R021" "database-shared" Note
+    DatabaseShared = "R021" "database-shared" Note by "databases"
         { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<String> }
         ["{file}"]
         [
@@ -145,7 +145,7 @@ findings! {
             if *is_cache { "is a cache for all archs" } else { "serves several archs" }
         ];
     /// A kernel database file without the partner it needs.
-    DatabaseUnpaired = "R022" "database-unpaired" Warning { file: InputFile, unpaired: Unpaired }
+    DatabaseUnpaired = "R022" "database-unpaired" Warning by "databases" { file: InputFile, unpaired: Unpaired }
         ["{file}"] ["{unpaired}"];
     /// Different code for one key came from two shards, and the first shard's was taken.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning
@@ -176,7 +176,7 @@ findings! {
         { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<String> }
         ["{file}"] ["is for {} as a whole, and stays as it is", super::details::archs(archs)];
     /// An index of a kernel database cannot be read.
-    DatabaseUnreadable = "R029" "database-unreadable" Warning
+    DatabaseUnreadable = "R029" "database-unreadable" Warning by "databases"
         { file: InputFile, reason: String, decided_by: DecidedBy }
         ["{file}"] ["is no MessagePack index ({reason}); {decided_by}"];
     /// A static archive, object or bitcode file keeps its device code.
@@ -224,7 +224,7 @@ findings! {
             few(places, 3), if places.len() == 1 { "it stays" } else { "they stay" }
         ];
     /// A fat binary that cannot be transformed stays in its host package with its device code.
-    KeptFat = "R037" "kept-fat" Note
+    KeptFat = "R037" "kept-fat" Note by "validation.untransformable"
         { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<String> }
         ["{file}"]
         [
@@ -232,7 +232,7 @@ findings! {
             counted(code_objects.len(), "code object"), few(targets, 5)
         ];
     /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
-    KeptFatDropped = "R038" "kept-fat-dropped" Warning
+    KeptFatDropped = "R038" "kept-fat-dropped" Warning by "primary_shard"
         { file: InputFile, provided_by: InputArtifact, code_objects: Vec<String> }
         ["{file}"]
         [
@@ -241,7 +241,7 @@ findings! {
             counted(code_objects.len(), "code object"), are(code_objects.len())
         ];
     /// Files for another machine than x86-64, which the configuration allows as data.
-    OtherMachineAllowed = "R039" "other-machine-allowed" Note
+    OtherMachineAllowed = "R039" "other-machine-allowed" Note by "other_machines"
         { artifact: InputArtifact, machine: ElfMachine, files: Vec<TreePath> }
         ["{artifact}"]
         [
@@ -290,7 +290,7 @@ findings! {
             }
         ];
     /// The configuration leaves an arch out of a component or package.
-    ArchExcluded = "R045" "arch-excluded" Note {
+    ArchExcluded = "R045" "arch-excluded" Note by "packages" {
             table: ArchFilterTable,
             arch: BaseArch,
             count: usize,
@@ -301,7 +301,7 @@ findings! {
         ["{} {arch}", table.name()]
         ["{}", left_out(*count, *different, &format!("{table} leaves this arch out"), places)];
     /// Code objects of an arch that is in no group, which the configuration drops.
-    ArchDropped = "R046" "arch-dropped" Note {
+    ArchDropped = "R046" "arch-dropped" Note by "validation.unassigned_architectures" {
             arch: BaseArch,
             count: usize,
             different: usize,
@@ -319,7 +319,7 @@ findings! {
             if *is_member { "has a member that is" } else { "is" }
         ];
     /// A file of a kernel database that its library reads from no package stays with the host files.
-    DatabaseLeftover = "R048" "database-leftover" Warning { file: InputFile, rule: String }
+    DatabaseLeftover = "R048" "database-leftover" Warning by "databases" { file: InputFile, rule: String }
         ["{file}"]
         [
             "is a file that no library reads from a package ({rule}): a run or a build left it \
@@ -327,7 +327,7 @@ findings! {
              claim it as `data` of its arch by a rule under `databases`"
         ];
     /// No relation to a kpack-capable HIP runtime is configured.
-    RuntimeUnset = "R050" "runtime-relation-unset" Warning {
+    RuntimeUnset = "R050" "runtime-relation-unset" Warning by "runtime_relation" {
             formats: Vec<Format>,
         }
         ["{}", runtime_keys(formats)]
@@ -339,7 +339,7 @@ findings! {
     GroupEmpty = "R051" "group-empty" Note { group: String }
         ["{group}"] ["has no device code, so there is no package for it"];
     /// Several packages of the set provide the same library.
-    LibraryAmbiguous = "R052" "library-ambiguous" Warning
+    LibraryAmbiguous = "R052" "library-ambiguous" Warning by "relations"
         { library: String, providers: Vec<String> }
         ["{library}"] ["several packages provide it ({}); dependencies name the first", few(providers, 5)];
     /// The dynamic section of a host file cannot be read.
@@ -397,19 +397,19 @@ findings! {
             super::details::archs(archs)
         ];
     /// A directory of a kernel database is named like one of an arch that is not known.
-    DatabaseArchUnknown = "R061" "database-arch-unknown" Warning { directory: InputFile }
+    DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }
         ["{directory}"]
         [
             "is named like the directory of an arch, but no arch or family of this name is known; \
              its files stay with the host files"
         ];
     /// Two packages of a repository own one path, and nothing keeps them apart.
-    PathOwnedTwice = "R062" "path-owned-twice" Warning
+    PathOwnedTwice = "R062" "path-owned-twice" Warning by "relations"
         { path: String, format: Format, first: String, second: String }
         ["{path}"]
         ["is owned by {first} and {second}, {}", owned_twice(*format)];
     /// A path goes from one package of a repository to another, which does not replace it.
-    PathMovedSilently = "R063" "path-moved-silently" Warning
+    PathMovedSilently = "R063" "path-moved-silently" Warning by "moved"
         { path: String, former: String, owner: String }
         ["{path}"]
         [
@@ -418,7 +418,7 @@ findings! {
         ];
     /// A script or program does not start: its interpreter is nowhere, or its first line names it in a
     /// way that Linux does not follow.
-    InterpreterUnresolved = "R066" "interpreter-unresolved" Warning {
+    InterpreterUnresolved = "R066" "interpreter-unresolved" Warning by "interpreters" {
             package: String,
             interpreter: String,
             fault: InterpreterFault,
@@ -427,7 +427,7 @@ findings! {
         ["{package}"]
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
     /// A package has the name of a package of the distribution.
-    NameOfDistribution = "R067" "name-of-distribution" Warning {
+    NameOfDistribution = "R067" "name-of-distribution" Warning by "epoch" {
             package: String,
             version: String,
             distribution: String,
@@ -455,7 +455,7 @@ findings! {
             few(files, 3)
         ];
     /// A program needs a library that neither the set nor the distribution has.
-    LibraryUnresolved = "R070" "library-unresolved" Warning
+    LibraryUnresolved = "R070" "library-unresolved" Warning by "libraries"
         { package: String, library: String, distribution: String, files: Vec<TreePath> }
         ["{package}"]
         [
@@ -463,7 +463,7 @@ findings! {
             few(files, 3)
         ];
     /// A program needs a newer version of a library than the distribution has.
-    VersionUnresolved = "R071" "library-version-unresolved" Warning {
+    VersionUnresolved = "R071" "library-version-unresolved" Warning by "libraries" {
             package: String,
             library: String,
             version: String,
@@ -476,11 +476,11 @@ findings! {
             few(files, 3)
         ];
     /// The library search path of a file was written anew.
-    RunpathRewritten = "R072" "runpath-rewritten" Note
+    RunpathRewritten = "R072" "runpath-rewritten" Note by "runpath"
         { file: ComponentFile, before: String, after: String }
         ["{file}"] ["its search path {before} becomes `{after}`"];
     /// The library search path of a file leads out of the prefix.
-    RunpathOutside = "R073" "runpath-outside" Warning
+    RunpathOutside = "R073" "runpath-outside" Warning by "runpath"
         { file: ComponentFile, search: OutsideSearch }
         ["{file}"] ["{search}"];
     /// A program or library needs a version of a library of the set that this does not have.
@@ -518,7 +518,7 @@ findings! {
             Some(artifacts) => format!("takes nothing of the input (of {})", few(artifacts, 5)),
         }];
     /// A listed package depends on one that the set does not have.
-    DependencyLeftOut = "R077" "dependency-left-out" Warning { entry: String, dependency: String }
+    DependencyLeftOut = "R077" "dependency-left-out" Warning by "relations" { entry: String, dependency: String }
         ["{entry}"]
         [
             "is to depend on {dependency}, which is not in this set; the dependency is left out"
@@ -545,15 +545,15 @@ findings! {
             None => "has no build-id by which a debugger would find it".to_owned(),
         }];
     /// A licence text that the `copyright` file of its packages does not quote.
-    LicenceNotQuoted = "R081" "licence-not-quoted" Note { file: ComponentFile, reason: NotQuoted }
+    LicenceNotQuoted = "R081" "licence-not-quoted" Note by "packages" { file: ComponentFile, reason: NotQuoted }
         ["{file}"] ["is not quoted in the copyright file of its packages: {reason}"];
     /// A program whose name cannot be one of an alternative.
-    ProgramWithoutAlternative = "R082" "program-without-alternative" Warning
+    ProgramWithoutAlternative = "R082" "program-without-alternative" Warning by "alternatives"
         { program: String, package: String }
         ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
     /// A library of a package lies where the loader does not look.
-    LibraryMisplaced = "R083" "library-misplaced" Warning
+    LibraryMisplaced = "R083" "library-misplaced" Warning by "libdir"
         { package: String, libdir: TreePath, place: LibraryFolder, library: TreePath }
         ["{package}"]
         [
@@ -580,7 +580,7 @@ findings! {
              users update from with `--since`"
         ];
     /// A package of the earlier set is in this one no more, and nothing replaces it.
-    PackageDropped = "R087" "package-dropped" Warning { package: String, format: Format }
+    PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: String, format: Format }
         ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, its \
@@ -614,7 +614,7 @@ findings! {
     ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
         ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
     /// A program or library of a part without `programs`, whose libraries are no dependencies.
-    LibrariesNotAsked = "R093" "libraries-not-asked" Note
+    LibrariesNotAsked = "R093" "libraries-not-asked" Note by "components"
         { file: ComponentFile, kind: ComponentKind }
         ["{file}"]
         [
@@ -622,7 +622,7 @@ findings! {
              does not say `programs = true`"
         ];
     /// A needed library for which the configuration names no dependency.
-    LibraryWithoutDependency = "R094" "library-without-dependency" Note
+    LibraryWithoutDependency = "R094" "library-without-dependency" Note by "libraries"
         { package: String, library: String, files: Vec<TreePath> }
         ["{package}"]
         [

@@ -17,20 +17,20 @@ use support::waiting::Process;
 use tempfile::TempDir;
 
 /// Parts of the example set, and the set as one build writes it.
-struct Case {
+pub(super) struct Case {
     folder: TempDir,
 }
 
 impl Case {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn whole(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(super) fn whole(&self) -> BTreeMap<String, Vec<u8>> {
         let out = self.path("whole");
         if !out.exists() {
             tools::run(&mut build_of(&shards(), &out));
@@ -58,7 +58,7 @@ impl Case {
         }
     }
 
-    fn verify(&self, folders: &[String]) -> Command {
+    pub(super) fn verify(&self, folders: &[String]) -> Command {
         let mut command = rockpack();
         command.arg("verify").args(folders.iter().map(|folder| self.path(folder)));
         command

@@ -1,7 +1,7 @@
 //! The keys of a packaging configuration: what it may say, and what each means.
 //!
 //! Each key is declared here once. serde reads configurations by these types; their comments are the
-//! texts of the README's table, of the JSON Schema for editors and, for keys that are options as
+//! texts of the documentation's table, of the JSON Schema for editors and, for keys that are options as
 //! well, of `--help`. `[default: x]` at the end of a comment is the default: one word, or what stands
 //! between backquotes, is the value itself; several words describe it.
 
@@ -38,7 +38,7 @@ pub struct Keys {
     #[arg(skip)]
     pub architecture_groups: Ordered<GroupSchema>,
     /// Base architectures that this version of rockpack does not know, as in `gfx1400`: only these and
-    /// those of [`config/architectures.toml`](config/architectures.toml) may be named by other keys
+    /// those of `config/architectures.toml` may be named by other keys
     #[arg(skip)]
     #[schemars(with = "Vec<BaseArchSchema>")]
     pub additional_architectures: Vec<String>,
@@ -57,7 +57,7 @@ pub struct Keys {
     /// What packages are called: rocm, rocm-versioned or amdrocm.
     ///
     /// rocm-versioned has minor versions side by side; amdrocm has AMD's own names and kernel packages
-    /// per target; as an option also a FILE.toml of your own, see config/schemes/README.md
+    /// per target; as an option also a FILE.toml of your own, see docs/reference/schemes.md
     /// [default: rocm]
     #[arg(long, value_name = "NAME")]
     #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
@@ -98,7 +98,7 @@ pub struct Keys {
     #[arg(skip)]
     pub accept: Vec<AcceptSchema>,
     /// Which components make up which package of a family, before those of
-    /// [`config/components.toml`](config/components.toml)
+    /// `config/components.toml`
     #[arg(skip)]
     pub parts: Vec<PartSchema>,
     /// Time of every packed file, in RFC 3339 [default: 2025-01-01T00:00:00Z]
@@ -159,11 +159,11 @@ pub struct Keys {
     #[arg(skip)]
     pub moved: Ordered<FormerSchema>,
     /// Package → which artifacts, modules and components go into it [default: those of
-    /// [`config/components.toml`](config/components.toml), else each artifact is a package]
+    /// `config/components.toml`, else each artifact is a package]
     #[arg(skip)]
     pub selectors: Ordered<Vec<SelectorSchema>>,
     /// Rules for kernel databases, tried before the shipped ones:
-    /// [`config/databases.toml`](config/databases.toml) explains their keys
+    /// `config/databases.toml` explains their keys
     #[arg(skip)]
     pub databases: Vec<Rule>,
     /// Files for another machine than x86-64 that are packed as data, by globs of their paths below

@@ -2,7 +2,7 @@
 //!
 //! JSON and TOML carry the same schema; the file's ending chooses. Every key may be left out.
 //!
-//! [`Keys`] declares them; the README has the table that is made of it.
+//! [`Keys`] declares them; docs/reference/configuration.md has the table that is made of it.
 //!
 //! Refused, each with line and column: unknown keys, groups that no package can be made of, and
 //! values that do not parse. What depends on the artifacts (does the primary shard exist?) is
@@ -66,7 +66,8 @@ pub const MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
 pub const LICENSE: &str = "LicenseRef-Unstated";
 
 /// What to do about a configuration that does not have the schema.
-const SCHEMA_HINT: &str = "the README shows a configuration; JSON and TOML have the same keys";
+const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
+                           `rockpack discover SHARDS --propose FILE` writes a configuration";
 
 /// Longest configuration that is read, in bytes: thousands of groups fit.
 const CONFIG_LIMIT: u64 = 4 << 20;

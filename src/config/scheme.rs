@@ -1,6 +1,6 @@
 //! Naming schemes: what packages are called and where they are installed, as data.
 //!
-//! Shipped ones are the files of `config/schemes`, whose README explains the keys. Refused:
+//! Shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused:
 //! unknown keys, and placeholders that nothing replaces.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", 
 const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"];
 
 /// What to do about a scheme that does not have the schema.
-const SCHEMA_HINT: &str = "config/schemes/README.md explains the keys of a scheme";
+const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
 
 /// A naming scheme.
 #[derive(Debug, Clone, Deserialize)]

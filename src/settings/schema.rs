@@ -1,5 +1,5 @@
 //! The declaration of the configuration's keys, in other forms: a JSON Schema for editors, and the
-//! table of the README.
+//! table of docs/reference/configuration.md.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The exit codes of README, each by every mistake or success that stands beside it.
+//! The exit codes of the documentation, each by every mistake or success that stands beside it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -81,7 +81,7 @@ impl Room {
         commands.iter().map(|words| self.command(words)).collect()
     }
 
-    /// The commands that show what README names by `words`.
+    /// The commands that show what the page names by `words`.
     fn commands(&self, words: &str) -> Vec<Command> {
         let version = ["--version", "7.1.0"];
         let config = |name| vec![self.plan(&["--config", name])];
@@ -175,7 +175,7 @@ impl Room {
                 build.env("SOURCE_DATE_EPOCH", "yesterday");
                 vec![build]
             }
-            other => panic!("README names `{other}`, which nothing here tries"),
+            other => panic!("the page names `{other}`, which nothing here tries"),
         }
     }
 
@@ -190,7 +190,7 @@ impl Room {
 
 /// The rows of the table: what stands beside each code.
 fn rows() -> BTreeMap<String, Vec<String>> {
-    let text = fs::read_to_string(repository("README.md")).unwrap();
+    let text = fs::read_to_string(repository("docs/reference/exit-codes.md")).unwrap();
     let (_, table) = text.split_once("<!-- exit codes: ").unwrap();
     let (table, _) = table.split_once("<!-- end of exit codes -->").unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);

@@ -29,6 +29,7 @@ mod reproducible;
 mod respin;
 mod rules;
 mod scan;
+mod schemas;
 mod schemes;
 mod settings;
 mod shell;

@@ -6,6 +6,7 @@
 extern crate support;
 
 mod architecture;
+mod book;
 mod elf_matrix;
 mod examples;
 mod harness;

@@ -1,8 +1,9 @@
-//! The tutorial is true: every command in it runs, in its order, and prints what it shows.
+//! The tutorial and README are true: every command of their `console` blocks runs, in its order, and
+//! prints what they show.
 //!
 //! Commands stand in blocks marked `console`, each behind `$ ` (continued after a `\`), followed by
-//! what it writes to its standard output. They run in a folder that has nothing but `examples`.
-//! With `ROCKPACK_BLESS=1` the outputs are written into the tutorial instead; look at the
+//! what it writes to its standard output. Those of one document run in a folder that has nothing but
+//! `examples`. With `ROCKPACK_BLESS=1` the outputs are written into the document instead; look at the
 //! difference before you keep it.
 
 use std::env;
@@ -13,9 +14,10 @@ use std::process::Command;
 use support::program::rockpack_path;
 use support::tools;
 
-const TUTORIAL: &str = "examples/tutorial.md";
+/// The documents, with the fewest commands that each has.
+const DOCUMENTS: [(&str, usize); 2] = [("docs/tutorial.md", 10), ("README.md", 1)];
 
-/// A part of the tutorial.
+/// A part of a document.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
     /// Lines as they are.
@@ -24,7 +26,7 @@ enum Part {
     Step { command: String, output: String },
 }
 
-/// Cuts the tutorial at its commands.
+/// Cuts a document at its commands.
 fn parts(text: &str) -> Vec<Part> {
     let mut parts = vec![Part::Text(String::new())];
     let (mut in_block, mut continued) = (false, false);
@@ -63,7 +65,15 @@ fn run(command: &str, folder: &Path) -> String {
 #[test]
 fn every_command_prints_what_the_tutorial_shows() {
     tools::need(&["dpkg-deb", "gpg"]);
-    let file = tools::repository(TUTORIAL);
+    for (document, fewest) in DOCUMENTS {
+        let steps = walk_through(document);
+        assert!(steps >= fewest, "only {steps} commands were found in {document}");
+    }
+}
+
+/// Runs the commands of a document, which has to show what they print. Returns how many they are.
+fn walk_through(document: &str) -> usize {
+    let file = tools::repository(document);
     let shown = fs::read_to_string(&file).unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(tools::repository("examples"), folder.path().join("examples"))
@@ -84,10 +94,10 @@ fn every_command_prints_what_the_tutorial_shows() {
             }
         }
     }
-    assert!(steps >= 10, "only {steps} commands were found");
     if bless {
         fs::write(&file, blessed).unwrap();
     }
+    steps
 }
 
 #[test]

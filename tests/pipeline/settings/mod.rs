@@ -2,7 +2,7 @@
 //! value says where it comes from, what is generated from the declaration of the keys is true, and
 //! groups are proposed where nobody configured any.
 //!
-//! With `ROCKPACK_BLESS=1` the schema and the README's table are written instead of compared; look at
+//! With `ROCKPACK_BLESS=1` the schema and the documentation's table are written instead of compared; look at
 //! the difference before you keep it.
 
 mod commands;

@@ -1,35 +1,27 @@
 //! The schema and the table of keys are those of the declaration, and true.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::Room;
+use support::documents::{code_blocks, markdown, same, same_part};
 use support::example::{configuration, rockpack};
+use support::schemas::faults;
 use support::tools;
 
-/// Where the README has the table of keys.
+/// The page with the table of keys.
+const PAGE: &str = "docs/reference/configuration.md";
+
+/// The lines around the table.
 const TABLE: [&str; 2] =
     ["<!-- keys: generated, see tests/pipeline/settings -->\n", "<!-- end of keys -->"];
 
 /// The schema, for editors.
 const SCHEMA: &str = "config/packaging.schema.json";
 
-fn blessing() -> bool {
-    std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1")
-}
-
-/// Holds `actual` against what a file has, or writes it there.
-fn same(file: &str, actual: &str) {
-    let path = support::program::repository(file);
-    if blessing() {
-        fs::write(&path, actual).unwrap();
-    }
-    let hint =
-        "run `ROCKPACK_BLESS=1 cargo test --test pipeline settings::` and look at the difference";
-    assert!(fs::read_to_string(&path).unwrap() == actual, "{file} is out of date: {hint}");
-}
+/// The tests that write the schema and the table, as cargo takes them.
+const WRITER: &str = "--test pipeline settings::";
 
 fn schema_text() -> String {
     tools::succeed(rockpack().args(["config", "schema"]))
@@ -37,17 +29,14 @@ fn schema_text() -> String {
 
 #[test]
 fn the_schema_is_that_of_the_declaration() {
-    same(SCHEMA, &schema_text());
+    same(SCHEMA, &schema_text(), WRITER);
 }
 
 #[test]
-fn the_readme_has_the_keys_of_the_declaration() {
-    let readme = fs::read_to_string(support::program::repository("README.md")).unwrap();
-    let (before, rest) = readme.split_once(TABLE[0]).unwrap();
-    let (_, after) = rest.split_once(TABLE[1]).unwrap();
+fn the_page_has_the_keys_of_the_declaration() {
     let table = rockpack::settings::table();
     assert!(table.lines().count() > 50, "{table}");
-    same("README.md", &format!("{before}{}{table}{}{after}", TABLE[0], TABLE[1]));
+    same_part(PAGE, TABLE, &table, WRITER);
 }
 
 /// A key that is an option is described the same way by both.
@@ -71,50 +60,22 @@ fn the_help_has_the_words_of_the_declaration() {
     }
 }
 
-/// A Python that has jsonschema, which judges documents by schemas.
-fn judge() -> &'static str {
-    let has = |python: &&str| {
-        let found = Command::new(python).args(["-c", "import jsonschema"]).output();
-        found.is_ok_and(|output| output.status.success())
-    };
-    let python = ["/usr/bin/python3", "python3"].into_iter().find(has);
-    python.unwrap_or_else(|| support::harness::skip("needs python3-jsonschema"))
+/// The first fault that the schema finds in each document.
+fn judged(documents: &[Value]) -> Vec<Option<String>> {
+    faults(&serde_json::from_str(&schema_text()).unwrap(), documents)
 }
 
-/// The first fault that jsonschema finds in each document, by the schema.
-const JUDGE: &str = "\
-import json, sys, jsonschema
-schema, documents = json.load(sys.stdin)
-judge = jsonschema.Draft202012Validator
-judge.check_schema(schema)
-first = lambda d: next((e.message for e in judge(schema).iter_errors(d)), None)
-print(json.dumps([first(document) for document in documents]))
-";
-
-fn judged(python: &str, documents: &[Value]) -> Vec<Option<String>> {
-    let room = Room::new();
-    let schema: Value = serde_json::from_str(&schema_text()).unwrap();
-    let input = room.write("input.json", &json!([schema, documents]).to_string());
-    let mut command = Command::new(python);
-    command.args(["-c", JUDGE]).stdin(fs::File::open(input).unwrap());
-    serde_json::from_str(&tools::succeed(&mut command)).unwrap()
-}
-
-/// The configurations of the examples and of the README.
+/// The configurations of the examples and of the documentation.
 fn examples() -> Vec<Value> {
     let mut found = vec![fs::read_to_string(configuration()).unwrap().parse().unwrap()];
-    for file in ["README.md", "examples/tutorial.md", "examples/debian-rocm/README.md"] {
-        let text = fs::read_to_string(support::program::repository(file)).unwrap();
-        let blocks = |kind: &str| {
-            let start = format!("```{kind}\n");
-            let pieces =
-                text.split(&start).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
-            pieces.collect::<Vec<_>>()
-        };
-        found.extend(blocks("toml").iter().map(|text| toml::from_str(text).unwrap()));
-        let objects =
-            blocks("json").into_iter().filter(|text| text.contains("architecture_groups"));
-        found.extend(objects.map(|text| text.parse::<Value>().unwrap()));
+    for document in markdown("docs").into_iter().chain(markdown("examples")) {
+        for block in code_blocks(&document) {
+            match &*block.language {
+                "toml" => found.push(toml::from_str(&block.text).unwrap()),
+                "json" => found.push(block.text.parse().unwrap()),
+                _ => {}
+            }
+        }
     }
     let folder = support::program::repository("examples/debian-rocm");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -135,10 +96,9 @@ fn is_taken(room: &Room, document: &Value) -> bool {
 
 #[test]
 fn examples_are_right_by_the_schema_and_for_the_program() {
-    let python = judge();
     let (room, examples) = (Room::new(), examples());
     assert!(examples.len() > 6, "{}", examples.len());
-    for (document, fault) in examples.iter().zip(judged(python, &examples)) {
+    for (document, fault) in examples.iter().zip(judged(&examples)) {
         assert_eq!(fault, None, "{document}");
         assert!(is_taken(&room, document), "{document}");
     }
@@ -146,7 +106,6 @@ fn examples_are_right_by_the_schema_and_for_the_program() {
 
 #[test]
 fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
-    let python = judge();
     let room = Room::new();
     let part = |name: &str, kind: &str| {
         json!({ "parts": [{ "name": name, "components": [kind], "role": "host",
@@ -185,10 +144,10 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
         json!({ "components": { "blas": { "include_architectures": ["gfx90a", "gfx9-4-generic"] } } }),
         part("tools", "run"),
     ];
-    for (document, fault) in wrong.iter().zip(judged(python, &wrong)) {
+    for (document, fault) in wrong.iter().zip(judged(&wrong)) {
         assert!(fault.is_some() && !is_taken(&room, document), "{document} is right");
     }
-    for (document, fault) in right.iter().zip(judged(python, &right)) {
+    for (document, fault) in right.iter().zip(judged(&right)) {
         assert!(fault.is_none() && is_taken(&room, document), "{document}: {fault:?}");
     }
 }

@@ -1,0 +1,230 @@
+//! The JSON Schemas of the documentation, against what the program writes.
+//!
+//! Here the schemas are strict: a field that they do not name is a fault.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use support::example::{build_of, configuration, rockpack, shards};
+use support::program::repository;
+use support::schemas::faults;
+use support::tools;
+use tempfile::TempDir;
+
+/// The folder of the schemas.
+const FOLDER: &str = "docs/reference/schemas";
+
+/// The schema of findings, to which the others refer.
+const FINDING: &str = "finding.schema.json";
+
+/// A schema as its file has it.
+fn file(name: &str) -> Value {
+    let text = fs::read_to_string(repository(FOLDER).join(name)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A schema with that of findings in it, that takes no fields but those that it names.
+fn strict(name: &str) -> Value {
+    let mut schema = file(name);
+    let mut finding = file(FINDING);
+    finding.as_object_mut().unwrap().remove("$schema");
+    tighten(&mut schema, &finding);
+    schema
+}
+
+fn tighten(schema: &mut Value, finding: &Value) {
+    if *schema == json!({ "$ref": FINDING }) {
+        *schema = finding.clone();
+        return;
+    }
+    match schema {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|value| tighten(value, finding));
+            if fields.get("properties").is_some_and(Value::is_object) {
+                fields.entry("additionalProperties").or_insert(Value::Bool(false));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| tighten(item, finding)),
+        _ => {}
+    }
+}
+
+/// Fails unless the schema takes every document.
+fn takes(name: &str, documents: &[Value]) {
+    let found: Vec<String> = faults(&strict(name), documents).into_iter().flatten().collect();
+    assert!(!documents.is_empty() && found.is_empty(), "{name}: {found:#?}");
+}
+
+/// Fails if the schema takes one of the documents.
+fn refuses(name: &str, documents: &[Value]) {
+    for (document, fault) in documents.iter().zip(faults(&strict(name), documents)) {
+        assert!(fault.is_some(), "{name} takes {document}");
+    }
+}
+
+struct Room(TempDir);
+
+impl Room {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A build of the example into a folder of this name.
+    fn build(&self, out: &str, words: &[&str]) -> Command {
+        let mut build = build_of(&shards(), &self.path(out));
+        build.args(words);
+        build
+    }
+
+    /// What `plan` prints with these options.
+    fn plan(&self, words: &[&str]) -> Value {
+        let mut plan = rockpack();
+        plan.current_dir(self.0.path()).args(["plan", "--version", "7.1.0", "--artifacts"]);
+        plan.arg(shards()).arg("--config").arg(configuration());
+        parsed(&tools::succeed(plan.args(words)))
+    }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// The lines on standard error.
+fn events(output: &Output) -> Vec<Value> {
+    String::from_utf8_lossy(&output.stderr).lines().map(parsed).collect()
+}
+
+/// A document with another value of a field, or without it.
+fn with(document: &Value, pointer: &str, value: Option<Value>) -> Value {
+    let mut document = document.clone();
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    let fields = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+    match value {
+        Some(value) => fields.insert(field.to_owned(), value),
+        None => fields.remove(field),
+    };
+    document
+}
+
+#[test]
+fn receipts_and_events_are_as_their_schemas_say() {
+    let room = Room::new();
+    let json = ["--log-format", "json", "--json"];
+    let whole = room.build("whole", &json).output().unwrap();
+    let part = room.build("part", &[&json[..], &["--partition", "1/2"]].concat()).output().unwrap();
+    let only = room.build("only", &[&json[..], &["--only", "blas_run"]].concat()).output().unwrap();
+    let receipts: Vec<Value> = [&whole, &part, &only]
+        .map(|output| parsed(&String::from_utf8_lossy(&output.stdout)))
+        .to_vec();
+    takes("receipt.schema.json", &receipts);
+    takes(FINDING, receipts[0]["findings"].as_array().unwrap());
+    let receipt = &receipts[0];
+    refuses(
+        "receipt.schema.json",
+        &[
+            json!({}),
+            with(receipt, "/schema", Some(json!(2))),
+            with(receipt, "/other", Some(json!(1))),
+            with(receipt, "/packages/0/sha256", None),
+            with(receipt, "/packages/0/role", Some(json!("other"))),
+            with(receipt, "/code_objects/0/key", None),
+            with(receipt, "/findings/0/code", Some(json!("V001"))),
+        ],
+    );
+
+    let mut all = events(&whole);
+    fs::remove_file(room.path("whole/rocm_7.1.0-1_amd64.deb")).unwrap();
+    let mut verify = rockpack();
+    verify.args(["verify", "--log-format", "json"]).arg(room.path("whole"));
+    all.extend(events(&verify.output().unwrap()));
+    all.extend(events(
+        &room.build("x", &["--log-format", "json", "--release", "a b"]).output().unwrap(),
+    ));
+    let names: Vec<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
+    for name in ["begin", "end", "package", "note", "warning", "failed", "summary", "error"] {
+        assert!(names.contains(&name), "{name} is not among {names:?}");
+    }
+    all.push(
+        json!({ "event": "progress", "stage": "pack", "done": 1, "bytes": 2, "seconds": 0.5 }),
+    );
+    takes("event.schema.json", &all);
+    refuses(
+        "event.schema.json",
+        &[
+            json!({ "event": "other" }),
+            json!({ "event": "begin", "stage": "build", "bytes": 1 }),
+            json!({ "event": "package", "file": "x" }),
+            json!({ "event": "warning", "message": "x" }),
+        ],
+    );
+}
+
+#[test]
+fn plans_and_matrices_are_as_their_schemas_say() {
+    let room = Room::new();
+    let plans = [room.plan(&["--json"]), room.plan(&["--json", "--digests", "--only", "blas_run"])];
+    takes("plan.schema.json", &plans);
+    refuses(
+        "plan.schema.json",
+        &[
+            with(&plans[0], "/kind", Some(json!("receipt"))),
+            with(&plans[0], "/packages/0/download", Some(json!(7))),
+            with(&plans[0], "/packages/0/other", Some(json!(7))),
+        ],
+    );
+    let matrix = room.plan(&["--matrix", "2"]);
+    takes("matrix.schema.json", &[matrix.clone()]);
+    refuses("matrix.schema.json", &[with(&matrix, "/include/0/partition", Some(json!("1")))]);
+}
+
+#[test]
+fn inspections_are_as_their_schema_says() {
+    let room = Room::new();
+    tools::run(&mut room.build("out", &["--format", "deb"]));
+    let packages = ["rocm-blas_7.1.0-1_amd64.deb", "rocm-blas-gfx110x_7.1.0-1_amd64.deb"];
+    for package in packages {
+        tools::unpack(&room.path("out").join(package), &room.path("root"));
+    }
+    let lib = room.path("root/opt/rocm-7.1/lib");
+    let shard = shards().join("gfx110X-build");
+    let stage = shard.join("blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage/lib");
+    let files = [
+        room.path("out").join(packages[1]),
+        lib.join(".kpack/blas_lib_gfx1100.kpack"),
+        lib.join(".kpack/blas_lib.kpm"),
+        lib.join("libexblas.so.1.2"),
+        stage.join("libexblas.so.1.2"),
+        stage.join("rocblas/library/TensileLibrary_gfx1100.co"),
+        stage.join("rocblas/library/TensileLibrary_gfx1100.dat"),
+        shard.join("blas_lib_gfx110X-dgpu"),
+    ];
+    let inspected = parsed(&tools::succeed(rockpack().args(["inspect", "--json"]).args(&files)));
+    let kinds = inspected.as_array().unwrap().iter().map(|file| file["type"].as_str().unwrap());
+    let expected = [
+        "package",
+        "archive",
+        "manifest",
+        "host-binary",
+        "host-binary",
+        "code-object",
+        "index",
+        "artifact",
+    ];
+    assert!(kinds.eq(expected), "{inspected}");
+    takes("inspect.schema.json", &[inspected.clone()]);
+    refuses(
+        "inspect.schema.json",
+        &[
+            json!({}),
+            json!([{ "file": "x", "type": "other" }]),
+            with(&inspected, "/0/size", None),
+            with(&inspected, "/1/rows/other", Some(json!(1))),
+        ],
+    );
+}

@@ -1,0 +1,37 @@
+//! Documents judged by JSON Schemas.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::{harness, tools};
+
+/// The program that judges: the first fault that jsonschema finds in each document.
+const JUDGE: &str = "\
+import json, sys, jsonschema
+schema, documents = json.load(sys.stdin)
+judge = jsonschema.Draft202012Validator
+judge.check_schema(schema)
+first = lambda d: next((e.message[-300:] for e in judge(schema).iter_errors(d)), None)
+print(json.dumps([first(document) for document in documents]))
+";
+
+/// A Python that has jsonschema. Without one, the test is skipped.
+fn python() -> &'static str {
+    let has = |python: &&str| {
+        let found = Command::new(python).args(["-c", "import jsonschema"]).output();
+        found.is_ok_and(|output| output.status.success())
+    };
+    let python = ["/usr/bin/python3", "python3"].into_iter().find(has);
+    python.unwrap_or_else(|| harness::skip("needs python3-jsonschema"))
+}
+
+/// The first fault of each document by a schema, which has to be one itself.
+pub fn faults(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
+    let mut input = tempfile::NamedTempFile::new().unwrap();
+    serde_json::to_writer(&mut input, &json!([schema, documents])).unwrap();
+    let mut command = Command::new(python());
+    command.args(["-c", JUDGE]).stdin(fs::File::open(input.path()).unwrap());
+    serde_json::from_str(&tools::succeed(&mut command)).unwrap()
+}

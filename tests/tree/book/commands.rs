@@ -1,0 +1,129 @@
+//! The page of commands is made from the program's help, and documents call commands with options that exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use support::documents::{code_blocks, markdown, same};
+use support::program::rockpack;
+use support::tools;
+
+use super::WRITER;
+
+const PAGE: &str = "docs/reference/commands.md";
+
+const HEAD: &str = "\
+# Commands
+
+This page is what `rockpack COMMAND --help` prints; a test makes it from the program. `rockpack man DIR` writes
+the same as manual pages, `rockpack COMMAND -h` prints a shorter form.
+";
+
+/// The help of the program, or of one of its commands.
+fn help(command: &[&str]) -> String {
+    tools::succeed(rockpack().args(command).arg("--help"))
+}
+
+/// The names below the heading `Commands:` of a help text.
+fn commands_of(help: &str) -> Vec<&str> {
+    let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+/// The help of each command by its words, the program's first.
+fn all_help() -> Vec<(String, String)> {
+    let top = help(&[]);
+    let mut all = vec![(String::new(), top.clone())];
+    for command in commands_of(&top) {
+        let text = help(&[command]);
+        let below: Vec<String> = commands_of(&text).into_iter().map(str::to_owned).collect();
+        all.push((command.to_owned(), text));
+        for name in below {
+            all.push((format!("{command} {name}"), help(&[command, &name])));
+        }
+    }
+    all
+}
+
+fn page(all: &[(String, String)]) -> String {
+    let mut page = HEAD.to_owned();
+    for (command, help) in all {
+        let name = format!("rockpack {command}");
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let text = lines.join("\n");
+        write!(page, "\n## {}\n\n```text\n{}\n```\n", name.trim_end(), text.trim_end()).unwrap();
+    }
+    page
+}
+
+/// The options that a help text has.
+fn options(help: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
+    let words = help.split(|c| !is_name(c)).filter(|word| word.starts_with("--"));
+    words.map(str::to_owned).collect()
+}
+
+/// The words of the calls of `rockpack` in a script, each with what follows it.
+fn calls(script: &str) -> Vec<Vec<String>> {
+    let script = script.replace("\\\n", " ");
+    let parts = script.split(['\n', '|', ';', '&', '>', '(', '#', '\'']);
+    let calls = parts.filter_map(|part| {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        let at =
+            words.iter().position(|word| *word == "rockpack" || word.ends_with("/rockpack"))?;
+        Some(words[at + 1..].iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    });
+    calls.filter(|words| !words.is_empty()).collect()
+}
+
+/// The fault of a call: a command or an option that the program does not have.
+fn fault(call: &[String], known: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    let names = call.iter().filter(|word| !word.starts_with('-'));
+    let names: Vec<&str> = names.map(String::as_str).take(2).collect();
+    let command = [names.join(" "), names.first().copied().unwrap_or_default().to_owned()];
+    let has = command.iter().find_map(|name| known.get(name));
+    let Some(has) = has.or_else(|| names.is_empty().then(|| &known[""])) else {
+        return Some(format!("there is no command {names:?}"));
+    };
+    let name = |word: &str| word.split(['=', '`', ')', ',']).next().unwrap_or_default().to_owned();
+    let given = call.iter().filter(|word| word.starts_with("--")).map(|word| name(word));
+    let unknown = given.into_iter().find(|option| !has.contains(option));
+    unknown.map(|option| format!("{names:?} has no {option}"))
+}
+
+#[test]
+fn the_page_of_commands_is_that_of_the_program() {
+    let all = all_help();
+    assert!(all.len() > 13, "{all:?}");
+    same(PAGE, &page(&all), WRITER);
+}
+
+#[test]
+fn documents_call_commands_that_exist() {
+    let known: BTreeMap<String, BTreeSet<String>> =
+        all_help().into_iter().map(|(command, help)| (command, options(&help))).collect();
+    let mut documents = markdown("docs");
+    documents.extend(["README.md", "CONTRIBUTING.md"].map(PathBuf::from));
+    let (mut count, mut wrong) = (0, Vec::new());
+    for document in documents {
+        for block in code_blocks(&document) {
+            if !["sh", "console", "yaml"].contains(&&*block.language) {
+                continue;
+            }
+            for call in calls(&block.text) {
+                count += 1;
+                let fault = fault(&call, &known);
+                wrong.extend(fault.map(|fault| format!("{}: {fault}", document.display())));
+            }
+        }
+    }
+    assert!(count > 60, "{count}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // This test can fail.
+    for script in ["rockpack biuld --out x", "$ rockpack build --outt x", "x | rockpack verfy y"] {
+        let faults: Vec<_> = calls(script).iter().map(|call| fault(call, &known)).collect();
+        assert!(faults.iter().all(Option::is_some) && faults.len() == 1, "{script}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The page of file formats is made of the module texts in the source, which have the byte tables.
+
+use std::fmt::Write;
+use std::fs;
+
+use support::documents::same;
+use support::program::{repository, rust_files};
+
+use super::WRITER;
+
+const PAGE: &str = "docs/internals/formats.md";
+
+const HEAD: &str = "\
+# File formats
+
+Each module of the source that reads or writes a file format opens with its byte table, the source of that
+knowledge, and the places where real files differ. This page has these texts: a test makes it from the source.
+`cargo doc --open` shows the same with all types.
+";
+
+/// The folders whose modules have formats.
+const FOLDERS: [&str; 2] = ["crates/kpack/src", "crates/base/src/formats"];
+
+/// The text at the top of a module, or nothing if the module is no format: it has no table.
+fn module_text(source: &str) -> Option<String> {
+    let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
+    let text: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let text = text.join("\n");
+    text.contains("```text\n").then_some(text)
+}
+
+/// Markdown without the brackets of links that rustdoc alone can follow.
+fn without_links(text: &str) -> String {
+    text.replace("[`", "`").replace("`]", "`").replace("(`", "(`")
+}
+
+/// Where a module stands in the list: its file, or its folder.
+fn place(path: &str) -> &str {
+    path.strip_suffix("/mod.rs").unwrap_or(path)
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let root = repository("");
+    for file in FOLDERS.iter().flat_map(|folder| rust_files(&repository(folder))) {
+        let source = fs::read_to_string(&file).unwrap();
+        let Some(text) = module_text(&source) else { continue };
+        let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
+        let text = without_links(&text);
+        let (title, rest) = text.split_once("\n\n").unwrap();
+        let title = title.replace('\n', " ");
+        let title = title.trim_end_matches('.');
+        write!(page, "\n## {title}\n\nModule `{}`.\n\n{rest}\n", place(path)).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_of_formats_is_that_of_the_modules() {
+    let page = page();
+    assert!(page.matches("\n## ").count() > 15, "{page}");
+    same(PAGE, &page, WRITER);
+}

@@ -1,0 +1,52 @@
+//! The documentation as a book: every page is in its table of contents, every link leads somewhere, every
+//! command can be called, and the pages that are made from the program are those of this program.
+//!
+//! With `ROCKPACK_BLESS=1` these pages are written instead; look at the difference.
+
+mod commands;
+mod formats;
+mod links;
+mod readme;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::documents::markdown;
+use support::program::repository;
+
+/// The table of contents.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// The test that writes the pages, as cargo takes it.
+const WRITER: &str = "--test tree book::";
+
+/// The pages that the table of contents names, in its order.
+fn listed() -> Vec<PathBuf> {
+    let text = fs::read_to_string(repository(SUMMARY)).unwrap();
+    let names = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
+    names.map(|name| PathBuf::from("docs").join(name)).collect()
+}
+
+#[test]
+fn every_page_is_in_the_table_of_contents_once() {
+    let mut listed = listed();
+    listed.sort();
+    let mut pages = markdown("docs");
+    pages.retain(|page| page != &PathBuf::from(SUMMARY));
+    assert!(pages.len() > 20, "{pages:?}");
+    assert_eq!(listed, pages);
+}
+
+/// A page begins with its title, which the table of contents shows too.
+#[test]
+fn titles_are_those_of_the_table_of_contents() {
+    let text = fs::read_to_string(repository(SUMMARY)).unwrap();
+    for entry in text.lines().filter_map(|line| line.split_once("](")) {
+        let title = entry.0.trim_start_matches([' ', '-', '[']);
+        let page = entry.1.trim_end_matches(')');
+        let text = fs::read_to_string(repository("docs").join(page)).unwrap();
+        let first = text.lines().next().unwrap();
+        let is_same = first == format!("# {title}") || page == "tutorial.md";
+        assert!(is_same, "{page}: {first} is not {title}");
+    }
+}

@@ -9,6 +9,7 @@ mod links;
 mod readme;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use support::documents::markdown;
@@ -35,6 +36,22 @@ fn every_page_is_in_the_table_of_contents_once() {
     pages.retain(|page| page != &PathBuf::from(SUMMARY));
     assert!(pages.len() > 20, "{pages:?}");
     assert_eq!(listed, pages);
+}
+
+/// The workflows of hosted CI call scripts of the repository, which are there and can be run.
+#[test]
+fn workflows_call_scripts_that_are_there() {
+    let mut count = 0;
+    for workflow in fs::read_dir(repository(".github/workflows")).unwrap() {
+        let text = fs::read_to_string(workflow.unwrap().path()).unwrap();
+        let scripts = text.split_whitespace().filter(|word| word.starts_with(".ci/"));
+        for script in scripts {
+            let mode = fs::metadata(repository(script)).unwrap().permissions().mode();
+            assert!(mode & 0o111 != 0, "{script}");
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{count}");
 }
 
 /// A page begins with its title, which the table of contents shows too.

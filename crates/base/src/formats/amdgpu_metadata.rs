@@ -1,4 +1,4 @@
-//! What the notes of a code object say of its kernels.
+//! Metadata in the notes of a code object: its kernels, and the resources that they need.
 //!
 //! ```text
 //! PT_NOTE   per note: u32 name size | u32 descriptor size | u32 type | name | descriptor

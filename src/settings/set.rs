@@ -62,7 +62,8 @@ pub struct SetArguments {
     /// The packages do not depend on it
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Turn warnings into errors
+    /// Fail with exit code 2 if there is a warning about the set that `accept` in the configuration does
+    /// not name
     #[arg(long)]
     strict: bool,
 }

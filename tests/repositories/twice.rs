@@ -206,7 +206,7 @@ fn one_package_at_two_places_is_found_in_a_suite() {
         fs::write(suite.join("Release"), release).unwrap();
         verify(out)
     };
-    failed(&publish(), "V078", "is one 1 for amd64, as pool/a/one_1_amd64.deb is,");
+    failed(&publish(), "V078", "is one 1 for amd64, and so is pool/a/one_1_amd64.deb with");
     fs::copy(first.join("one_1_amd64.deb"), second.join("one_1_amd64.deb")).unwrap();
     let said = publish();
     assert!(said.contains("all checks passed"), "{said}");
@@ -228,7 +228,7 @@ fn one_package_at_two_places_is_found_in_a_repository_of_rpm() {
         verify(out)
     };
     let said = publish();
-    failed(&said, "V078", "is one 1-1 for noarch, as pool/");
+    failed(&said, "V078", "is one 1-1 for noarch, and so is pool/");
     fs::remove_file(second.join("one-1-1.noarch.rpm")).unwrap();
     let said = publish();
     assert!(said.contains("all checks passed"), "{said}");
@@ -255,6 +255,6 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     }
     fs::write(suite.join("Release"), format!("Suite: stable\nSHA256:\n{row}\n")).unwrap();
     let said = verify(&out);
-    assert!(said.contains("one_1_amd64.deb, which was listed before"), "{said}");
+    assert!(said.contains("one_1_amd64.deb, which an earlier entry lists"), "{said}");
     assert!(said.contains("depends on one = 2, which no package is"), "{said}");
 }

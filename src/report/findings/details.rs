@@ -207,10 +207,17 @@ impl fmt::Display for DifferentCode {
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchMismatch {
     /// The name of the file says another arch than its directory.
-    #[display("names {named} and lies in the directory of {}", archs(directory))]
+    #[display(
+        "its name says {named}, but its directory is for {}; the directory decides",
+        archs(directory)
+    )]
     Name { named: BaseArch, directory: Vec<BaseArch> },
     /// Its content says others than its name or directory.
-    #[display("is placed for {}, and holds {}; {outcome}", archs(placed), archs(holds))]
+    #[display(
+        "its name or directory says {}, but its content is for {}; {outcome}",
+        archs(placed),
+        archs(holds)
+    )]
     Content { placed: Vec<BaseArch>, holds: Vec<BaseArch>, outcome: MismatchOutcome },
 }
 
@@ -219,7 +226,7 @@ pub enum ArchMismatch {
 #[serde(rename_all = "kebab-case")]
 pub enum MismatchOutcome {
     /// It is treated as if no rule claimed it.
-    #[display("it is treated like any other file of its kind")]
+    #[display("it is packed like a file that no rule for databases names")]
     NoDatabase,
     /// It stays with the host files.
     #[display("it stays with the host files")]
@@ -460,8 +467,8 @@ impl NotNewer {
     pub fn told(&self, version: &str) -> String {
         match self {
             Self::TakesPaths { from: EarlierPackage { package, version: earlier }, .. } => format!(
-                "takes paths of {package} {earlier}, which is not older than {version}: the \
-                 relations that let it do not apply to that version"
+                "takes paths of {package} {earlier}, which is not older than {version}, so \
+                 the relations that allow this do not apply to it"
             ),
             Self::Packages { format, newer } => {
                 let packages: Vec<String> =

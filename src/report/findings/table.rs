@@ -192,7 +192,7 @@ findings! {
         ];
     /// A host binary is stripped of its section table and cannot be searched for device code.
     NoSectionTable = "R032" "no-section-table" Warning { file: InputFile }
-        ["{file}"] ["has no section table and cannot be searched for device code"];
+        ["{file}"] ["has no section table, so rockpack cannot look for device code in it; it is passed on as it is"];
     /// A device entry of an offload bundle holds no bytes.
     EmptyCodeObject = "R033" "empty-code-object" Warning
         { file: InputFile, entry: String, code_objects: Vec<String> }
@@ -308,7 +308,11 @@ findings! {
             places: Vec<LeftOutPlace>,
             code_objects: Vec<String>,
         }
-        ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
+        ["{arch}"]
+        [
+            "{}",
+            left_out(*count, *different, "no group has this arch and `drop` is configured", places)
+        ];
     /// A static archive, or a member of one, is thin: it names object files of the build tree.
     ThinArchive = "R047" "thin-archive" Warning { file: InputFile, is_member: bool }
         ["{file}"]
@@ -332,12 +336,13 @@ findings! {
         }
         ["{}", runtime_keys(formats)]
         [
-            "{} not configured: host packages depend on no HIP runtime that reads kernel archives",
+            "{} not configured, so host packages with device code depend on no HIP runtime that reads \
+             kernel archives (.kpack)",
             are(formats.len())
         ];
     /// A group without any content gives no package.
     GroupEmpty = "R051" "group-empty" Note { group: String }
-        ["{group}"] ["has no device code, so there is no package for it"];
+        ["{group}"] ["the input has no device code for this group, so no kernel package is made for it"];
     /// Several packages of the set provide the same library.
     LibraryAmbiguous = "R052" "library-ambiguous" Warning by "relations"
         { library: String, providers: Vec<String> }
@@ -576,8 +581,8 @@ findings! {
         { path: String, was: MemberKind, is: MemberKind }
         ["{path}"]
         [
-            "was a {was} in the earlier set and is a {is}: an update changes it; name each set that \
-             users update from with `--since`"
+            "was a {was} in the earlier set and is a {is} now: an update from a set that `--since` names \
+             changes it, an update from another one may fail"
         ];
     /// A package of the earlier set is in this one no more, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: String, format: Format }

@@ -636,7 +636,9 @@ fn of_updates() -> Vec<Finding> {
         Finding::KeyWeak {
             key: text("0123ABCD (Packager <packager@example.org>)"),
             fault: text("the key's signature of its own user id uses SHA-1"),
-            remedy: text("have it signed anew: `gpg --quick-set-expire 0123ABCD never`"),
+            remedy: text(
+                "have it signed anew: `gpg --cert-digest-algo SHA256 --quick-set-expire 0123ABCD never`",
+            ),
         },
         unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),

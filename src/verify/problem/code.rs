@@ -184,6 +184,6 @@ pub enum ForeignCode {
     #[display("is a bundle for {} and {arch}, and {other} has no equal file", few(archs, 5))]
     Bundle { arch: BaseArch, archs: Vec<String>, other: String },
     /// Archives for `arch`, which `other` has of the same host.
-    #[display("has archives for {arch}, as has {other}")]
+    #[display("has archives for {arch}, and so has {other}")]
     SecondGroup { arch: String, other: String },
 }

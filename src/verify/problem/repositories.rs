@@ -58,22 +58,22 @@ pub enum IndexFault {
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexDifference {
     /// It is not there.
-    #[display("is listed, but not there")]
+    #[display("is listed, but the file is missing")]
     Absent,
     /// Its bytes are not those that the file of this name lists.
     #[display("is not the one that {listed_by} lists")]
     Bytes { listed_by: String },
     /// The text in it is not the one that `repomd.xml` lists.
-    #[display("holds another text than repomd.xml lists")]
+    #[display("its uncompressed content is not the one that repomd.xml lists")]
     OpenText,
     /// The index in it is not the one that `Release` lists.
     #[display("does not hold the {index} that Release lists")]
     Unpacked { index: String },
     /// It lies under the digest of something else.
-    #[display("does not have that digest")]
+    #[display("its content does not have the digest that is its name")]
     Digest,
     /// Other forms of it have another text.
-    #[display("differs from the other forms of it")]
+    #[display("its content differs from the other compressed forms of this index")]
     Forms,
 }
 
@@ -142,13 +142,13 @@ pub enum IndexContradiction {
     #[display("has {package}, which is for {arch}")]
     OtherArch { package: String, arch: String },
     /// It describes a package otherwise than another.
-    #[display("describes {package}, which was described otherwise before")]
+    #[display("describes {package} in another way than an earlier entry")]
     Description { package: String },
     /// It lists a package that another one of the architecture, if it is for one, lists.
-    #[display("lists {package}, which was listed{} before", for_arch(arch.as_deref()))]
+    #[display("lists {package}, which an earlier entry lists{}", for_arch(arch.as_deref()))]
     PackageTwice { package: String, arch: Option<String> },
     /// Two packages are the same by all that clients know them by.
-    #[display("is {identity}, as {other} is, with other content")]
+    #[display("is {identity}, and so is {other} with other content")]
     SamePackage { identity: NamedVersion, other: String },
     /// One of the lists has a package twice.
     #[display("{list} has a package twice")]
@@ -160,7 +160,10 @@ pub enum IndexContradiction {
     #[display("{list} has other packages than primary")]
     OtherPackages { list: String },
     /// The suite lies in the folder of another one.
-    #[display("calls itself {}, and lies in the folder of the suite {folder}", either(names, 2))]
+    #[display(
+        "says that its suite is {}, but lies in the folder of the suite {folder}",
+        either(names, 2)
+    )]
     OtherSuite { names: Vec<String>, folder: String },
     /// `primary` names the package twice.
     #[display("is named by primary twice")]

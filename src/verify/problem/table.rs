@@ -68,7 +68,7 @@ problems! {
         ["is, or holds, a thin static archive: its objects are where it was made, and no finding names it"];
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
-        ["{file}"] ["its marker leads to {}, and nothing is there", few(patterns, 5)];
+        ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
     /// A device that a wrapper has code for finds no row, or a less specific code object.
     RowMissing = "V031" "row-missing" { file: PackagePath, key: String, lack: RowLack }
         ["{file}"] ["{}", lack.message(key)];

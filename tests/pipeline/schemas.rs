@@ -179,7 +179,7 @@ fn plans_and_matrices_are_as_their_schemas_say() {
         ],
     );
     let matrix = room.plan(&["--matrix", "2"]);
-    takes("matrix.schema.json", &[matrix.clone()]);
+    takes("matrix.schema.json", std::slice::from_ref(&matrix));
     refuses("matrix.schema.json", &[with(&matrix, "/include/0/partition", Some(json!("1")))]);
 }
 
@@ -217,7 +217,7 @@ fn inspections_are_as_their_schema_says() {
         "artifact",
     ];
     assert!(kinds.eq(expected), "{inspected}");
-    takes("inspect.schema.json", &[inspected.clone()]);
+    takes("inspect.schema.json", std::slice::from_ref(&inspected));
     refuses(
         "inspect.schema.json",
         &[

@@ -9,51 +9,68 @@ use support::tools;
 
 use super::partition::Case;
 
-/// The script that builds the part of one job, as the job with these variables would run it.
-fn numbered(parts: &str, variables: &[(&str, &str)]) -> Command {
+/// What a Slurm array tells each of its jobs.
+const SLURM: [&str; 4] = [
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_ARRAY_TASK_MIN",
+    "SLURM_ARRAY_TASK_STEP",
+    "SLURM_ARRAY_TASK_COUNT",
+];
+
+/// What an Indexed Job of Kubernetes tells each of its jobs.
+const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
+
+/// The number that a job gets.
+#[derive(Debug, Clone, Copy)]
+enum Number {
+    /// The variables of Slurm.
+    Slurm([&'static str; 4]),
+    /// Slurm's first variable alone.
+    SlurmTask(&'static str),
+    /// The variable of Kubernetes.
+    Kubernetes(&'static str),
+    /// No variable.
+    Absent,
+}
+
+/// The script that builds the part of a job, of so many parts.
+fn job(parts: &str, number: Number) -> Command {
     let mut script = Command::new(tools::repository("examples/many-machines/part.sh"));
-    let all = ["TASK_ID", "TASK_MIN", "TASK_STEP", "TASK_COUNT"];
-    all.iter().for_each(|name| drop(script.env_remove(format!("SLURM_ARRAY_{name}"))));
-    script.env_remove("JOB_COMPLETION_INDEX").env_remove("SOURCE_DATE_EPOCH");
-    script.envs(variables.iter().copied()).arg(parts);
+    script.env_remove("SOURCE_DATE_EPOCH").env_remove(KUBERNETES);
+    for name in SLURM {
+        script.env_remove(name);
+    }
+    match number {
+        Number::Slurm(values) => script.envs(SLURM.into_iter().zip(values)),
+        Number::SlurmTask(task) => script.env(SLURM[0], task),
+        Number::Kubernetes(index) => script.env(KUBERNETES, index),
+        Number::Absent => &mut script,
+    };
+    script.arg(parts);
     script
 }
 
 #[test]
 fn jobs_of_an_array_build_the_part_of_their_number() {
-    let slurm = |id, first, step, count| {
-        let names = ["TASK_ID", "TASK_MIN", "TASK_STEP", "TASK_COUNT"];
-        let values = [id, first, step, count];
-        names
-            .iter()
-            .zip(values)
-            .map(|(name, value)| (format!("SLURM_ARRAY_{name}"), value))
-            .collect()
-    };
-    let index = |index| vec![("JOB_COMPLETION_INDEX".to_owned(), index)];
-    let cases: [(Vec<(String, &str)>, Option<&str>); 10] = [
-        (slurm("1", "1", "1", "3"), Some("1/3")),
-        (slurm("3", "1", "1", "3"), Some("3/3")),
-        (slurm("0", "0", "1", "3"), Some("1/3")),
-        (slurm("4", "0", "2", "3"), Some("3/3")),
-        (index("0"), Some("1/3")),
-        (index("2"), Some("3/3")),
-        (index("3"), None),
-        (slurm("4", "1", "1", "4"), None),
-        (slurm("2", "1", "1", "2"), None),
-        (Vec::new(), None),
-    ];
-    for (variables, part) in cases {
-        let variables: Vec<(&str, &str)> =
-            variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let mut script = numbered("3", &variables);
+    for (number, part) in [
+        (Number::Slurm(["1", "1", "1", "3"]), Some("1/3")),
+        (Number::Slurm(["3", "1", "1", "3"]), Some("3/3")),
+        (Number::Slurm(["0", "0", "1", "3"]), Some("1/3")),
+        (Number::Slurm(["4", "0", "2", "3"]), Some("3/3")),
+        (Number::Kubernetes("0"), Some("1/3")),
+        (Number::Kubernetes("2"), Some("3/3")),
+        (Number::Kubernetes("3"), None),
+        (Number::Slurm(["4", "1", "1", "4"]), None),
+        (Number::Slurm(["2", "1", "1", "2"]), None),
+        (Number::Absent, None),
+    ] {
+        let mut script = job("3", number);
         let output = script.env("ROCKPACK", "echo").args(["out", "in"]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        let expected = part.map_or_else(String::new, |part| {
-            format!("build --artifacts in --partition {part} --out out\n")
-        });
+        let call = |part| format!("build --artifacts in --partition {part} --out out\n");
+        assert_eq!(said, part.map_or_else(String::new, call), "{number:?}");
         let code = if part.is_some() { 0 } else { 64 };
-        assert_eq!((said.as_ref(), output.status.code()), (expected.as_str(), Some(code)));
+        assert_eq!(output.status.code(), Some(code), "{number:?}");
     }
 }
 
@@ -62,13 +79,14 @@ fn parts_of_jobs_of_an_array_are_the_set() {
     let case = Case::new();
     let whole = case.whole();
     let out = case.path("parts");
-    for variables in [[("SLURM_ARRAY_TASK_ID", "1")], [("JOB_COMPLETION_INDEX", "1")]] {
-        let mut script = numbered("2", &variables);
+    for number in [Number::SlurmTask("1"), Number::Kubernetes("1")] {
+        let mut script = job("2", number);
         script.env("ROCKPACK", rockpack_path()).arg(&out).arg(shards());
         tools::run(script.arg("--config").arg(configuration()).args(["--version", VERSION]));
     }
     let mut join = case.verify(&["parts".to_owned()]);
     tools::run(join.arg("--against").arg(shards()).arg("--join").arg(out.join("packages.json")));
+    // The receipts of the two parts are there, too.
     assert_eq!(names(&out).difference(&names(&case.path("whole"))).count(), 2);
     for (name, bytes) in whole {
         assert!(fs::read(out.join(&name)).unwrap() == bytes, "{name}");

@@ -31,7 +31,7 @@ fn module_text(source: &str) -> Option<String> {
 
 /// Markdown without the brackets of links that rustdoc alone can follow.
 fn without_links(text: &str) -> String {
-    text.replace("[`", "`").replace("`]", "`").replace("(`", "(`")
+    text.replace("[`", "`").replace("`]", "`")
 }
 
 /// Where a module stands in the list: its file, or its folder.

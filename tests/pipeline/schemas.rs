@@ -115,16 +115,18 @@ fn with(document: &Value, pointer: &str, value: Option<Value>) -> Value {
 #[test]
 fn receipts_and_events_are_as_their_schemas_say() {
     let room = Room::new();
-    let json = ["--log-format", "json", "--json"];
-    let whole = room.build("whole", &json).output().unwrap();
-    let part = room.build("part", &[&json[..], &["--partition", "1/2"]].concat()).output().unwrap();
-    let only = room.build("only", &[&json[..], &["--only", "blas_run"]].concat()).output().unwrap();
-    let receipts: Vec<Value> = [&whole, &part, &only]
-        .map(|output| parsed(&String::from_utf8_lossy(&output.stdout)))
-        .to_vec();
+    let build = |out: &str, words: &[&str]| {
+        let words = [&["--log-format", "json", "--json"][..], words].concat();
+        room.build(out, &words).output().unwrap()
+    };
+    let whole = build("whole", &["--format", "deb"]);
+    let part = build("part", &["--format", "rpm", "--partition", "1/2"]);
+    let only = build("only", &["--format", "rpm", "--only", "blas_run"]);
+    let receipts =
+        [&whole, &part, &only].map(|output| parsed(&String::from_utf8_lossy(&output.stdout)));
     takes("receipt.schema.json", &receipts);
     takes(FINDING, receipts[0]["findings"].as_array().unwrap());
-    let receipt = &receipts[0];
+    let receipt = &receipts[2];
     refuses(
         "receipt.schema.json",
         &[
@@ -168,14 +170,17 @@ fn receipts_and_events_are_as_their_schemas_say() {
 #[test]
 fn plans_and_matrices_are_as_their_schemas_say() {
     let room = Room::new();
-    let plans = [room.plan(&["--json"]), room.plan(&["--json", "--digests", "--only", "blas_run"])];
+    let plans = [
+        room.plan(&["--json", "--format", "rpm"]),
+        room.plan(&["--json", "--format", "deb", "--digests", "--only", "blas_run"]),
+    ];
     takes("plan.schema.json", &plans);
     refuses(
         "plan.schema.json",
         &[
-            with(&plans[0], "/kind", Some(json!("receipt"))),
-            with(&plans[0], "/packages/0/download", Some(json!(7))),
-            with(&plans[0], "/packages/0/other", Some(json!(7))),
+            with(&plans[1], "/kind", Some(json!("receipt"))),
+            with(&plans[1], "/packages/0/download", Some(json!(7))),
+            with(&plans[1], "/packages/0/other", Some(json!(7))),
         ],
     );
     let matrix = room.plan(&["--matrix", "2"]);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -19,12 +20,13 @@ print(json.dumps([first(document) for document in documents]))
 
 /// A Python that has jsonschema. Without one, the test is skipped.
 fn python() -> &'static str {
+    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
     let has = |python: &&str| {
         let found = Command::new(python).args(["-c", "import jsonschema"]).output();
         found.is_ok_and(|output| output.status.success())
     };
-    let python = ["/usr/bin/python3", "python3"].into_iter().find(has);
-    python.unwrap_or_else(|| harness::skip("needs python3-jsonschema"))
+    let found = FOUND.get_or_init(|| ["/usr/bin/python3", "python3"].into_iter().find(has));
+    found.unwrap_or_else(|| harness::skip("needs python3-jsonschema"))
 }
 
 /// The first fault of each document by a schema, which has to be one itself.

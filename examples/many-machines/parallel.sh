@@ -6,6 +6,10 @@
 #
 # ROCKPACK is the program, `rockpack` if unset. Needs jq.
 set -eu
+if [ $# -lt 3 ]; then
+    echo 'usage: parallel.sh PARTS OUT ARTIFACTS [OPTION OF BUILD]...' >&2
+    exit 64
+fi
 parts=$1 out=$2 artifacts=$3
 shift 3
 rockpack=${ROCKPACK:-rockpack}

@@ -12,19 +12,17 @@ use crate::error::{Error, Kind, Result};
 /// of verify (V031).
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A code or its name; all of them are listed if none is given
+    /// Codes or their names; all of them are listed if none is given
     #[arg(value_name = "CODE")]
-    code: Option<String>,
+    codes: Vec<String>,
 }
 
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome> {
-    let text = match &arguments.code {
-        None => render::codes_text(explained::all()),
-        Some(code) => {
-            let found = explained::find(code).ok_or_else(|| unknown(code))?;
-            render::explanation_text(&found)
-        }
-    };
+    let find = |code: &String| explained::find(code).ok_or_else(|| unknown(code));
+    let found = arguments.codes.iter().map(find).collect::<Result<Vec<_>>>()?;
+    let texts: Vec<String> = found.iter().map(render::explanation_text).collect();
+    let text =
+        if texts.is_empty() { render::codes_text(explained::all()) } else { texts.join("\n") };
     terminal.print(&text)?;
     Ok(Outcome::Done)
 }

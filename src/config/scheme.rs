@@ -143,7 +143,10 @@ impl Scheme {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = names().collect();
             let message = format!("there is no naming scheme `{name}`");
-            let hint = format!("the schemes are {}; a file's name ends in .toml", known.join(", "));
+            let hint = format!(
+                "the schemes are {}; one of your own is given as `--scheme FILE.toml`",
+                known.join(", ")
+            );
             return Err(Error::new(Kind::Config, message).hint(hint));
         };
         let document = ConfigDocument::new(None, (*text).to_owned(), Syntax::Toml);

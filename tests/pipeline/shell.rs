@@ -112,6 +112,8 @@ fn codes_are_explained_and_slips_are_named() {
     assert!(said.starts_with("R012 arch-not-grouped\n\n"), "{said}");
     assert_eq!(said, succeed(rockpack().args(["explain", "arch-not-grouped"])));
     assert!(said.contains("Why it matters: ") && said.contains("To solve it: "), "{said}");
+    let both = succeed(rockpack().args(["explain", "V034", "R012"]));
+    assert!(both.starts_with("V034 host-binary-missing\n\n") && both.ends_with(&said), "{both}");
     let list = succeed(rockpack().arg("explain"));
     for code in ["R001 manifest-prefix-absent", "V001 unreadable", "V084 publication-in-future"] {
         assert!(list.lines().any(|line| line == code), "{list}");
@@ -120,4 +122,22 @@ fn codes_are_explained_and_slips_are_named() {
     assert_eq!(unknown.status.code(), Some(64));
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(said.contains("`arch-not-grouped` is"), "{said}");
+}
+
+/// A run that is to be quiet says warnings and errors also where it fails.
+#[test]
+fn a_quiet_run_that_fails_says_no_notes() {
+    let out = tempfile::tempdir().unwrap();
+    let mut build = rockpack();
+    build.args(["build", "--strict", "--artifacts"]).arg(support::example::shards());
+    build.arg("--out").arg(out.path().join("out"));
+    let said = |build: &mut std::process::Command| {
+        let output = build.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let has_notes = |said: &str| said.lines().any(|line| line.starts_with("note: "));
+    assert!(has_notes(&said(&mut build)));
+    let quiet = said(build.arg("-q"));
+    assert!(!has_notes(&quiet) && quiet.contains("R003 version-unset"), "{quiet}");
 }

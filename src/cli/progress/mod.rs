@@ -210,7 +210,9 @@ impl Terminal {
     /// Shows what was noticed before the run failed, and why it failed.
     pub(super) fn error(&self, error: &Error) {
         self.close();
-        error.remarks().into_iter().for_each(|remark| self.remark(remark));
+        let remarks = error.remarks().into_iter();
+        let is_said = |remark: &&Remark| !self.is_quiet() || !remark.is_note();
+        remarks.filter(is_said).for_each(|remark| self.remark(remark));
         match &self.shown {
             ProgressDisplay::Json(json) => json.error(error),
             _ => terminal::print_error(error, self.has_colours),

@@ -31,8 +31,10 @@ impl FromStr for ArtifactName {
     fn from_str(text: &str) -> Result<Self> {
         let fields: Vec<&str> = text.split('_').collect();
         let bad = || {
-            Error::malformed(format!("`{text}` is no artifact name"))
-                .hint("artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu")
+            Error::malformed(format!("`{text}` is no artifact name")).hint(
+                "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a \
+                       name has no `_` of its own, and has `-` instead, as in host-suite-sparse",
+            )
         };
         let &[name, kind, gpu_family] = fields.as_slice() else {
             return Err(bad());

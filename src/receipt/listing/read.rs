@@ -38,6 +38,10 @@ struct DocumentKind {
     kind: Option<String>,
 }
 
+/// What to do where an earlier set is not there.
+const NONE_YET: &str = "name the packages.json of the set that clients have; a first release has none \
+                        before it, and is built without that option";
+
 /// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a
 /// single package. Of a folder the packages are read and not the receipt, which is what somebody
 /// said of them.
@@ -47,6 +51,7 @@ pub fn read(path: &Path) -> Result<Listing> {
         Ok(false) => of_file(path),
         Err(error) => Err(error),
     };
+    let listing = if path.exists() { listing } else { listing.map_err(|e| e.hint(NONE_YET)) };
     listing.map_err(|error| error.of_named().context("reading an earlier set"))
 }
 

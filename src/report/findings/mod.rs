@@ -225,11 +225,11 @@ impl Findings {
     /// Under `--strict`: an error that gathers every warning, if there is one.
     pub fn refuse_warnings(&self) -> Result<(), Error> {
         let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
-        let faults = warnings.map(|f| Error::new(Kind::Conflict, f.to_string())).collect();
+        let faults = warnings.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
         match Error::gather(faults) {
             Some(error) => Err(error.hint(
-                "--strict turns warnings into errors: settle them, accept them by `accept` in the \
-                 configuration, or build without it",
+                "--strict turns warnings into errors: settle them (`rockpack explain CODE` says \
+                 how), accept them by `accept` in the configuration, or build without it",
             )),
             None => Ok(()),
         }
@@ -258,10 +258,16 @@ pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
     if let Some(reason) = accepted {
         return format!("accepted: {finding}; reason: {}", printable(reason));
     }
+    format!("{}: {}", finding.code().severity(), with_key(finding))
+}
+
+/// A finding with the key that settles it, where its text does not name one.
+fn with_key(finding: &Finding) -> String {
     let text = finding.to_string();
-    let key = finding.code().key().filter(|key| !text.contains(&format!("`{key}`")));
-    let key = key.map(|key| format!(" [key: {key}]")).unwrap_or_default();
-    format!("{}: {text}{key}", finding.code().severity())
+    match finding.code().key() {
+        Some(key) if !text.contains(&format!("`{key}`")) => format!("{text} [key: {key}]"),
+        _ => text,
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Whether every transformed binary finds its code: marker → pattern → archive → row.
 
+use std::collections::BTreeSet;
+
 use super::excuses::Excuses;
 use super::loader::Loader;
 use super::manifests::{self, ManifestListing};
@@ -117,6 +119,29 @@ pub(in crate::verify) fn check(
         if complete {
             let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
             check_served(&binary, &found.collect::<Vec<_>>(), excuses, problems);
+        }
+    }
+    if scope.has_all_binaries() {
+        check_hosts(&transformed(packages), &archives, &listings, problems);
+    }
+}
+
+/// Every binary that an archive has code of is there, and finds that archive.
+fn check_hosts(
+    binaries: &[TransformedBinary<'_>],
+    archives: &Archives<'_>,
+    listings: &[ManifestListing<'_>],
+    problems: &mut Problems,
+) {
+    for (path, (package, archive)) in archives {
+        let finds = |binary: &&TransformedBinary<'_>| binary.finds_one(path, listings).is_some();
+        let found = binaries.iter().filter(finds).map(|binary| binary.marker.kernel_name.as_str());
+        let found: BTreeSet<&str> = found.collect();
+        let named = archive.rows.keys().filter_map(|key| Some(key.rsplit_once('#')?.0));
+        let missing: BTreeSet<&str> = named.filter(|name| !found.contains(name)).collect();
+        if !missing.is_empty() {
+            let binaries = missing.into_iter().map(str::to_owned).collect();
+            problems.add(Problem::HostMissing { file: package.at(path), binaries });
         }
     }
 }

@@ -17,6 +17,11 @@ impl Scope {
         self != Self::Prefix
     }
 
+    /// Whether every binary has to be there that an archive has code of.
+    pub(in crate::verify) fn has_all_binaries(self) -> bool {
+        self == Self::Prefix
+    }
+
     /// Whether every archive has to be in a manifest.
     pub(in crate::verify) fn has_all_manifests(self) -> bool {
         self == Self::Set

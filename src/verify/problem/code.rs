@@ -146,7 +146,7 @@ pub enum Misplacement {
     #[display("its code objects are scattered over several wrappers' keys")]
     Scattered { path: TreePath, shard: String, wrapper: usize },
     /// That of every build, under numbers of others.
-    #[display("no build's code objects stand under the numbers of its own wrappers")]
+    #[display("the archives have other code for its wrappers than any of the builds")]
     NoOwnBuild { path: TreePath },
     /// That of one wrapper, under a number of the primary build that has other kernels.
     #[display("its code objects stand under a wrapper of {primary} that has other kernels")]

@@ -236,6 +236,11 @@ fn of_archives() -> Vec<Problem> {
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
     let patterns = texts(["a", "b", "c", "d", "e", "f"]);
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
+    let archive = host("/opt/rocm/lib/.kpack/blas_lib_gfx1100.kpack");
+    all.push(Problem::HostMissing {
+        file: archive,
+        binaries: texts(["lib/libexblas.so.1.2", "bin/bench"]),
+    });
     let (device, listed) = (|| target("gfx90a:xnack+"), || target("gfx90a"));
     let lacks = [
         RowLack::Everywhere,

@@ -59,6 +59,16 @@ fn a_prefix_without_archives_or_with_others() {
         archive.drop_row(&format!("{LIBRARY}#1"), "gfx1100");
     });
     spoiled.verify().fired(&["V033"]);
+    // The host package is not installed, or lost a library.
+    let spoiled = prefix();
+    fs::remove_file(spoiled.root().join(LIBRARY)).unwrap();
+    let run = spoiled.verify();
+    run.fired(&["V034"]);
+    assert!(
+        run.text.contains(&format!("has code of {LIBRARY}, which is not there")),
+        "{}",
+        run.text
+    );
     // A fat binary that nobody has transformed is in order where host and device code may be.
     let spoiled = prefix();
     fs::copy(fat_library(), spoiled.root().join("lib/libfat.so")).unwrap();

@@ -13,6 +13,13 @@ pub struct Remark {
     pub text: String,
 }
 
+impl Remark {
+    /// Whether it is worth knowing and nothing more.
+    pub fn is_note(&self) -> bool {
+        self.text.starts_with("note: ")
+    }
+}
+
 impl Error {
     /// Keeps what was noticed before, which may explain this error.
     pub fn explained(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {

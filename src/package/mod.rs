@@ -4,6 +4,7 @@
 //! what a file is at the stage in question: a description of its source in the plan, final
 //! [`Content`](crate::content::Content) once packed.
 
+pub mod bounds;
 mod control;
 pub mod differing_files;
 pub mod indexed;

@@ -9,8 +9,9 @@
 //! rpm installs two files that are the same ones, and so they are not told. Debian policy 7.6.1; dpkg's refusal to overwrite. Not judged: directories, two packages of one name
 //! (they replace each other) and packages for two architectures.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
+use super::bounds::{Bound, Relations};
 use super::{Comparison, Format, RelationKind};
 
 /// Owners of one path, of the nearest versions, with which each is compared: more than versions of two
@@ -28,18 +29,9 @@ pub fn is_shared_by_design(format: Format, path: &str) -> bool {
     format == Format::Rpm && SHARED.iter().any(|folder| path.starts_with(folder))
 }
 
-/// A package or capability, and which versions of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
-    /// The package's or capability's name.
-    pub name: String,
-    /// How versions compare with which one; all if unset.
-    pub version: Option<(Comparison, String)>,
-}
-
 /// A package of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Owner {
+pub struct Owner<'a> {
     /// The package's name.
     pub name: String,
     /// The whole version.
@@ -47,7 +39,7 @@ pub struct Owner {
     /// The architecture.
     pub arch: String,
     /// Relations: those that say what is needed, excluded, replaced and provided count.
-    pub relations: Vec<(RelationKind, Bound)>,
+    pub relations: Relations<'a>,
     /// Numbers of the files and links that it owns.
     pub paths: Vec<u64>,
 }
@@ -74,27 +66,12 @@ pub struct SharedPath {
     pub path: u64,
 }
 
-/// The bounds of a field of a control file; of alternatives, none.
-pub fn deb_bounds(list: &str) -> Vec<Bound> {
-    let single = list.split(',').filter(|text| !text.contains('|'));
-    let bounds = single.filter_map(|text| {
-        let text = text.split('[').next().unwrap_or_default();
-        let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-        let name = name.trim().split(':').next().unwrap_or_default().to_owned();
-        let bound = bound.trim().trim_end_matches(')').trim();
-        let version = Comparison::split(bound, Format::Deb);
-        let version = version.map(|(sign, version)| (sign, version.trim().to_owned()));
-        (!name.is_empty()).then_some(Bound { name, version })
-    });
-    bounds.collect()
-}
-
 /// The first path that stands in the way of two packages, for any two names of `owners`, which are all
 /// packages of one format in a repository.
 /// `differ` says of two of them, by their positions, whether the files are two at the path of a number.
 pub fn obstacles(
     format: Format,
-    owners: &[Owner],
+    owners: &[Owner<'_>],
     mut differ: impl FnMut((usize, usize), u64) -> bool,
 ) -> Vec<SharedPath> {
     // Next to each other are those of one version, which are most likely to be installed together.
@@ -115,7 +92,7 @@ pub fn obstacles(
 }
 
 /// The numbers of all paths, each with the position of an owner, in their order.
-fn rows(owners: &[&Owner]) -> Vec<(u64, u32)> {
+fn rows(owners: &[&Owner<'_>]) -> Vec<(u64, u32)> {
     let mut rows = Vec::with_capacity(owners.iter().map(|owner| owner.paths.len()).sum());
     for (at, owner) in (0..).zip(owners) {
         rows.extend(owner.paths.iter().map(|path| (*path, at)));
@@ -131,14 +108,14 @@ type Found<'a> = BTreeMap<(Obstacle, &'a str, &'a str), SharedPath>;
 /// All packages, and what is found among them.
 struct Judge<'a> {
     format: Format,
-    owners: Vec<&'a Owner>,
+    owners: Vec<&'a Owner<'a>>,
     by_name: BTreeMap<&'a str, Vec<usize>>,
     /// The highest version of each name for an architecture.
     highest: BTreeMap<(&'a str, &'a str), usize>,
 }
 
 impl<'a> Judge<'a> {
-    fn new(format: Format, owners: Vec<&'a Owner>) -> Self {
+    fn new(format: Format, owners: Vec<&'a Owner<'a>>) -> Self {
         let (mut by_name, mut highest) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::new());
         for (at, owner) in owners.iter().enumerate() {
             by_name.entry(owner.name.as_str()).or_default().push(at);
@@ -186,7 +163,7 @@ impl<'a> Judge<'a> {
         if a.name == b.name || !self.is_for_one_machine(a, b) {
             return None;
         }
-        let keeps = |owner: &Owner| {
+        let keeps = |owner: &Owner<'_>| {
             let best = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
             best.is_some_and(|best| run.binary_search(best).is_ok())
         };
@@ -203,12 +180,12 @@ impl<'a> Judge<'a> {
         (!*excused).then(|| shared(obstacle, first, second))
     }
 
-    fn is_for_one_machine(&self, a: &Owner, b: &Owner) -> bool {
+    fn is_for_one_machine(&self, a: &Owner<'_>, b: &Owner<'_>) -> bool {
         let all = match self.format {
             Format::Deb => "all",
             Format::Rpm => "noarch",
         };
-        let source = |owner: &Owner| owner.arch == "src";
+        let source = |owner: &Owner<'_>| owner.arch == "src";
         (a.arch == b.arch || a.arch == all || b.arch == all) && !source(a) && !source(b)
     }
 
@@ -240,14 +217,14 @@ impl<'a> Judge<'a> {
         }
         let kinds = [Conflicts, Breaks, Obsoletes];
         let (with_a, with_b) = (self.of(&needed_a), self.of(&needed_b));
-        let excludes = |one: &Owner, other: &Owner| {
+        let excludes = |one: &Owner<'_>, other: &Owner<'_>| {
             one.name != other.name && (self.has(one, other, &kinds) || self.has(other, one, &kinds))
         };
         with_a.iter().any(|one| with_b.iter().any(|other| excludes(one, other)))
     }
 
     /// The packages of these names and versions.
-    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner> {
+    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner<'a>> {
         let of = |(name, version): (&&str, &&str)| {
             let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
             let owners = named.map(|at| self.owners[*at]);
@@ -257,30 +234,41 @@ impl<'a> Judge<'a> {
         needed.iter().flat_map(of).collect()
     }
 
-    /// Whether `package` has a relation of one of these kinds that `other` meets.
-    fn has(&self, package: &Owner, other: &Owner, kinds: &[RelationKind]) -> bool {
-        let own = package.relations.iter().filter(|(kind, _)| kinds.contains(kind));
-        own.into_iter().any(|(kind, bound)| self.meets(other, *kind, bound))
-    }
-
-    /// Whether `other` is among what a relation is about. Obsoletes and Replaces are about names of
-    /// packages alone; a capability without a version meets a bound for rpm.
-    fn meets(&self, other: &Owner, kind: RelationKind, bound: &Bound) -> bool {
-        if other.name == bound.name && self.within(&other.version, bound) {
-            return true;
-        }
-        if matches!(kind, RelationKind::Obsoletes | RelationKind::Replaces) {
-            return false;
-        }
-        let provided = other.relations.iter().filter(|(kind, _)| *kind == RelationKind::Provides);
-        let mut named = provided.filter(|(_, offer)| offer.name == bound.name);
-        named.any(|(_, offer)| match &offer.version {
-            Some((_, version)) => self.within(version, bound),
-            None => bound.version.is_none() || self.format == Format::Rpm,
+    /// Whether `package` has a relation of one of these kinds that `other` meets: by its name, or by
+    /// what it provides. Obsoletes and Replaces are about names of packages alone; a capability without a
+    /// version meets a bound for rpm.
+    fn has(&self, package: &Owner<'_>, other: &Owner<'_>, kinds: &[RelationKind]) -> bool {
+        kinds.iter().any(|kind| {
+            let named = package.relations.named(*kind, &other.name).iter();
+            if named.into_iter().any(|(_, bound)| self.within(&other.version, bound)) {
+                return true;
+            }
+            if matches!(kind, RelationKind::Obsoletes | RelationKind::Replaces) {
+                return false;
+            }
+            let (own, offered) =
+                (package.relations.of_kind(*kind), other.relations.of_kind(RelationKind::Provides));
+            let meets = |bound: &Bound<'_>, offer: &Bound<'_>| match &offer.version {
+                Some((_, version)) => self.within(version, bound),
+                None => bound.version.is_none() || self.format == Format::Rpm,
+            };
+            // The shorter list is gone through.
+            if own.len() < offered.len() {
+                own.iter().any(|(_, bound)| {
+                    let mut offers =
+                        other.relations.named(RelationKind::Provides, &bound.name).iter();
+                    offers.any(|(_, offer)| meets(bound, offer))
+                })
+            } else {
+                offered.iter().any(|(_, offer)| {
+                    let mut own = package.relations.named(*kind, &offer.name).iter();
+                    own.any(|(_, bound)| meets(bound, offer))
+                })
+            }
         })
     }
 
-    fn within(&self, version: &str, bound: &Bound) -> bool {
+    fn within(&self, version: &str, bound: &Bound<'_>) -> bool {
         let Some((comparison, limit)) = &bound.version else { return true };
         // A bound of rpm without a release is about all releases.
         let bare = |text: &str| text.split('-').next().unwrap_or_default().to_owned();
@@ -300,11 +288,11 @@ impl<'a> Judge<'a> {
 }
 
 /// The version of the package itself, and those of what it needs in exactly one version.
-fn needed(owner: &Owner) -> BTreeMap<&str, &str> {
-    let kinds = BTreeSet::from([RelationKind::PreDepends, RelationKind::Depends]);
-    let exact = owner.relations.iter().filter(|(kind, _)| kinds.contains(kind));
+fn needed<'o>(owner: &'o Owner<'_>) -> BTreeMap<&'o str, &'o str> {
+    let kinds = [RelationKind::PreDepends, RelationKind::Depends];
+    let exact = kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind));
     let exact = exact.filter_map(|(_, bound)| match &bound.version {
-        Some((Comparison::Equal, version)) => Some((bound.name.as_str(), version.as_str())),
+        Some((Comparison::Equal, version)) => Some((&*bound.name, &**version)),
         _ => None,
     });
     exact.chain([(owner.name.as_str(), owner.version.as_str())]).collect()
@@ -312,20 +300,22 @@ fn needed(owner: &Owner) -> BTreeMap<&str, &str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bounds::deb_bounds;
     use super::*;
     use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Replaces};
 
-    fn owner(name: &str, version: &str, paths: &[u64]) -> Owner {
+    fn owner(name: &str, version: &str, paths: &[u64]) -> Owner<'static> {
         let [name, version, arch] = [name, version, "x"].map(str::to_owned);
         Owner { name, version, arch, paths: paths.to_vec(), ..Owner::default() }
     }
 
-    fn with(mut owner: Owner, kind: RelationKind, list: &str) -> Owner {
-        owner.relations.extend(deb_bounds(list).into_iter().map(|bound| (kind, bound)));
-        owner
+    fn with(owner: Owner<'static>, kind: RelationKind, list: &'static str) -> Owner<'static> {
+        let new = deb_bounds(list).map(|bound| (kind, bound));
+        let relations = owner.relations.into_iter().chain(new);
+        Owner { relations: Relations::of(relations), ..owner }
     }
 
-    fn told(format: Format, owners: &[Owner]) -> Vec<(Obstacle, String, String)> {
+    fn told(format: Format, owners: &[Owner<'_>]) -> Vec<(Obstacle, String, String)> {
         let name = |at: usize| format!("{} {}", owners[at].name, owners[at].version);
         let shared = obstacles(format, owners, |_, _| true).into_iter();
         shared.map(|it| (it.obstacle, name(it.first), name(it.second))).collect()
@@ -363,9 +353,9 @@ mod tests {
     #[test]
     fn dependencies_on_exact_versions_are_followed_once() {
         let [a, b] = ["a", "b"].map(|name| owner(name, "1-1", &[1]));
-        let needs = |owner: &Owner, list: &str| with(owner.clone(), Depends, list);
+        let needs = |owner: &Owner<'static>, list| with(owner.clone(), Depends, list);
         let c = owner("c", "1-1", &[]);
-        let deb = |owners: &[Owner]| told(Format::Deb, owners).is_empty();
+        let deb = |owners: &[Owner<'_>]| told(Format::Deb, owners).is_empty();
         assert!(deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 2-1)")]), "two versions of c");
         assert!(deb(&[needs(&a, "b (= 2-1)"), b.clone()]), "another version of itself");
         assert!(!deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 1-1)"), c.clone()]));
@@ -382,7 +372,7 @@ mod tests {
         let (old, new) = (owner("a", "1-1", &[1, 2]), owner("a", "2-1", &[2]));
         let taker = owner("b", "2-1", &[1]);
         let moved = vec![(Obstacle::Moved, "a 1-1".to_owned(), "b 2-1".to_owned())];
-        let set = |taker: Owner| [old.clone(), new.clone(), taker];
+        let set = |taker: Owner<'static>| [old.clone(), new.clone(), taker];
         assert_eq!(told(Format::Deb, &set(taker.clone())), moved);
         assert!(told(Format::Rpm, &set(taker.clone())).is_empty());
         let breaks = with(taker.clone(), Breaks, "a (<< 2-1)");
@@ -397,7 +387,7 @@ mod tests {
 
     #[test]
     fn one_path_of_many_packages_takes_no_time() {
-        let many = |list: &str| -> Vec<Owner> {
+        let many = |list| -> Vec<Owner<'_>> {
             let owner = |at| with(owner(&format!("p{at}"), "1", &[1, 2, 3, 4]), Conflicts, list);
             (0..2_000).map(owner).collect()
         };

@@ -15,11 +15,10 @@ use crate::formats::apt_index::DebPackage;
 use crate::formats::deb::parse_fields;
 use crate::formats::path_digests::path_digest;
 use crate::formats::rpm_md::{FileKind, RpmPackage};
+use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};
-use crate::package::owners::{
-    Bound, Obstacle, Owner, SharedPath, deb_bounds, is_shared_by_design, obstacles,
-};
+use crate::package::owners::{Obstacle, Owner, SharedPath, is_shared_by_design, obstacles};
 use crate::package::{Comparison, DEB_FIELDS, Format, RelationKind};
 use crate::report::{Finding, Findings};
 
@@ -45,7 +44,7 @@ pub(super) fn findings(
     let staying = catalog.records.len();
     let names: BTreeSet<&str> =
         catalog.records.values().map(|record| record.indexed.facts.name()).collect();
-    let owners: Vec<Owner> =
+    let owners: Vec<Owner<'_>> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
     let open = |at: usize| open(store, catalog, records[at].0);
@@ -94,7 +93,7 @@ fn as_it_stands(
     }
 }
 
-fn owner(facts: &Facts) -> Owner {
+fn owner(facts: &Facts) -> Owner<'_> {
     let (relations, paths) = match facts {
         Facts::Deb(package) => (deb_relations(package), package.paths.as_slice().to_vec()),
         Facts::Rpm(package) => {
@@ -105,26 +104,27 @@ fn owner(facts: &Facts) -> Owner {
     Owner { name, version: facts.version(), arch, relations, paths }
 }
 
-fn deb_relations(package: &DebPackage) -> Vec<(RelationKind, Bound)> {
-    let Ok(fields) = parse_fields(&package.control) else { return Vec::new() };
+fn deb_relations(package: &DebPackage) -> Relations<'static> {
+    let Ok(fields) = parse_fields(&package.control) else { return Relations::default() };
     let of_field = |(kind, name): (RelationKind, &str)| {
         let bounds = deb_bounds(fields.get(name).map_or("", String::as_str));
-        bounds.into_iter().map(move |bound| (kind, bound))
+        Relations::of(bounds.map(move |bound| (kind, bound)))
     };
-    DEB_FIELDS.into_iter().flat_map(of_field).collect()
+    let relations = DEB_FIELDS.into_iter().flat_map(of_field);
+    Relations::of(relations.map(|(kind, bound)| (kind, bound.into_owned())))
 }
 
-fn rpm_relations(package: &RpmPackage) -> Vec<(RelationKind, Bound)> {
+fn rpm_relations(package: &RpmPackage) -> Relations<'_> {
     let of_list = |(list, kind): (&str, RelationKind)| {
         package.list(list).iter().map(move |line| {
             let version = line
                 .bound
                 .as_ref()
-                .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text())));
-            (kind, Bound { name: line.name.clone(), version })
+                .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text().into())));
+            (kind, Bound { name: line.name.as_str().into(), version })
         })
     };
-    RPM_LISTS.into_iter().flat_map(of_list).collect()
+    Relations::of(RPM_LISTS.into_iter().flat_map(of_list))
 }
 
 fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {

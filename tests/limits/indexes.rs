@@ -15,6 +15,11 @@ const MEMORY: u32 = 300;
 /// Bytes of what is packed: most of what the unpacked form of such an index may have, and all that
 /// is read of a longer one.
 const SHORT: usize = 31 << 20;
+
+/// The same where less memory is enough to tell, in bytes and MiB.
+const SHORTER: usize = 6 << 20;
+const LESS_MEMORY: u32 = 64;
+
 const LONG: usize = 200 << 20;
 
 fn hex(bytes: &[u8]) -> String {
@@ -32,12 +37,133 @@ fn packed(head: &str, part: &str, len: usize) -> Vec<u8> {
 
 /// What `verify` says of the repository, where a check fails.
 fn said(root: &Path) -> String {
+    said_with(MEMORY, root)
+}
+
+fn said_with(memory: u32, root: &Path) -> String {
     let mut verify = rockpack();
     verify.arg("verify").arg(root);
-    let output = limited(&verify, MEMORY).output().unwrap();
+    let output = limited(&verify, memory).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     said
+}
+
+/// A repository of rpm with one list of this kind.
+fn with_list(kind: &str, list: &[u8]) -> tempfile::TempDir {
+    let room = tempfile::tempdir().unwrap();
+    let repodata = room.path().join("repodata");
+    fs::create_dir_all(&repodata).unwrap();
+    let repomd = format!(
+        "<repomd><data type='{kind}'><checksum type='sha256'>{}</checksum>\
+         <location href='repodata/{kind}.xml.gz'/></data></repomd>",
+        hex(list)
+    );
+    fs::write(repodata.join(format!("{kind}.xml.gz")), list).unwrap();
+    fs::write(repodata.join("repomd.xml"), repomd).unwrap();
+    room
+}
+
+/// A suite with lists of packages for these architectures.
+fn with_indexes(archs: &[&str], name: &str, list: &[u8]) -> tempfile::TempDir {
+    let room = tempfile::tempdir().unwrap();
+    let suite = room.path().join("dists/stable");
+    let row = |arch: &&str| {
+        let folder = format!("main/binary-{arch}");
+        fs::create_dir_all(suite.join(&folder)).unwrap();
+        fs::write(suite.join(&folder).join(name), list).unwrap();
+        format!(" {} {} {folder}/{name}\n", hex(list), list.len())
+    };
+    let rows: String = archs.iter().map(row).collect();
+    let release = format!(
+        "Suite: stable\nCodename: stable\nDate: Thu, 01 Jan 2026 00:00:00 UTC\n\
+         Architectures: {}\nComponents: main\nSHA256:\n{rows}",
+        archs.join(" ")
+    );
+    fs::write(suite.join("Release"), release).unwrap();
+    room
+}
+
+#[test]
+fn one_package_of_a_list_is_bounded_too() {
+    // Cut off at the end: what may be long is read to its end.
+    let (relations, cut) = ("more relations of packages than its bytes", "inside of an element");
+    let in_format = "<metadata><package><format>";
+    for (kind, head, part, expected) in [
+        (
+            "primary",
+            "<metadata><package><format><rpm:requires>",
+            "<rpm:entry name='a'/>",
+            relations,
+        ),
+        ("primary", in_format, "<file>/a</file>", cut),
+        ("filelists", "<filelists><package pkgid='a'>", "<file>/a</file>", cut),
+        ("other", "<otherdata><package pkgid='a'>", "<changelog date='1'/>", cut),
+    ] {
+        let room = with_list(kind, &packed(head, part, SHORTER));
+        let said = said_with(LESS_MEMORY, room.path());
+        assert!(said.contains(expected), "{kind} {part}: {said}");
+    }
+}
+
+#[test]
+fn one_package_of_an_index_is_bounded_too() {
+    let of_package = "Filename: a\nArchitecture: all\n";
+    let many = format!("{of_package}Depends: {}c\n\n", "b, ".repeat(1000));
+    for field in ["Depends", "Provides", "Conflicts"] {
+        let head = format!("{of_package}{field}: b");
+        let room = with_indexes(&["all"], "Packages.gz", &packed(&head, ", b", 5 << 20));
+        let said = said_with(LESS_MEMORY, room.path());
+        assert!(said.contains("has a paragraph of "), "{field}: {said}");
+    }
+    let room = with_indexes(&["all"], "Packages.gz", &packed("", &many, SHORTER));
+    let said_of_many = said_with(LESS_MEMORY, room.path());
+    assert!(said_of_many.contains("more relations of packages than its bytes can describe"));
+    // What is left of one index is all that the next one has.
+    let large = packed("", "A: a text that is not long\n\n", SHORT);
+    let said = said(with_indexes(&["all", "amd64"], "Packages.gz", &large).path());
+    assert!(said.contains("binary-amd64/Packages.gz: unpacks to"), "{said}");
+}
+
+/// As many relations as an index of its length may have, all of them others, and none met.
+#[test]
+fn relations_as_many_as_may_be_are_held_in_short() {
+    for field in ["Depends", "Provides"] {
+        let mut text = String::new();
+        for package in 0..10 {
+            let relations: Vec<String> = (0..4_000)
+                .map(|at| format!("name-of-a-package-{package}-{at} (= 1.0-1)"))
+                .collect();
+            let relations = relations.join(", ");
+            text += &format!(
+                "Package: p{package}\nVersion: 1\nArchitecture: all\nFilename: p{package}.deb\n\
+                 {field}: {relations}\n\n"
+            );
+        }
+        let room = with_indexes(&["all"], "Packages", text.as_bytes());
+        let said = said_with(LESS_MEMORY, room.path());
+        assert!(!said.contains("more relations"), "{field}: {said}");
+        let told = said.matches("which no package").count();
+        let expected = if field == "Depends" { 1000 } else { 0 };
+        assert_eq!(told, expected, "{field}");
+        assert_eq!(said.contains("39000 more dependencies are open"), field == "Depends");
+    }
+}
+
+#[test]
+fn what_makes_others_valid_names_no_endless_files() {
+    let rows: String = (0..101).map(|at| format!("<data type='{at}'/>")).collect();
+    let room = tempfile::tempdir().unwrap();
+    fs::create_dir(room.path().join("repodata")).unwrap();
+    fs::write(room.path().join("repodata/repomd.xml"), format!("<repomd>{rows}</repomd>")).unwrap();
+    assert!(said(room.path()).contains("names 101 lists"));
+    let room = with_indexes(&["all"], "Packages", b"");
+    let release = room.path().join("dists/stable/Release");
+    let rows: String = (0..100_001).map(|at| format!(" 00 1 {at}\n")).collect();
+    fs::write(&release, format!("SHA256:\n{rows}")).unwrap();
+    assert!(said(room.path()).contains("lists more than 100000 files"));
+    fs::write(&release, format!("A:{}", "\n b".repeat(6 << 20))).unwrap();
+    assert!(said(room.path()).contains("more than the 16777216 that such a file may have"));
 }
 
 #[test]
@@ -49,18 +175,9 @@ fn lists_of_rpm_are_bounded_by_what_is_stored() {
         ("<a x='' y='' z=''/>", SHORT, "more elements and attributes"),
         ("<package></package>", SHORT, "more packages than its bytes can describe"),
     ] {
-        let room = tempfile::tempdir().unwrap();
-        let repodata = room.path().join("repodata");
-        fs::create_dir_all(&repodata).unwrap();
         let list = packed("<metadata>", part, len);
         assert!(list.len() < 2 << 20, "{}", list.len());
-        let repomd = format!(
-            "<repomd><data type='primary'><checksum type='sha256'>{}</checksum>\
-             <location href='repodata/primary.xml.gz'/></data></repomd>",
-            hex(&list)
-        );
-        fs::write(repodata.join("primary.xml.gz"), list).unwrap();
-        fs::write(repodata.join("repomd.xml"), repomd).unwrap();
+        let room = with_list("primary", &list);
         let said = said(room.path());
         assert!(said.contains("primary.xml.gz") && said.contains(expected), "{part}: {said}");
     }
@@ -73,18 +190,7 @@ fn indexes_of_apt_are_bounded_by_what_is_stored() {
         ("A:\n\n", SHORT, "more packages than its bytes can describe"),
         ("Filename: a\nArchitecture: all\n\n", SHORT, "more packages than its bytes can describe"),
     ] {
-        let room = tempfile::tempdir().unwrap();
-        let binary = room.path().join("dists/stable/main/binary-all");
-        fs::create_dir_all(&binary).unwrap();
-        let list = packed("", part, len);
-        let release = format!(
-            "Suite: stable\nCodename: stable\nDate: Thu, 01 Jan 2026 00:00:00 UTC\n\
-             Architectures: all\nComponents: main\nSHA256:\n {} {} main/binary-all/Packages.gz\n",
-            hex(&list),
-            list.len()
-        );
-        fs::write(binary.join("Packages.gz"), list).unwrap();
-        fs::write(room.path().join("dists/stable/Release"), release).unwrap();
+        let room = with_indexes(&["all"], "Packages.gz", &packed("", part, len));
         let said = said(room.path());
         assert!(said.contains("Packages.gz") || said.contains("Packages"), "{part}: {said}");
         assert!(said.contains(expected), "{part}: {said}");

@@ -23,9 +23,15 @@ pub enum IndexFault {
     /// It is said to lie outside of the repository.
     #[display("`{}` lies outside of the repository", path.escape_debug())]
     Outside { path: String },
-    /// It is no file, or too large.
-    #[display("is no file, or larger than any index")]
+    /// It is no file.
+    #[display("is no file")]
     NoFile,
+    /// It has more bytes than such a file has.
+    #[display("has {len} bytes, more than the {most} that such a file may have")]
+    Large { len: u64, most: u64 },
+    /// It names more lists than clients read.
+    #[display("names {count} lists, more than the {most} that are read")]
+    Lists { count: usize, most: usize },
     /// It names a list outside of the repository.
     #[display("names `{}`", path.escape_debug())]
     NamesOutside { path: String },
@@ -121,6 +127,8 @@ pub enum OpenDependency {
     Deb { alternatives: Vec<String>, arch: Option<String> },
     /// Of an `.rpm`, on such machines.
     Rpm { alternatives: Vec<String>, arch: String },
+    /// So many, of this package and those behind it, which are not told one by one.
+    More { count: usize },
 }
 
 impl fmt::Display for OpenDependency {
@@ -128,6 +136,10 @@ impl fmt::Display for OpenDependency {
         let (verb, alternatives, arch) = match self {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
+            Self::More { count } => {
+                let are = if *count == 1 { "dependency is" } else { "dependencies are" };
+                return write!(f, "is the last one told: {count} more {are} open");
+            }
         };
         write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
     }

@@ -409,6 +409,8 @@ fn of_indexes() -> Vec<Problem> {
         index(LIST, IndexFault::NotUtf8),
         index(LIST, IndexFault::Outside { path: text("../x") }),
         index(LIST, IndexFault::NoFile),
+        index(LIST, IndexFault::Large { len: 2 << 24, most: 1 << 24 }),
+        index(LIST, IndexFault::Lists { count: 1000, most: 100 }),
         index(REPOMD, IndexFault::NamesOutside { path: text("../x") }),
         index(REPOMD, IndexFault::ListTwice { list: list() }),
         index(REPOMD, IndexFault::ElementTwice { list: list(), element: element() }),
@@ -491,6 +493,8 @@ fn of_indexed_packages() -> Vec<Problem> {
             alternatives: texts(["a", "b", "c", "d", "e", "f"]),
             arch: arch(),
         }),
+        open(OpenDependency::More { count: 1 }),
+        open(OpenDependency::More { count: 2 }),
     ]
 }
 

@@ -6,7 +6,21 @@
 //! others are on packages of the distribution, and are counted.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Error, Kind, Result};
+
+/// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
+/// have more than a hundred. In memory it takes some hundred.
+const SHORTEST: usize = 32;
+
+/// Relations that any list may have, and those of one package: ten and more times what packages have.
+const ASIDE: usize = 100_000;
+
+/// Most open dependencies that are told: whoever has more has to begin somewhere.
+const TOLD: usize = 1000;
+
+/// Alternatives that are told of one.
+const ALTERNATIVES_TOLD: usize = 100;
 
 /// How a bound compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,21 +56,46 @@ impl Sign {
     }
 }
 
+/// Relations that a list of packages can still have.
+pub(super) struct RelationsLeft(usize);
+
+impl RelationsLeft {
+    /// Those of a list of `len` bytes.
+    pub fn of(len: usize) -> Self {
+        Self(len / SHORTEST + ASIDE)
+    }
+
+    /// Takes one.
+    pub fn take(&mut self) -> Result<()> {
+        self.0 = self.0.checked_sub(1).ok_or_else(|| {
+            let message = "states more relations of packages than its bytes can describe";
+            Error::new(Kind::Limit, message).hint(
+                "whoever made it wants to use up memory, or repeats relations: publish it again",
+            )
+        })?;
+        Ok(())
+    }
+}
+
 /// One package or capability that is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
-    pub name: String,
-    pub bound: Option<(Sign, String)>,
+pub(super) struct Wish<'a> {
+    pub name: &'a str,
+    pub bound: Option<(Sign, &'a str)>,
+    /// Whether the one before it would do instead.
+    pub is_alternative: bool,
 }
+
+/// The name of a package or of what it provides, with a version or without.
+pub(super) type Offer<'a> = (&'a str, Option<&'a str>);
 
 /// A package for its dependencies.
 #[derive(Debug, Clone)]
-pub(super) struct PackageNode {
-    pub path: String,
-    /// Its own name and what it provides, each with a version or without.
-    pub offers: Vec<(String, Option<String>)>,
-    /// For each dependency, the alternatives.
-    pub wishes: Vec<Vec<Wish>>,
+pub(super) struct PackageNode<'a> {
+    pub path: &'a str,
+    pub offers: Vec<Offer<'a>>,
+    /// The alternatives of each dependency, one dependency after the other.
+    pub wishes: Vec<Wish<'a>>,
 }
 
 /// A dependency that nothing meets.
@@ -74,80 +113,116 @@ pub(super) struct VersionRules {
     pub bare_meets: bool,
 }
 
-/// Open dependencies of `nodes`, which can be installed together, by package; and how many are on
-/// packages elsewhere. `known` are the names that the suite, or the rpm repository, offers.
-pub(super) fn open(
-    nodes: &[&PackageNode],
-    known: &BTreeSet<&str>,
-    rules: VersionRules,
-) -> (Vec<OpenWish>, usize) {
-    let mut offers: BTreeMap<&str, Offers<'_>> = BTreeMap::new();
-    for (name, version) in nodes.iter().flat_map(|node| &node.offers) {
-        offers.entry(name).or_default().add(version.as_deref());
+/// Names that a suite, or an rpm repository, offers.
+pub(super) struct KnownNames<'a>(Vec<&'a str>);
+
+impl<'a> KnownNames<'a> {
+    pub fn of<'n>(nodes: impl Iterator<Item = &'n PackageNode<'a>>) -> Self
+    where
+        'a: 'n,
+    {
+        let mut names: Vec<&str> =
+            nodes.flat_map(|node| &node.offers).map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        Self(names)
     }
-    offers.values_mut().for_each(|offers| offers.sort(rules));
-    let met = |wish: &Wish| {
-        let offers = offers.get(wish.name.as_str());
-        offers.is_some_and(|offers| offers.meet(wish.bound.as_ref(), rules))
+
+    fn has(&self, name: &str) -> bool {
+        self.0.binary_search(&name).is_ok()
+    }
+}
+
+/// What is open among packages.
+#[derive(Default)]
+pub(super) struct OpenWishes {
+    /// The first of them.
+    pub told: Vec<OpenWish>,
+    /// How many more there are.
+    pub more: usize,
+    /// Dependencies on packages elsewhere.
+    pub elsewhere: usize,
+}
+
+/// Open dependencies of `nodes`, which can be installed together, by package.
+pub(super) fn open(
+    nodes: &[&PackageNode<'_>],
+    known: &KnownNames<'_>,
+    rules: VersionRules,
+) -> OpenWishes {
+    let offers = Offers::of(nodes.iter().flat_map(|node| &node.offers).copied(), rules);
+    let within = |wish: &Wish<'_>| {
+        known.has(wish.name) || wish.bound.is_some_and(|(sign, _)| sign == Sign::Equal)
     };
-    let (mut found, mut elsewhere) = (Vec::new(), 0);
+    let mut open = OpenWishes::default();
     for node in nodes {
-        for wishes in node.wishes.iter().filter(|wishes| !wishes.iter().any(met)) {
-            let exact = |wish: &Wish| wish.bound.as_ref().is_some_and(|b| b.0 == Sign::Equal);
-            let within = |wish: &Wish| known.contains(wish.name.as_str()) || exact(wish);
-            if wishes.iter().any(within) {
-                let alternatives = wishes.iter().map(words).collect();
-                found.push(OpenWish { path: node.path.clone(), alternatives });
+        let groups = node.wishes.chunk_by(|_, next| next.is_alternative);
+        for wishes in groups.filter(|wishes| !wishes.iter().any(|wish| offers.meet(wish))) {
+            if !wishes.iter().any(within) {
+                open.elsewhere += 1;
+            } else if open.told.len() < TOLD {
+                let alternatives = wishes.iter().take(ALTERNATIVES_TOLD).map(words).collect();
+                open.told.push(OpenWish { path: node.path.to_owned(), alternatives });
             } else {
-                elsewhere += 1
+                open.more += 1;
             }
         }
     }
-    (found, elsewhere)
+    open
 }
 
-/// The versions that one name is offered in. Those with a release and those without one have an
-/// order each; between the two, releases are not compared everywhere.
-#[derive(Default)]
+/// All that is offered: by name; of one name first without a version, then the versions without a
+/// release, then those with one, each in their order. Between versions with and without a release,
+/// releases are not compared everywhere.
 struct Offers<'a> {
-    bare: bool,
-    with_release: Vec<&'a str>,
-    without: Vec<&'a str>,
+    sorted: Vec<Offer<'a>>,
+    rules: VersionRules,
 }
 
 impl<'a> Offers<'a> {
-    fn add(&mut self, version: Option<&'a str>) {
-        match version {
-            Some(version) if version.contains('-') => self.with_release.push(version),
-            Some(version) => self.without.push(version),
-            None => self.bare = true,
-        }
+    fn of(offers: impl Iterator<Item = Offer<'a>>, rules: VersionRules) -> Self {
+        let mut sorted: Vec<Offer<'a>> = offers.collect();
+        sorted.sort_unstable_by(|(one, version), (other, other_version)| {
+            let classes = || class(*version).cmp(&class(*other_version));
+            let versions = || match (version, other_version) {
+                (Some(version), Some(other)) => (rules.compare)(version, other),
+                _ => Ordering::Equal,
+            };
+            one.cmp(other).then_with(classes).then_with(versions)
+        });
+        Self { sorted, rules }
     }
 
-    fn sort(&mut self, rules: VersionRules) {
-        for versions in [&mut self.with_release, &mut self.without] {
-            versions.sort_by(|one, other| (rules.compare)(one, other));
-        }
-    }
-
-    /// Whether any meets a bound: if one does, the lowest or the highest does, or an equal one.
-    fn meet(&self, bound: Option<&(Sign, String)>, rules: VersionRules) -> bool {
-        let Some((sign, bound)) = bound else {
-            return true;
-        };
-        let order = |version: &&str| (rules.compare)(version, bound);
-        let meets = |versions: &Vec<&str>| {
+    /// Whether any meets a wish: if one does, the lowest or the highest does, or an equal one.
+    fn meet(&self, wish: &Wish<'_>) -> bool {
+        let start = self.sorted.partition_point(|(name, _)| *name < wish.name);
+        let rest = self.sorted.get(start..).unwrap_or_default();
+        let named = rest.get(..rest.partition_point(|(name, _)| *name == wish.name));
+        let named = named.unwrap_or_default();
+        let Some((sign, bound)) = wish.bound else { return !named.is_empty() };
+        let order = |(_, version): &Offer<'_>| (self.rules.compare)(version.unwrap_or(""), bound);
+        [0, 1, 2].into_iter().any(|of_class| {
+            let start = named.partition_point(|(_, version)| class(*version) < of_class);
+            let rest = named.get(start..).unwrap_or_default();
+            let end = rest.partition_point(|(_, version)| class(*version) == of_class);
+            let versions = rest.get(..end).unwrap_or_default();
+            if of_class == 0 {
+                return self.rules.bare_meets && !versions.is_empty();
+            }
             let ends = [versions.first(), versions.last()];
-            ends.into_iter().flatten().any(|version| sign.holds(order(version)))
-                || (*sign == Sign::Equal && versions.binary_search_by(order).is_ok())
-        };
-        (self.bare && rules.bare_meets)
-            || [&self.with_release, &self.without].into_iter().any(meets)
+            ends.into_iter().flatten().any(|offer| sign.holds(order(offer)))
+                || (sign == Sign::Equal && versions.binary_search_by(order).is_ok())
+        })
     }
 }
 
+/// The place of a version among those of one name: without one, without a release, with one.
+fn class(version: Option<&str>) -> u8 {
+    version.map_or(0, |version| 1 + u8::from(version.contains('-')))
+}
+
 /// How messages name one.
-fn words(wish: &Wish) -> String {
+fn words(wish: &Wish<'_>) -> String {
     match &wish.bound {
         Some((sign, version)) => {
             let sign = match sign {
@@ -159,7 +234,7 @@ fn words(wish: &Wish) -> String {
             };
             format!("{} {sign} {version}", wish.name)
         }
-        None => wish.name.clone(),
+        None => wish.name.to_owned(),
     }
 }
 
@@ -189,16 +264,46 @@ mod tests {
                     .filter(|at| chosen >> at & 1 == 1)
                     .map(|at| versions[at])
                     .collect();
-                let mut offers = Offers::default();
-                offered.iter().rev().for_each(|version| offers.add(Some(version)));
-                offers.sort(rules);
+                let others = [("m", None), ("o", Some("1")), ("o", None)];
+                let own = offered.iter().rev().map(|version| ("n", Some(*version)));
+                let offers = Offers::of(own.chain(others), rules);
                 for (sign, bound) in signs.iter().flat_map(|s| versions.map(|v| (*s, v))) {
                     let meets = |version: &&str| sign.holds((rules.compare)(version, bound));
                     let expected = offered.iter().any(meets);
-                    let bound = (sign, bound.to_owned());
-                    assert_eq!(offers.meet(Some(&bound), rules), expected, "{offered:?} {bound:?}");
+                    let bound = Some((sign, bound));
+                    let wish = Wish { name: "n", bound, is_alternative: false };
+                    assert_eq!(offers.meet(&wish), expected, "{offered:?} {bound:?}");
                 }
             }
         }
+    }
+    #[test]
+    fn what_has_no_version_meets_bounds_for_rpm_alone() {
+        for (bare_meets, bound, expected) in [
+            (true, Some((Sign::Less, "1")), true),
+            (false, Some((Sign::Less, "1")), false),
+            (false, None, true),
+        ] {
+            let rules = VersionRules { compare: deb::compare_versions, bare_meets };
+            let offers = Offers::of([("n", None), ("o", Some("1"))].into_iter(), rules);
+            let wish = |name| Wish { name, bound, is_alternative: false };
+            assert_eq!(offers.meet(&wish("n")), expected);
+            assert!(!offers.meet(&wish("a")) && !offers.meet(&wish("p")));
+        }
+    }
+
+    #[test]
+    fn of_many_open_dependencies_some_are_told() {
+        let rules = VersionRules { compare: deb::compare_versions, bare_meets: false };
+        let wish = |at| Wish {
+            name: if at == 0 { "elsewhere" } else { "x" },
+            bound: Some((if at == 0 { Sign::Less } else { Sign::Equal }, "1")),
+            is_alternative: at % 2 == 1,
+        };
+        let wishes = (0..4 * TOLD + 2).map(|at| wish(at + 2)).chain([wish(0)]).collect();
+        let node = PackageNode { path: "p", offers: vec![("p", None)], wishes };
+        let open = open(&[&node], &KnownNames::of([&node].into_iter()), rules);
+        assert_eq!((open.told.len(), open.more, open.elsewhere), (TOLD, TOLD + 1, 1));
+        assert_eq!(open.told[0].alternatives, ["x = 1", "x = 1"]);
     }
 }

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256, Sha512};
 
+use super::closure::{OpenWish, OpenWishes};
 use super::keys::Trust;
 use crate::content::{hex, if_there, is_file, read_file};
 use crate::error::{Error, Kind, Result};
 use crate::formats::apt_index::format_date;
 use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
-    IndexContradiction, IndexDifference, IndexFault, Problem, Problems, Report, SignatureFault,
+    IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems, Report,
+    SignatureFault,
 };
 
 /// An index is held in memory; those of the largest distributions are below this.
@@ -22,8 +24,11 @@ const INDEX_MAX: u64 = 2 << 30;
 /// Bytes that one byte of a compressed index may stand for. Lists of a distribution have some ten.
 const UNPACKED: u64 = 64;
 
-/// Bytes that any index may have.
+/// Bytes that all indexes together may have beside that.
 const ASIDE: u64 = 32 << 20;
+
+/// Bytes of a file that makes others valid; the largest distributions have less than a hundredth.
+const HEAD_MAX: u64 = 16 << 20;
 
 /// Clocks differ by less than this, in seconds.
 const DAY: i64 = 86_400;
@@ -36,11 +41,31 @@ pub(super) struct Context<'a> {
     pub(super) named: BTreeSet<String>,
     pub(super) report: &'a mut Report,
     pub(super) problems: &'a mut Problems,
+    /// Bytes that indexes can still have beside [`UNPACKED`] for each that is stored.
+    aside: u64,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        root: &'a Path,
+        trust: &'a Trust,
+        report: &'a mut Report,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Self { root, trust, named: BTreeSet::new(), report, problems, aside: ASIDE }
+    }
+
+    /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.
+    pub(super) fn read_head(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.read_up_to(path, HEAD_MAX)
+    }
+
     /// The bytes of an index; a problem where it is not there, or no index.
     pub(super) fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.read_up_to(path, INDEX_MAX)
+    }
+
+    fn read_up_to(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let Some(file) = place(self.root, path) else {
             self.bad_index(path, IndexFault::Outside { path: path.to_owned() });
             return Ok(None);
@@ -50,13 +75,58 @@ impl Context<'_> {
             self.index_differs(path, IndexDifference::Absent);
             return Ok(None);
         };
-        if !metadata.is_file() || metadata.len() > INDEX_MAX {
+        if !metadata.is_file() {
             self.bad_index(path, IndexFault::NoFile);
+            return Ok(None);
+        }
+        if metadata.len() > most {
+            self.bad_index(path, IndexFault::Large { len: metadata.len(), most });
             return Ok(None);
         }
         let bytes = read_file(&file).map_err(|e| Error::io(&file, "read", e))?;
         self.report.indexes += 1;
         Ok(Some(bytes))
+    }
+
+    /// What is in a compressed index, if it is not more than indexes have: [`UNPACKED`] for each byte,
+    /// and what others left of [`ASIDE`].
+    pub(super) fn open(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+        let method =
+            method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
+        let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
+        let mut text = Vec::new();
+        let fault = |e| Error::malformed("cannot be decompressed").cause(e);
+        let own = UNPACKED.saturating_mul(bytes.len() as u64);
+        let most = self.aside.saturating_add(own).min(INDEX_MAX);
+        let read = (&mut decoder).take(most).read_to_end(&mut text).map_err(fault)? as u64;
+        if read == most {
+            let message =
+                format!("unpacks to {most} bytes and more, which no index of its size does");
+            return Err(Error::new(Kind::Limit, message).hint(
+                "whoever made it wants to use up memory, or repeats packages: publish it again",
+            ));
+        }
+        self.aside = self.aside.saturating_sub(read.saturating_sub(own));
+        decoder.finish()?;
+        Ok(text)
+    }
+
+    /// Adds what is open as problems; `dependency` makes one of alternatives.
+    pub(super) fn open_wishes(
+        &mut self,
+        open: OpenWishes,
+        dependency: impl Fn(Vec<String>) -> OpenDependency,
+    ) {
+        self.report.elsewhere += open.elsewhere;
+        let last = open.told.last().map(|wish| wish.path.clone());
+        for OpenWish { path: file, alternatives } in open.told {
+            let dependency = dependency(alternatives);
+            self.problems.add(Problem::DependencyOpen { file, dependency });
+        }
+        if let (Some(file), 1..) = (last, open.more) {
+            let dependency = OpenDependency::More { count: open.more };
+            self.problems.add(Problem::DependencyOpen { file, dependency });
+        }
     }
 
     pub(super) fn bad_index(&mut self, file: &str, fault: IndexFault) {
@@ -101,25 +171,6 @@ pub(super) fn sha512(bytes: &[u8]) -> String {
 pub(super) fn method(path: &str) -> Option<Method> {
     let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
-}
-
-/// What is in a compressed index, if it is not more than indexes have: [`UNPACKED`] for each byte.
-pub(super) fn open(path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-    let method =
-        method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
-    let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
-    let mut text = Vec::new();
-    let fault = |e| Error::malformed("cannot be decompressed").cause(e);
-    let most = ASIDE.saturating_add(UNPACKED.saturating_mul(bytes.len() as u64)).min(INDEX_MAX);
-    let read = (&mut decoder).take(most).read_to_end(&mut text).map_err(fault)?;
-    if read as u64 == most {
-        let message = format!("unpacks to {most} bytes and more, which no index of its size does");
-        return Err(Error::new(Kind::Limit, message).hint(
-            "whoever made it wants to use up memory, or repeats packages: publish it again",
-        ));
-    }
-    decoder.finish()?;
-    Ok(text)
 }
 
 /// The place that an index names, if that is inside of the repository.

@@ -16,7 +16,6 @@ mod places;
 mod rpm;
 mod xml;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 pub use keys::{PublicKeys, Trust};
@@ -34,7 +33,7 @@ pub(super) fn check(
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    let mut context = Context { root, trust, named: BTreeSet::new(), report, problems };
+    let mut context = Context::new(root, trust, report, problems);
     context.report.repositories += 1;
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;

@@ -11,7 +11,7 @@ use crate::verify::problem::{Problem, RepositoryPathFault};
 pub(super) fn check(
     context: &mut Context<'_>,
     format: Format,
-    owners: &[Owner],
+    owners: &[Owner<'_>],
     differ: impl FnMut((usize, usize), u64) -> bool,
     named: impl Fn(usize, &dyn Fn(&str) -> bool) -> Option<String>,
 ) {

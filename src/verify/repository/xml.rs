@@ -18,6 +18,13 @@ const SHORTEST: usize = 10;
 /// Elements and attributes of a short document.
 const ASIDE: usize = 1000;
 
+/// Attributes of one element; indexes have five.
+const ATTRIBUTES_MAX: usize = 64;
+
+/// Elements that are held of one that is visited: lists have some thirty of a package, beside those
+/// that are given away.
+const HELD_MAX: usize = 10_000;
+
 /// An element.
 #[derive(Debug, Default)]
 pub struct Element {
@@ -79,19 +86,37 @@ impl Element {
 }
 
 /// Calls `visit` with each element of a name that is right below the root of a document, one after the
-/// other: none of them is held longer, and others are passed over.
-pub fn each_below_root(
+/// other: none of them is held longer, and others are passed over. `part` gets each element in it with
+/// those around it, and gives back what the element that is visited shall have: of elements that there
+/// are many of, it keeps in `T` what is needed.
+pub fn each_below_root<T: Default>(
     bytes: &[u8],
     name: &str,
-    mut visit: impl FnMut(Element) -> Result<()>,
+    mut part: impl FnMut(&mut T, &[Element], Element) -> Result<Option<Element>>,
+    mut visit: impl FnMut(Element, T) -> Result<()>,
 ) -> Result<()> {
     let mut parser = Parser::new(bytes)?;
+    let (mut parts, mut held) = (T::default(), 0);
     loop {
         match parser.next()? {
             (0, _) => return Ok(()),
-            (1, element) if element.name == name => visit(element)?,
-            (1, _) => {}
-            (_, element) => parser.put(element),
+            (1, element) => {
+                let parts = std::mem::take(&mut parts);
+                held = 0;
+                if element.name == name {
+                    visit(element, parts)?;
+                }
+            }
+            (_, element) => {
+                if let Some(element) = part(&mut parts, &parser.open, element)? {
+                    held += 1;
+                    parser.put(element);
+                }
+            }
+        }
+        if held > HELD_MAX {
+            let message = format!("has more than {HELD_MAX} elements in one {name}");
+            return Err(Error::new(Kind::Limit, message));
         }
     }
 }
@@ -165,6 +190,10 @@ impl<'a> Parser<'a> {
             let attribute = attribute.map_err(fault)?;
             let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;
             attributes.push((attribute.key.0.to_owned(), value.into_owned()));
+            if attributes.len() > ATTRIBUTES_MAX {
+                let message = format!("has an element with more than {ATTRIBUTES_MAX} attributes");
+                return Err(Error::new(Kind::Limit, message));
+            }
         }
         attributes.sort();
         let mut pairs = attributes.iter().zip(attributes.iter().skip(1));
@@ -210,15 +239,41 @@ mod tests {
     fn elements_below_the_root_are_visited_one_by_one() {
         let text = b"<a><b x='1'><c/>t</b><d><b/></d><b/></a>";
         let mut seen = Vec::new();
-        each_below_root(text, "b", |b| {
-            seen.push((b.attribute("x").to_owned(), b.text.clone(), b.children.len()));
+        let part = |parts: &mut usize, around: &[Element], part: Element| {
+            assert_eq!(around.len(), 2);
+            *parts += 1;
+            Ok((part.name == "c").then_some(part))
+        };
+        each_below_root(text, "b", part, |b, parts| {
+            seen.push((b.attribute("x").to_owned(), b.text.clone(), b.children.len(), parts));
             Ok(())
         })
         .unwrap();
-        assert_eq!(seen, [("1".to_owned(), "t".to_owned(), 1), Default::default()]);
+        assert_eq!(seen, [("1".to_owned(), "t".to_owned(), 1, 1), Default::default()]);
         for len in 0..text.len() {
-            assert!(each_below_root(&text[..len], "b", |_| Ok(())).is_err(), "{len}");
+            assert!(each_below_root(&text[..len], "b", part, |_, _| Ok(())).is_err(), "{len}");
         }
+    }
+
+    /// Keeps all elements.
+    fn all(_: &mut (), _: &[Element], part: Element) -> Result<Option<Element>> {
+        Ok(Some(part))
+    }
+
+    #[test]
+    fn one_element_has_no_endless_parts() {
+        let many = |count: usize| format!("<a><b>{}</b></a>", "<file>/a/b</file>".repeat(count));
+        let visit = |text: String| each_below_root(text.as_bytes(), "b", all, |_, ()| Ok(()));
+        assert!(visit(many(HELD_MAX)).is_ok());
+        assert_eq!(visit(many(HELD_MAX + 1)).unwrap_err().kind(), Kind::Limit);
+        let spread = "<b><c>a text that is</c></b>".repeat(HELD_MAX + 1);
+        assert!(visit(format!("<a>{spread}</a>")).is_ok());
+        let with = |count: usize| {
+            let attributes: String = (0..count).map(|at| format!(" a{at}='1'")).collect();
+            Element::parse(format!("<a{attributes}/>").as_bytes()).map(drop)
+        };
+        assert!(with(ATTRIBUTES_MAX).is_ok());
+        assert_eq!(with(ATTRIBUTES_MAX + 1).unwrap_err().kind(), Kind::Limit);
     }
 
     #[test]
@@ -227,7 +282,7 @@ mod tests {
             let text = format!("<a>{}</a>", part.repeat(100_000));
             for result in [
                 Element::parse(text.as_bytes()).map(drop),
-                each_below_root(text.as_bytes(), "c", |_| Ok(())),
+                each_below_root(text.as_bytes(), "c", all, |_, ()| Ok(())),
             ] {
                 assert_eq!(result.unwrap_err().kind(), Kind::Limit, "{part}");
             }

@@ -6,7 +6,7 @@ use crate::content::is_there;
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{IndexFile, Release};
 use crate::verify::problem::IndexDifference;
-use crate::verify::repository::context::{Context, method, named_file, open, sha256, sha512};
+use crate::verify::repository::context::{Context, method, named_file, sha256, sha512};
 
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
 /// compressed forms of it are stored, as those of Debian's archives are.
@@ -131,7 +131,7 @@ fn check_unstored(
     for form in forms.iter().filter(|form| method(form).is_some()) {
         // What cannot be read is named where the form itself is looked at.
         let Some(bytes) = context.read(form)? else { continue };
-        if open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
+        if context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
             let index = split(path).1.to_owned();
             context.index_differs(form, IndexDifference::Unpacked { index });
         }
@@ -152,7 +152,8 @@ fn keep_text(
     bytes: &[u8],
     texts: &mut BTreeMap<String, String>,
 ) {
-    let text = open(path, bytes)
+    let text = context
+        .open(path, bytes)
         .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
     match text {
         Err(error) => context.unreadable(path, &error),

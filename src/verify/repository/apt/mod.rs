@@ -42,7 +42,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         context.bad_signature(&clear, SignatureFault::Absent);
     }
     if !plain && has_clear {
-        let Some(bytes) = context.read(&clear)? else { return Ok(None) };
+        let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
         return Ok(match clear_text(context, &bytes) {
             Ok(text) => {
                 context.report.signatures += usize::from(keyed);
@@ -54,7 +54,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
             }
         });
     }
-    let Some(bytes) = context.read(&path)? else {
+    let Some(bytes) = context.read_head(&path)? else {
         return Ok(None);
     };
     let Ok(text) = String::from_utf8(bytes) else {
@@ -62,7 +62,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         return Ok(None);
     };
     for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
-        let Some(bytes) = (if there { context.read(path)? } else { None }) else {
+        let Some(bytes) = (if there { context.read_head(path)? } else { None }) else {
             continue;
         };
         let checked = if path == &clear {

@@ -11,13 +11,16 @@ use crate::formats::deb::{
     ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
 };
 use crate::formats::path_digests::{PathDigests, path_digest};
+use crate::package::bounds::{Relations, deb_bounds};
 use crate::package::indexed::deb_path;
-use crate::package::owners::{Owner, deb_bounds};
+use crate::package::owners::Owner;
 use crate::package::{DEB_FIELDS, Format, RelationKind};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
-use crate::verify::repository::closure::{self, OpenWish, PackageNode, Sign, VersionRules, Wish};
+use crate::verify::repository::closure::{
+    self, KnownNames, PackageNode, RelationsLeft, Sign, VersionRules, Wish,
+};
 use crate::verify::repository::context::{Context, named_file};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, PackagePlace, identity};
@@ -33,9 +36,9 @@ const SHORTEST: usize = 128;
 /// Checks them, by themselves and with each other.
 pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
     let packages = packages(context, indexes);
-    let owners = check_packages(context, &packages);
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
+    let owners = check_packages(context, &packages);
     let root = context.root;
     let differ = |_: (usize, usize), _: u64| true;
     owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
@@ -66,9 +69,9 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     for (index, text) in indexes {
         let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
         let arch = arch.unwrap_or_default().to_owned();
-        let (mut left, mut has_nameless) = (text.len() / SHORTEST, false);
+        let (mut left, mut has_nameless) = (Left::of(text.len()), false);
         for fields in apt_index::paragraphs(text) {
-            let fields = match within(fields, &mut left) {
+            let fields = match left.take(fields) {
                 Ok(fields) => fields,
                 Err(error) => {
                     context.unreadable(index, &error);
@@ -108,13 +111,29 @@ fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Ve
     all.into_values().collect()
 }
 
-/// A paragraph, if the index has no more of them than its bytes can describe.
-fn within(fields: Result<ControlFields>, left: &mut usize) -> Result<ControlFields> {
-    let fields = fields?;
-    *left = left
-        .checked_sub(1)
-        .ok_or_else(|| Error::new(Kind::Limit, "has more packages than its bytes can describe"))?;
-    Ok(fields)
+/// Packages and relations that an index can still have, by its bytes.
+struct Left {
+    packages: usize,
+    relations: RelationsLeft,
+}
+
+impl Left {
+    fn of(len: usize) -> Self {
+        Self { packages: len / SHORTEST, relations: RelationsLeft::of(len) }
+    }
+
+    /// A paragraph, if the index has no more than its bytes can describe.
+    fn take(&mut self, fields: Result<ControlFields>) -> Result<ControlFields> {
+        let fields = fields?;
+        self.packages = self.packages.checked_sub(1).ok_or_else(|| {
+            Error::new(Kind::Limit, "has more packages than its bytes can describe")
+        })?;
+        for (_, name) in DEB_FIELDS {
+            let value = fields.get(name).map_or("", String::as_str);
+            value.matches([',', '|']).try_for_each(|_| self.relations.take())?;
+        }
+        Ok(fields)
+    }
 }
 
 /// An index that is in no architecture's folder is for none.
@@ -123,7 +142,7 @@ fn of_folder(arch: &str) -> Option<String> {
 }
 
 /// Holds packages against their index; each with the files that it owns.
-fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) -> Vec<Owner> {
+fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -> Vec<Owner<'p>> {
     let root = context.root;
     let look = |package: &SuitePackage| {
         let mut data = PackageData::default();
@@ -141,16 +160,16 @@ fn check_packages(context: &mut Context<'_>, packages: &[SuitePackage]) -> Vec<O
     owners
 }
 
-fn owner(package: &SuitePackage, paths: &PathDigests) -> Owner {
-    let field = |name: &str| package.fields.get(name).cloned().unwrap_or_default();
+fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
+    let field = |name: &str| package.fields.get(name).map_or("", String::as_str);
     let of_field = |(kind, name): (RelationKind, &str)| {
-        deb_bounds(&field(name)).into_iter().map(move |bound| (kind, bound))
+        deb_bounds(field(name)).map(move |bound| (kind, bound))
     };
     Owner {
-        name: field("Package"),
-        version: field("Version"),
-        arch: field("Architecture"),
-        relations: DEB_FIELDS.into_iter().flat_map(of_field).collect(),
+        name: field("Package").to_owned(),
+        version: field("Version").to_owned(),
+        arch: field("Architecture").to_owned(),
+        relations: Relations::of(DEB_FIELDS.into_iter().flat_map(of_field)),
         paths: paths.as_slice().to_vec(),
     }
 }
@@ -235,10 +254,9 @@ fn compare(
 }
 
 fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
-    let nodes: Vec<PackageNode> = packages.iter().map(node).collect();
-    let known: BTreeSet<&str> =
-        nodes.iter().flat_map(|node| &node.offers).map(|(name, _)| name.as_str()).collect();
-    let mut archs: BTreeMap<&str, Vec<&PackageNode>> = BTreeMap::new();
+    let nodes: Vec<PackageNode<'_>> = packages.iter().map(node).collect();
+    let known = KnownNames::of(nodes.iter());
+    let mut archs: BTreeMap<&str, Vec<&PackageNode<'_>>> = BTreeMap::new();
     for (package, node) in packages.iter().zip(&nodes) {
         for arch in &package.archs {
             archs.entry(arch).or_default().push(node);
@@ -247,39 +265,47 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let several = archs.len() > 1;
     let rules = VersionRules { compare: compare_versions, bare_meets: false };
     for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
-        let (open, elsewhere) = closure::open(&together, &known, rules);
-        context.report.elsewhere += elsewhere;
-        for OpenWish { path: file, alternatives } in open {
-            let dependency = OpenDependency::Deb { alternatives, arch: of_folder(arch) };
-            context.problems.add(Problem::DependencyOpen { file, dependency });
-        }
+        let open = closure::open(&together, &known, rules);
+        context.open_wishes(open, |alternatives| OpenDependency::Deb {
+            alternatives,
+            arch: of_folder(arch),
+        });
     }
 }
 
-fn node(package: &SuitePackage) -> PackageNode {
-    let field = |name: &str| package.fields.get(name).map(String::as_str).unwrap_or_default();
-    let mut offers = vec![(field("Package").to_owned(), Some(field("Version").to_owned()))];
-    for wish in field("Provides").split(',').filter_map(wish) {
-        offers.push((wish.name, wish.bound.map(|(_, version)| version)));
-    }
+fn node(package: &SuitePackage) -> PackageNode<'_> {
+    let field = |name: &str| package.fields.get(name).map_or("", String::as_str);
+    let provided = field("Provides").split(',').filter_map(wish);
+    let provided = provided.map(|wish| (wish.name, wish.bound.map(|(_, version)| version)));
+    let mut offers: Vec<_> = provided.collect();
+    offers.push((field("Package"), Some(field("Version"))));
+    offers.sort_unstable();
+    offers.dedup();
+    offers.shrink_to_fit();
     let groups = [field("Pre-Depends"), field("Depends")];
-    let groups = groups.iter().flat_map(|field| field.split(','));
-    let wishes = groups.map(|group| group.split('|').filter_map(wish).collect::<Vec<_>>());
-    PackageNode {
-        path: package.path.clone(),
-        offers,
-        wishes: wishes.filter(|group| !group.is_empty()).collect(),
+    let mut groups: Vec<&str> =
+        groups.iter().flat_map(|field| field.split(',')).map(str::trim).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let mut wishes = Vec::new();
+    for group in groups {
+        let start = wishes.len();
+        for wish in group.split('|').filter_map(wish) {
+            wishes.push(Wish { is_alternative: wishes.len() > start, ..wish });
+        }
     }
+    wishes.shrink_to_fit();
+    PackageNode { path: &package.path, offers, wishes }
 }
 
 /// `name`, `name:any`, `name (>= 1)`, `name [amd64]`.
-fn wish(text: &str) -> Option<Wish> {
+fn wish(text: &str) -> Option<Wish<'_>> {
     let text = text.split('[').next().unwrap_or_default().trim();
     let (name, bound) = text.split_once('(').unwrap_or((text, ""));
     let name = name.trim().split(':').next().unwrap_or_default();
     let bound = bound.trim_end().trim_end_matches(')').trim();
     let end = bound.find(|c: char| !"<>=".contains(c)).unwrap_or(bound.len());
     let (sign, version) = bound.split_at(end);
-    let bound = Sign::of(sign).map(|sign| (sign, version.trim().to_owned()));
-    (!name.is_empty()).then(|| Wish { name: name.to_owned(), bound })
+    let bound = Sign::of(sign).map(|sign| (sign, version.trim()));
+    (!name.is_empty()).then_some(Wish { name, bound, is_alternative: false })
 }

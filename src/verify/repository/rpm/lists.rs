@@ -1,15 +1,17 @@
 //! The lists of packages, as far as they are looked at. They are read package by package, and little is
 //! kept of each: a list is a hundred megabytes for a large distribution.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
 use super::names::evr;
 use crate::error::{Error, Kind, Result};
-use crate::formats::path_digests::PathDigests;
+use crate::formats::path_digests::{PathDigests, path_digest};
 use crate::package::Format;
 use crate::package::owners::is_shared_by_design;
+use crate::verify::repository::closure::RelationsLeft;
 use crate::verify::repository::xml::{self, Element};
 
 /// Bytes that a package takes at least in `primary`, on the average of the list. In memory it takes
@@ -49,20 +51,26 @@ pub(super) struct RpmEntry {
     /// Where the header begins and ends in the package.
     pub header_range: Option<[String; 2]>,
     /// By the places of their lists in [`RELATIONS`].
-    relations: [Vec<RelationEntry>; 8],
+    relations: Relations,
     /// What is said twice of the package.
     pub twice: Option<String>,
 }
 
-/// A line of a relation.
-#[derive(Debug)]
+/// Lines of relations by the places of their lists in [`RELATIONS`], each once.
+type Relations = [Vec<RelationEntry>; 8];
+
+/// A line of a relation. There may be a million of them.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RelationEntry {
-    pub name: String,
+    pub name: Box<str>,
     /// How the version compares, e.g. `EQ`.
-    pub flags: String,
+    pub flags: Cow<'static, str>,
     /// `[epoch:]version[-release]`.
-    pub evr: String,
+    pub evr: Box<str>,
 }
+
+/// How versions compare, as lists spell it.
+const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
 
 /// The files of a package.
 #[derive(Debug)]
@@ -86,17 +94,17 @@ impl RpmEntry {
         at.and_then(|at| self.relations.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    fn of(package: &Element) -> Self {
+    fn of(package: &Element, mut relations: Relations) -> Self {
+        for list in &mut relations {
+            list.sort_unstable();
+            list.dedup();
+            list.shrink_to_fit();
+        }
         let text = |name: &str| package.text_of(name).to_owned();
         let version = |name: &str| package.attribute_of("version", name).to_owned();
         let format = package.child("format");
-        let lines = |list: &str| -> Vec<RelationEntry> {
-            let entries = format.and_then(|format| format.child(list));
-            let entries = entries.map_or(&[][..], |list| list.children.as_slice());
-            entries.iter().map(RelationEntry::of).collect()
-        };
         let range = format.and_then(|format| format.child("rpm:header-range"));
-        let of_format = || format.and_then(|format| format.twice(&["file"]));
+        let of_format = || format.and_then(|format| format.twice(&[]));
         Self {
             path: package.attribute_of("location", "href").to_owned(),
             checksum: text("checksum"),
@@ -108,7 +116,7 @@ impl RpmEntry {
             header_range: format.map(|_| {
                 ["start", "end"].map(|end| range.map_or("", |it| it.attribute(end)).to_owned())
             }),
-            relations: RELATIONS.map(lines),
+            relations,
             twice: package.twice(&[]).or_else(of_format).map(str::to_owned),
         }
     }
@@ -116,36 +124,93 @@ impl RpmEntry {
 
 impl RelationEntry {
     fn of(entry: &Element) -> Self {
-        let attribute = |name: &str| entry.attribute(name).to_owned();
         let evr = evr(entry.attribute("epoch"), entry.attribute("ver"), entry.attribute("rel"));
-        Self { name: attribute("name"), flags: attribute("flags"), evr }
+        let flags = entry.attribute("flags");
+        let known = FLAGS.into_iter().find(|known| *known == flags);
+        Self {
+            name: entry.attribute("name").into(),
+            flags: known.map_or_else(|| flags.to_owned().into(), Cow::Borrowed),
+            evr: evr.into(),
+        }
     }
 }
 
 /// The packages of `primary`.
 pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
-    packages(text, SHORTEST_ENTRY, RpmEntry::of)
+    let mut left = RelationsLeft::of(text.len());
+    let part = |relations: &mut Relations, around: &[Element], part: Element| {
+        let is_file = |above: &Element| above.name == "format" && part.name == "file";
+        match around {
+            [_, package, format, list] if format.name == "format" => {
+                let at = RELATIONS.iter().position(|own| *own == list.name);
+                let Some(lines) = at.and_then(|at| relations.get_mut(at)) else {
+                    return Ok(Some(part));
+                };
+                left.take()?;
+                // Of two lists, or two formats, the first counts.
+                let is_first =
+                    package.child("format").is_none() && format.child(&list.name).is_none();
+                lines.extend(is_first.then(|| RelationEntry::of(&part)));
+                Ok(None)
+            }
+            [_, _, above] if is_file(above) => Ok(None),
+            _ => Ok(Some(part)),
+        }
+    };
+    packages(text, SHORTEST_ENTRY, part, |package, relations| RpmEntry::of(&package, relations))
 }
 
 /// The packages of `filelists` by their digests.
 pub(super) fn filelists(text: &[u8]) -> Result<Vec<(String, RpmFiles)>> {
-    packages(text, SHORTEST, |package| {
-        let all: BTreeSet<&str> = package.all("file").map(|file| file.text.as_str()).collect();
-        let plain = package.all("file").filter(|file| file.attribute("type").is_empty());
-        let plain = plain.map(|file| file.text.as_str());
-        let owned = PathDigests::of(plain.filter(|path| !is_shared_by_design(Format::Rpm, path)));
-        let files = RpmFiles { digest: paths_digest(&all), owned };
-        (package.attribute("pkgid").to_owned(), files)
+    let part = |files: &mut FileNames, around: &[Element], part: Element| {
+        if around.len() != 2 || part.name != "file" {
+            return Ok(Some(part));
+        }
+        files.add(&part.text, part.attribute("type").is_empty());
+        Ok(None)
+    };
+    packages(text, SHORTEST, part, |package, files: FileNames| {
+        (package.attribute("pkgid").to_owned(), files.finish())
     })
 }
 
-/// The digests of the packages in a list.
+/// The digests of the packages in a list, whatever it says of them.
 pub(super) fn ids(text: &[u8]) -> Result<Vec<String>> {
-    packages(text, SHORTEST, |package| package.attribute("pkgid").to_owned())
+    let part = |(): &mut (), _: &[Element], _: Element| Ok(None);
+    packages(text, SHORTEST, part, |package, ()| package.attribute("pkgid").to_owned())
 }
 
-/// A digest of paths, in whatever order they are stated.
-pub(super) fn paths_digest(paths: &BTreeSet<&str>) -> [u8; 32] {
+/// The files of one package while it is read. Packages have hundreds of thousands of them, and hostile
+/// ones millions, so that nothing is held of one but its path.
+#[derive(Default)]
+struct FileNames {
+    /// All paths, one behind the other.
+    text: String,
+    places: Vec<Range<usize>>,
+    /// Numbers of files and links, without those that debug files may share.
+    owned: Vec<u64>,
+}
+
+impl FileNames {
+    fn add(&mut self, path: &str, is_plain: bool) {
+        let start = self.text.len();
+        self.text.push_str(path);
+        self.places.push(start..self.text.len());
+        if is_plain && !is_shared_by_design(Format::Rpm, path) {
+            self.owned.push(path_digest(path));
+        }
+    }
+
+    fn finish(self) -> RpmFiles {
+        let paths = self.places.into_iter().filter_map(|place| self.text.get(place)).collect();
+        RpmFiles { digest: paths_digest(paths), owned: PathDigests::of_numbers(self.owned) }
+    }
+}
+
+/// A digest of paths, in whatever order and how often they are stated.
+pub(super) fn paths_digest(mut paths: Vec<&str>) -> [u8; 32] {
+    paths.sort_unstable();
+    paths.dedup();
     let mut digest = Sha256::new();
     for path in paths {
         digest.update(path);
@@ -154,14 +219,20 @@ pub(super) fn paths_digest(paths: &BTreeSet<&str>) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// What `read` keeps of each package, none of which takes less than `shortest` bytes.
-fn packages<T>(text: &[u8], shortest: usize, read: impl Fn(&Element) -> T) -> Result<Vec<T>> {
+/// What `read` keeps of each package, none of which takes less than `shortest` bytes; `part` gets its
+/// parts before ([`xml::each_below_root`]).
+fn packages<P: Default, T>(
+    text: &[u8],
+    shortest: usize,
+    part: impl FnMut(&mut P, &[Element], Element) -> Result<Option<Element>>,
+    read: impl Fn(Element, P) -> T,
+) -> Result<Vec<T>> {
     let mut all = Vec::new();
-    xml::each_below_root(text, "package", |package| {
+    xml::each_below_root(text, "package", part, |package, parts| {
         if (all.len() + 1).saturating_mul(shortest) > text.len() {
             return Err(Error::new(Kind::Limit, "has more packages than its bytes can describe"));
         }
-        all.push(read(&package));
+        all.push(read(package, parts));
         Ok(())
     })?;
     Ok(all)

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::context::{Context, open, place, sha256};
+use super::context::{Context, place, sha256};
 use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
 use crate::content::{self, is_file, is_folder, read_file};
@@ -25,6 +25,9 @@ use package::{Observation, Unsigned};
 /// digests.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
+/// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
+const LISTS_MAX: usize = 100;
+
 /// The lists as far as they are looked at.
 #[derive(Default)]
 struct RpmLists {
@@ -37,7 +40,7 @@ struct RpmLists {
 
 /// Checks `repodata` and the packages that it names.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let Some(bytes) = context.read(REPOMD)? else {
+    let Some(bytes) = context.read_head(REPOMD)? else {
         return Ok(());
     };
     check_signature(context, &bytes)?;
@@ -49,6 +52,11 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     };
     check_date(context, &repomd);
+    let count = repomd.all("data").count();
+    if count > LISTS_MAX {
+        context.bad_index(REPOMD, IndexFault::Lists { count, most: LISTS_MAX });
+        return Ok(());
+    }
     let mut lists = RpmLists::default();
     let mut kinds = BTreeSet::new();
     for data in repomd.all("data") {
@@ -121,7 +129,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
         }
         return Ok(());
     }
-    let Some(signature) = context.read(&path)? else {
+    let Some(signature) = context.read_head(&path)? else {
         return Ok(());
     };
     if keyed {
@@ -164,7 +172,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
     if !LISTS.contains(&data.attribute("type")) {
         return Ok(None);
     }
-    let text = match open(&path, &bytes) {
+    let text = match context.open(&path, &bytes) {
         Ok(text) => text,
         Err(error) => {
             context.unreadable(&path, &error);

@@ -95,7 +95,7 @@ fn compare(
     if let Some(files) = files {
         let own = metadata.get_file_paths().map_err(fault)?;
         let own: Vec<_> = own.iter().map(|path| path.to_string_lossy()).collect();
-        let same = paths_digest(&own.iter().map(|path| &**path).collect()) == files.digest;
+        let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
         compare("list of files", if same { "" } else { "other" }, "");
     }
     let path = || package.path.clone();
@@ -133,13 +133,13 @@ fn compare_dependencies(
     ];
     for (what, element, own) in all {
         let own = own.map_err(fault)?;
-        let own: BTreeSet<(String, String)> = own.iter().map(line).collect();
+        let own: BTreeSet<RelationLine<'_>> = own.iter().map(line).collect();
         let entries = package.list(element).iter();
-        let stated: BTreeSet<(String, String)> = entries.map(entry_line).collect();
-        let has_libc = stated.iter().any(|(name, _)| name.starts_with(LIBC));
-        let may_lack = |(name, _): &&(String, String)| {
+        let stated: BTreeSet<RelationLine<'_>> = entries.map(entry_line).collect();
+        let has_libc = stated.iter().any(|(name, ..)| name.starts_with(LIBC));
+        let may_lack = |(name, ..): &&RelationLine<'_>| {
             let less = name.starts_with(LIBC) && has_libc;
-            what == "requires" && (less || name.starts_with("rpmlib(") || itself.contains(name))
+            what == "requires" && (less || name.starts_with("rpmlib(") || itself.contains(*name))
         };
         let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
         let more = stated.difference(&own).count();
@@ -156,8 +156,10 @@ fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
     provided.into_iter().map(|dependency| dependency.name).chain(paths).collect()
 }
 
-/// A dependency as name and bound.
-fn line(dependency: &rpm::Dependency) -> (String, String) {
+/// A dependency: its name, the sign of its bound and the version, both empty without one.
+type RelationLine<'a> = (&'a str, &'a str, &'a str);
+
+fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
     let has = |flag| dependency.flags.contains(flag);
     let sign = match (has(Flags::LESS), has(Flags::GREATER), has(Flags::EQUAL)) {
         (false, false, true) => "EQ",
@@ -165,17 +167,16 @@ fn line(dependency: &rpm::Dependency) -> (String, String) {
         (false, true, false) => "GT",
         (true, false, true) => "LE",
         (false, true, true) => "GE",
-        _ => return (dependency.name.clone(), String::new()),
+        _ => return (&dependency.name, "", ""),
     };
-    let version = &dependency.version;
-    let version = version.strip_prefix("0:").unwrap_or(version);
-    (dependency.name.clone(), format!("{sign} {version}"))
+    let version = dependency.version.as_str();
+    (&dependency.name, sign, version.strip_prefix("0:").unwrap_or(version))
 }
 
-fn entry_line(entry: &RelationEntry) -> (String, String) {
-    match entry.flags.as_str() {
-        "" => (entry.name.clone(), String::new()),
-        sign => (entry.name.clone(), format!("{sign} {}", entry.evr)),
+fn entry_line(entry: &RelationEntry) -> RelationLine<'_> {
+    match &*entry.flags {
+        "" => (&entry.name, "", ""),
+        sign => (&entry.name, sign, &entry.evr),
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::lists::{RpmEntry, RpmFiles};
 use crate::content::Content;
 use crate::formats::rpm::Front;
+use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
-use crate::package::owners::{Bound, Owner};
+use crate::package::owners::Owner;
 use crate::package::{Comparison, Format, RelationKind};
 use crate::verify::repository::context::{Context, named_file};
 use crate::verify::repository::owners;
@@ -27,7 +28,7 @@ pub(super) fn check(
     primary: &[RpmEntry],
     files: &BTreeMap<&str, &RpmFiles>,
 ) {
-    let owners: Vec<Owner> =
+    let owners: Vec<Owner<'_>> =
         primary.iter().map(|package| owner(package, files.get(&*package.checksum))).collect();
     let root = context.root;
     let open = |at: usize| open(root, primary.get(at)?);
@@ -45,19 +46,19 @@ fn open(root: &Path, package: &RpmEntry) -> Option<Content> {
     Content::open(&file).ok()
 }
 
-fn owner(package: &RpmEntry, files: Option<&&RpmFiles>) -> Owner {
+fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {
     let of_list = |(list, kind): (&str, RelationKind)| {
         package.list(list).iter().map(move |entry| {
             let comparison = Comparison::of_index(&entry.flags);
-            let version = comparison.map(|comparison| (comparison, entry.evr.clone()));
-            (kind, Bound { name: entry.name.clone(), version })
+            let version = comparison.map(|comparison| (comparison, (&*entry.evr).into()));
+            (kind, Bound { name: (&*entry.name).into(), version })
         })
     };
     Owner {
         name: package.name.clone(),
         version: package.evr(),
         arch: package.arch.clone(),
-        relations: LISTS.into_iter().flat_map(of_list).collect(),
+        relations: Relations::of(LISTS.into_iter().flat_map(of_list)),
         paths: files.map_or(&[][..], |files| files.owned.as_slice()).to_vec(),
     }
 }

@@ -8,8 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::formats::deb::{ControlFields, parse_control, parse_fields};
+use crate::error::{Error, Kind, Result};
+use crate::formats::deb::{ControlFields, FIELDS_MAX, parse_control, parse_fields};
 use crate::formats::path_digests::PathDigests;
 
 /// Fields that an index adds; a package that states one would contradict it.
@@ -153,10 +153,19 @@ impl Stanza<'_> {
     }
 }
 
-/// The paragraphs of an index, or of several, one after the other.
+/// The paragraphs of an index, or of several, one after the other. None is longer than a control file
+/// may be.
 pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
     let paragraphs = text.split("\n\n").map(|text| text.trim_matches('\n'));
-    paragraphs.filter(|text| !text.is_empty()).map(parse_fields)
+    paragraphs.filter(|text| !text.is_empty()).map(|text| {
+        if text.len() as u64 > FIELDS_MAX {
+            let message =
+                format!("has a paragraph of {} bytes, more than {FIELDS_MAX}", text.len());
+            let hint = "no package has as much: take it out of the repository and publish again";
+            return Err(Error::new(Kind::Limit, message).hint(hint));
+        }
+        parse_fields(text)
+    })
 }
 
 fn fault(message: String) -> Error {

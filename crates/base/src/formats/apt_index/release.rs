@@ -38,6 +38,9 @@ pub struct Release {
 /// Fields that list files; MD5 and SHA-1 are trusted by nobody.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
+/// Files that are listed at most: ten and more times what the largest distributions list.
+const FILES_MAX: usize = 100_000;
+
 const DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S UTC";
 
 /// A time in seconds since 1970 as `Release` writes it.
@@ -124,6 +127,11 @@ impl Release {
 fn rows(list: &str) -> Result<BTreeMap<String, (u64, String)>> {
     let mut rows = BTreeMap::new();
     for line in list.lines().filter(|line| !line.trim().is_empty()) {
+        if rows.len() == FILES_MAX {
+            let message = format!("lists more than {FILES_MAX} files");
+            let hint = "no distribution has as many: publish the suite again";
+            return Err(Error::new(Kind::Limit, message).structure("Release").hint(hint));
+        }
         let (path, row) = row(line)?;
         if rows.insert(path.clone(), row.clone()).is_some_and(|other| other != row) {
             return Err(fault(format!(
@@ -189,6 +197,16 @@ mod tests {
         }
         let error = list(&[zeros], &[longer]).unwrap_err().to_string();
         assert!(error.contains("lists `main/Packages` in two sizes"), "{error}");
+    }
+
+    #[test]
+    fn a_release_lists_no_endless_files() {
+        let rows = |count| -> String { (0..count).map(|at| format!(" aa 1 {at}\n")).collect() };
+        let read = |count| Release::parse(&format!("SHA256:\n{}", rows(count)));
+        assert_eq!(read(FILES_MAX).unwrap().files.len(), FILES_MAX);
+        let error = read(FILES_MAX + 1).unwrap_err();
+        assert_eq!(error.kind(), Kind::Limit);
+        assert!(error.hint_text().is_some());
     }
 
     #[test]

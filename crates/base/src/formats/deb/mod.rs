@@ -26,6 +26,7 @@ pub use control::{Control, ControlField};
 pub(super) use fields::excerpt;
 pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control};
 pub use owned::each_owned_path;
+pub(super) use reader::FIELDS_MAX;
 pub use reader::{DebFront, DebReader};
 pub use version::compare as compare_versions;
 pub use writer::{DebSpecification, DebWriter, around};

@@ -2,7 +2,8 @@
 //!
 //! Stricter than dpkg: one compressed stream each for control and data, nothing behind any end, and in
 //! the control archive files alone. Refused, too: control files, with their
-//! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB. Content is
+//! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB, or of more than
+//! 256 KiB and 64 times the packed bytes of the control archive. Content is
 //! compared with its stated MD5 sum by whoever visits the entries.
 
 use std::collections::BTreeMap;
@@ -24,7 +25,13 @@ const CONTROL_MAX: u64 = 256 << 20;
 
 /// Fields and relations take many times the bytes that state them. Debian's longest control file is
 /// of 75 KiB.
-const FIELDS_MAX: u64 = 4 << 20;
+pub(in crate::formats) const FIELDS_MAX: u64 = 4 << 20;
+
+/// Bytes of fields that any package may have.
+const FIELDS_ASIDE: u64 = 256 << 10;
+
+/// Bytes of fields for one packed byte of the control archive: texts have some five.
+const UNPACKED: u64 = 64;
 
 /// Where the decoder of a member reads from.
 pub(super) type BufferedContent = BufReader<ContentReader>;
@@ -164,7 +171,9 @@ fn control_files(
     let mut left = CONTROL_MAX;
     while let Some(read) = members.next().map_err(|e| e.at(&place))? {
         let is_file = is_control_file(&read.entry).map_err(|e| e.at(&place))?;
-        let size = charge(&read.entry, &mut left).map_err(|e| e.at(&place))?;
+        let size = charge(&read.entry, &mut left)
+            .and_then(|size| check_ratio(&read.entry, member.len()).map(|()| size))
+            .map_err(|e| e.at(&place))?;
         if !is_file {
             continue;
         }
@@ -217,9 +226,33 @@ fn charge(entry: &PayloadEntry, left: &mut u64) -> Result<usize> {
     usize::try_from(entry.size).map_err(|_| limit("control archive", CONTROL_MAX))
 }
 
+/// Refuses fields that a small package unpacks to: whoever reads many packages holds those of all.
+fn check_ratio(entry: &PayloadEntry, packed: u64) -> Result<()> {
+    let most = FIELDS_ASIDE.max(packed.saturating_mul(UNPACKED));
+    if entry.path != "control" || entry.size <= most {
+        return Ok(());
+    }
+    let size = entry.size;
+    let message =
+        format!("control file has {size} bytes, and its archive {packed}: it repeats itself");
+    let hint = "whoever made it wants to use up memory, or repeats relations: have it rebuilt";
+    Err(Error::new(Kind::Limit, message).hint(hint))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_bounded_by_what_is_packed() {
+        let check = |path: &str, size, packed| check_ratio(&file(path, size), packed);
+        assert!(check("control", FIELDS_ASIDE, 0).is_ok());
+        assert!(check("md5sums", FIELDS_MAX, 0).is_ok());
+        assert!(check("control", FIELDS_MAX, FIELDS_MAX / UNPACKED).is_ok());
+        let error = check("control", FIELDS_ASIDE + 1, 100).unwrap_err();
+        assert_eq!(error.kind(), Kind::Limit);
+        assert!(error.hint_text().is_some() && error.to_string().contains("262145 bytes"));
+    }
 
     fn file(path: &str, size: u64) -> PayloadEntry {
         let (path, kind, marking) = (path.to_owned(), PayloadEntryKind::File, Marking::Plain);

@@ -1,0 +1,103 @@
+//! Relations of packages as lists of packages have them, where there may be many: names and versions are
+//! parts of what was read.
+
+use std::borrow::Cow;
+
+use super::{Comparison, Format, RelationKind};
+
+/// A package or capability, and which versions of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bound<'a> {
+    /// The package's or capability's name.
+    pub name: Cow<'a, str>,
+    /// How versions compare with which one; all if unset.
+    pub version: Option<(Comparison, Cow<'a, str>)>,
+}
+
+impl Bound<'_> {
+    /// The same with texts of its own.
+    pub fn into_owned(self) -> Bound<'static> {
+        let version = self.version.map(|(sign, version)| (sign, version.into_owned().into()));
+        Bound { name: self.name.into_owned().into(), version }
+    }
+}
+
+/// The relations of a package, each once, by their kinds and names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Relations<'a>(Vec<(RelationKind, Bound<'a>)>);
+
+impl<'a> Relations<'a> {
+    /// `relations` in their order.
+    pub fn of(relations: impl IntoIterator<Item = (RelationKind, Bound<'a>)>) -> Self {
+        let mut relations: Vec<_> = relations.into_iter().collect();
+        relations.sort_unstable();
+        relations.dedup();
+        relations.shrink_to_fit();
+        Self(relations)
+    }
+
+    /// Those of a kind.
+    pub fn of_kind(&self, kind: RelationKind) -> &[(RelationKind, Bound<'a>)] {
+        self.between(|(own, _)| *own < kind, |(own, _)| *own == kind)
+    }
+
+    /// Those of a kind that are about a name.
+    pub fn named(&self, kind: RelationKind, name: &str) -> &[(RelationKind, Bound<'a>)] {
+        self.between(
+            |(own, bound)| (*own, &*bound.name) < (kind, name),
+            |(own, bound)| (*own, &*bound.name) == (kind, name),
+        )
+    }
+
+    fn between(
+        &self,
+        is_before: impl Fn(&(RelationKind, Bound<'a>)) -> bool,
+        is_in: impl Fn(&(RelationKind, Bound<'a>)) -> bool,
+    ) -> &[(RelationKind, Bound<'a>)] {
+        let rest = self.0.get(self.0.partition_point(is_before)..).unwrap_or_default();
+        rest.get(..rest.partition_point(is_in)).unwrap_or_default()
+    }
+}
+
+impl<'a> IntoIterator for Relations<'a> {
+    type Item = (RelationKind, Bound<'a>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// The bounds of a field of a control file; of alternatives, none.
+pub fn deb_bounds(list: &str) -> impl Iterator<Item = Bound<'_>> {
+    let single = list.split(',').filter(|text| !text.contains('|'));
+    single.filter_map(|text| {
+        let text = text.split('[').next().unwrap_or_default();
+        let (name, bound) = text.split_once('(').unwrap_or((text, ""));
+        let name = name.trim().split(':').next().unwrap_or_default();
+        let bound = bound.trim().trim_end_matches(')').trim();
+        let version = Comparison::split(bound, Format::Deb);
+        let version = version.map(|(sign, version)| (sign, version.trim().into()));
+        (!name.is_empty()).then_some(Bound { name: name.into(), version })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_are_found_by_kind_and_name() {
+        let depends = "b, a (= 1), b, c | d, a (>= 2) , a:any (= 1)";
+        let all = deb_bounds(depends).map(|bound| (RelationKind::Depends, bound));
+        let other = deb_bounds("a, z").map(|bound| (RelationKind::Breaks, bound));
+        let relations = Relations::of(other.chain(all));
+        let count = |name| relations.named(RelationKind::Depends, name).len();
+        assert_eq!(["a", "b", "c", "d", "z", ""].map(count), [2, 1, 0, 0, 0, 0]);
+        assert_eq!(relations.of_kind(RelationKind::Depends).len(), 3);
+        assert_eq!(relations.of_kind(RelationKind::Breaks).len(), 2);
+        assert!(relations.of_kind(RelationKind::Provides).is_empty());
+        let owned = Relations::of(relations.clone().into_iter().map(|(k, b)| (k, b.into_owned())));
+        assert_eq!(owned, relations);
+    }
+}

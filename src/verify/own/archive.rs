@@ -9,6 +9,9 @@ use crate::formats::{code_object, kpack};
 use crate::gfx::Target;
 use crate::verify::problem::{ArchiveFault, RowFault};
 
+/// Where an ELF header has its type.
+const E_TYPE: u64 = 16;
+
 /// Length of an ELF64 header.
 const ELF_HEADER: usize = 64;
 
@@ -88,7 +91,22 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
 
 fn examine(content: &Content) -> Result<CodeObjectFacts> {
     let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
+    check_linked(&Content::of_bytes(head.clone()))?;
     Ok(CodeObjectFacts { size: content.len(), sha256, nature: nature(head)? })
+}
+
+/// Refuses a code object whose header loaders refuse; `content` begins with it. What is not linked yet
+/// is for the compiler, and what is no code object for others.
+pub(in crate::verify) fn check_linked(content: &Content) -> Result<()> {
+    if !code_object::is_code_object(content)? {
+        return Ok(());
+    }
+    let kind = content.read_array::<2>(E_TYPE)?;
+    if kind == object::elf::ET_REL.0.to_le_bytes() {
+        Ok(())
+    } else {
+        code_object::check_loadable(content)
+    }
 }
 
 /// What the code object with this ELF header is.

@@ -155,7 +155,9 @@ fn unclaimed(head: Vec<u8>) -> Class {
     if !is_elf(&head, object::elf::EM_AMDGPU) {
         return Class::Other;
     }
-    archive::nature(head).map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
+    let nature = archive::check_linked(&Content::of_bytes(head.clone()));
+    let nature = nature.and_then(|()| archive::nature(head));
+    nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
 }
 
 /// Reads the file installed at `path`, of `size` bytes, to its end.

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use super::archive::check_linked;
 use super::compressed;
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
@@ -218,6 +219,7 @@ pub(in crate::verify) fn entry(id: &str, body: &Content) -> Result<DeviceEntry> 
     // In the spelling that archives have, whatever the compiler wrote.
     let (mut target, mut kernels) = (entry_target_text(id), BTreeSet::new());
     if code_object::is_code_object(body)? {
+        check_linked(body)?;
         let header = code_object::read_header(body)?;
         target = stated(target.parse().ok(), &header).map_or(target, |target| target.to_string());
         kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();

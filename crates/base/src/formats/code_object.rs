@@ -3,6 +3,7 @@
 //! ```text
 //! e_ident[EI_OSABI]       64 for ROCm (AMDGPU_HSA)
 //! e_ident[EI_ABIVERSION]  0 code object V2, 1 V3, 2 V4, 3 V5, 4 V6
+//! e_type                  3 (ET_DYN)
 //! e_machine               224 (EM_AMDGPU)
 //! e_flags  bits 0-7       EF_AMDGPU_MACH: the processor
 //!   V3     bit 8 XNACK on, bit 9 SRAMECC on
@@ -14,8 +15,9 @@
 //! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
-//! Refused: files that are no ELF64 for AMDGPU, tables that reach beyond the file, and symbols whose
-//! names are far longer than their string table.
+//! Refused: files that are no ELF64 for AMDGPU, whole ones of another type, ABI or version than those
+//! above, which loaders refuse, tables that reach beyond the file, and symbols whose names are far longer
+//! than their string table.
 
 use std::collections::BTreeSet;
 
@@ -28,6 +30,9 @@ use crate::gfx::{self, BaseArch, Target};
 
 /// ELFOSABI_AMDGPU_HSA.
 const OS_ABI_HSA: elf::OsAbi = elf::OsAbi(64);
+
+/// EI_ABIVERSION of code object V6, the newest one.
+const ABI_VERSION_MAX: u8 = 4;
 
 /// What the flags say about a target feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,9 +103,34 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     })
 }
 
-/// Reads the ELF header of a code object and checks that everything its tables name is there: a
-/// file that was copied in part still has a header.
+/// Refuses what the loaders of code objects refuse by the ELF header at the beginning of `content`:
+/// another type than that of a shared object, another ABI than ROCm's, an unknown version of it.
+pub fn check_loadable(content: &Content) -> Result<()> {
+    let header = file_header(content)?;
+    let (kind, abi, version) = (header.e_type(), header.os_abi(), header.abi_version());
+    let fault = if kind != elf::ET_DYN {
+        Error::malformed(format!("has the type {} (e_type), and loaders take 3 (ET_DYN)", kind.0))
+    } else if abi != OS_ABI_HSA {
+        let (own, known) = (abi.0, OS_ABI_HSA.0);
+        Error::unsupported(format!("has the ABI {own} (EI_OSABI), and ROCm loads {known} (HSA)"))
+    } else if version > ABI_VERSION_MAX {
+        Error::unsupported(format!(
+            "has the version {version} (EI_ABIVERSION), and known are 0 to {ABI_VERSION_MAX} (code \
+             objects V2 to V6)"
+        ))
+    } else {
+        return Ok(());
+    };
+    Err(fault.structure("code object header").at(&content.place(0)).hint(
+        "the file is damaged, or no code object of ROCm: build it or copy it again; code objects of \
+         a newer version need a newer rockpack",
+    ))
+}
+
+/// Reads the ELF header of a code object, and checks that loaders take it and that everything its
+/// tables name is there: a file that was copied in part still has a header.
 pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
+    check_loadable(content)?;
     let file = ElfFile::with_header(content, file_header(content)?)?;
     let segments = file.program_headers.iter().map(ProgramHeader::file_end);
     let sections = file.sections.iter().filter(|section| section.is_in_file());

@@ -48,6 +48,32 @@ fn target(abi_version: u8, flags: u32) -> Option<String> {
 }
 
 #[test]
+fn headers_that_loaders_refuse_are_refused() {
+    for version in 0..=ABI_VERSION_MAX {
+        read_whole(&Content::of_bytes(code_object(version, 0x53f, &[]))).unwrap();
+    }
+    // EI_OSABI, EI_ABIVERSION and e_type.
+    for (at, value, expected) in [
+        (7, 0, "has the ABI 0 (EI_OSABI)"),
+        (7, 65, "has the ABI 65"),
+        (8, ABI_VERSION_MAX + 1, "has the version 5 (EI_ABIVERSION)"),
+        (8, 9, "has the version 9"),
+        (8, 255, "has the version 255"),
+        (16, 0, "has the type 0 (e_type)"),
+        (16, 1, "has the type 1"),
+        (16, 2, "has the type 2"),
+        (17, 1, "has the type 259"),
+    ] {
+        let mut bytes = code_object(2, 0x53f, &[]);
+        bytes[at] = value;
+        let error = read_whole(&Content::of_bytes(bytes.clone())).unwrap_err();
+        assert!(error.hint_text().is_some() && error.to_string().contains(expected), "{error}");
+        // What is only shown is not judged.
+        read_header(&Content::of_bytes(bytes)).unwrap();
+    }
+}
+
+#[test]
 fn flags_name_processor_and_features() {
     for (version, flags, expected) in [
         (2, 0x2a, Some("gfx803")),

@@ -8,6 +8,8 @@
 //! file ─ script: the interpreter in its first line ─ names: the programs of a distribution
 //! ```
 //!
+//! Beside that, `system` knows packages that no set may take the place of.
+//!
 //! Pure functions on what was read. Which library of the set a name leads to is for the plan to
 //! decide; here is how names are looked up, and what follows for those that lead outside.
 
@@ -18,6 +20,8 @@ pub mod rpm;
 pub mod runpath;
 pub mod script;
 pub mod search;
+pub mod system;
 
 pub use distribution::Distribution;
 pub use names::KnownNames;
+pub use system::SystemPackages;

@@ -92,6 +92,15 @@ impl KnownNames {
         paths.find_map(|path| self.programs.get(&path)).map(Option::as_deref)
     }
 
+    /// The packages that have these programs; of those that every system has, by the names of the
+    /// programs, which many of them have.
+    pub fn packages_of_programs(&self) -> impl Iterator<Item = &str> {
+        self.programs.iter().map(|(path, package)| {
+            let program = || path.rsplit('/').next().unwrap_or_default();
+            package.as_deref().unwrap_or_else(program)
+        })
+    }
+
     /// The version of the package `name`, if the distribution has one for ROCm.
     pub fn package(&self, name: &str) -> Option<&str> {
         self.packages.get(name).map(String::as_str)

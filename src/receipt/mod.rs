@@ -24,8 +24,10 @@ pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;
 
 use crate::error::{Error, Kind, Result};
+use crate::formats::spelling::is_rpm_part;
 use crate::package::{Format, MemberKind, RoleKind};
 use crate::report::Findings;
+use crate::tree::TreePath;
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
@@ -172,6 +174,7 @@ impl Receipt {
             return Err(Error::new(Kind::Unsupported, message).structure("receipt").hint(hint));
         }
         let receipt: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        receipt.says_what_packages_can()?;
         receipt.names_each_once()?;
         Ok(receipt)
     }
@@ -187,6 +190,17 @@ impl Receipt {
             }
         }
         findings
+    }
+
+    /// Prefix, version and release are spelt as a build spells them.
+    fn says_what_packages_can(&self) -> Result<()> {
+        refuse_prefix(&self.prefix)?;
+        let said = [("version", &self.version), ("release", &self.release)];
+        let Some((what, text)) = said.into_iter().find(|(_, text)| !is_rpm_part(text)) else {
+            return Ok(());
+        };
+        let message = format!("`{}` is no {what} of packages", text.escape_debug());
+        Err(Error::malformed(message).structure("receipt").hint(UNREAL))
     }
 
     /// No package is there twice: one of its records would be believed, and the other not looked at.
@@ -206,13 +220,26 @@ impl Receipt {
     }
 }
 
+/// What to do about a receipt or plan that no build wrote.
+const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \
+                      restore its receipt";
+
+/// Refuses what is no absolute path, in its normal form, of a receipt or plan.
+fn refuse_prefix(prefix: &str) -> Result<()> {
+    if prefix.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok()) {
+        return Ok(());
+    }
+    let message = format!("`{}` is no prefix of packages", prefix.escape_debug());
+    Err(Error::malformed(message).structure("receipt").hint(UNREAL))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_receipt_of_another_schema_is_refused_by_its_number() {
-        let text = r#"{"schema":9,"generator":"","version":"","release":"","prefix":"",
+        let text = r#"{"schema":9,"generator":"","version":"1","release":"1","prefix":"/x",
             "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
         for other in [text, r#"{"schema":9,"packages":"of another shape"}"#] {
             let error = Receipt::parse(other.as_bytes()).unwrap_err();
@@ -256,8 +283,8 @@ mod tests {
             )
         });
         let text = of(&[
-            &format!(r#"{{"schema":{SCHEMA},"generator":"","version":"","release":"","prefix":"""#),
-            r#""content_date":0"#,
+            &format!(r#"{{"schema":{SCHEMA},"generator":"","version":"1""#),
+            r#""release":"1","prefix":"/x","content_date":0"#,
             &format!(r#""packages":[{}]"#, packages.join(",")),
             r#""code_objects":[],"findings":[]}"#,
         ]);
@@ -276,7 +303,7 @@ mod tests {
         let of_part = |packages: &str| {
             let part = format!(r#"{{"index":1,"of":2,"plan":"","packages":{{{packages}}}}}"#);
             let text = format!(
-                r#"{{"schema":{SCHEMA},"generator":"","version":"","release":"","prefix":"",
+                r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
                 "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
             );
             Receipt::parse(text.as_bytes())

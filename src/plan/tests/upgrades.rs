@@ -27,6 +27,28 @@ fn a_path_of_another_package_is_taken_over() {
     assert!(!codes(&plan).contains(&Code::VersionNotNewer));
 }
 
+/// Whoever wrote the list, nothing of this set takes the place of what systems need.
+#[test]
+fn packages_of_distributions_are_taken_over_by_no_set() {
+    for name in ["libc6", "bash", "glibc", "coreutils", "libstdc++6", "python3"] {
+        let earlier = both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench");
+        for listed in earlier {
+            let error = planned_with(blas(), GROUPS, &since(vec![listed.clone()])).unwrap_err();
+            let text = error.in_full();
+            let expected = format!("{} {name}: is a package of distributions", listed.format);
+            assert!(text.contains(&expected) && text.contains("earlier"), "{text}");
+            assert!(error.hint_text().is_some());
+        }
+    }
+    // Debian has packages of these names, and so had earlier sets.
+    for name in ["rocm-smi", "hipcc", "rocminfo"] {
+        let earlier = both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench");
+        let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
+        let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
+        assert_eq!(breaks, [format!("{name} < 7.1.0-1")]);
+    }
+}
+
 #[test]
 fn a_path_of_several_packages_is_taken_from_each() {
     let tools = |name| both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench");

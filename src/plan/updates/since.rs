@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
-use crate::error::Result;
+use crate::dependencies::SystemPackages;
+use crate::error::{Error, Result};
 use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
@@ -31,6 +32,7 @@ pub(in crate::plan) fn add(
     findings: &mut Findings,
 ) -> Result<()> {
     let mut changes = KindChanges::default();
+    set.refuse_packages_of_systems(earlier)?;
     for earlier in earlier {
         let (beside, earlier): (Vec<_>, Vec<_>) =
             earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
@@ -65,6 +67,31 @@ impl SetNames {
 
     fn has(&self, format: Format, name: &str) -> bool {
         self.names.iter().any(|names| names.of(format) == name)
+    }
+
+    /// Refuses earlier packages that are a distribution's and not of this set: it would break, replace
+    /// or obsolete what every system needs.
+    fn refuse_packages_of_systems(&self, earlier: &[Listing]) -> Result<()> {
+        if earlier.is_empty() {
+            return Ok(());
+        }
+        let system = SystemPackages::known()?;
+        for Listing { name: listing, packages, .. } in earlier {
+            let is_odd = |package: &&ListedPackage| {
+                system.has(&package.name) && !self.has(package.format, &package.name)
+            };
+            let Some(ListedPackage { format, name, .. }) = packages.iter().find(is_odd) else {
+                continue;
+            };
+            let message =
+                "is a package of distributions, and none that the naming scheme of this set makes";
+            let error = Error::malformed(message).structure(format!("{format} {name}"));
+            return Err(error.file(listing).hint(
+                "this set would break and replace it, and no earlier set has it: take it out of what \
+                 --since names, or name the receipt of the build or its packages",
+            ));
+        }
+        Ok(())
     }
 
     /// Whether `earlier` is named after another version than this set is, and so no package that

@@ -11,7 +11,9 @@ use crate::content::{Content, is_file, is_folder, list};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::spelling;
 use crate::package::Format;
-use crate::receipt::{CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt};
+use crate::receipt::{
+    CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix,
+};
 use crate::run::threads;
 use crate::tree::TreePath;
 
@@ -174,6 +176,7 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
         let hint = "make the plan anew with this version of rockpack";
         return Err(Error::new(Kind::Unsupported, message).hint(hint));
     }
+    refuse_prefix(&plan.prefix)?;
     in_order(Listing { name, prefix: Some(plan.prefix), packages: plan.packages })
 }
 

@@ -18,6 +18,7 @@
 
 mod folder;
 mod guarded;
+mod journal;
 pub mod lock;
 pub mod new_file;
 mod scratch;

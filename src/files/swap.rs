@@ -3,7 +3,7 @@
 //! ```text
 //! OUT/<prefix>N/         the scratch folder of a run, locked while the run is alive
 //!     <names>            the new files or folders, until they are renamed into OUT
-//!     committing         during a commit: the names that appear, one a line, in their order
+//!     committing         during a commit: the names that appear, and what they replace ([`super::journal`])
 //!     committing.part    the same while it is written
 //!     replaced/          during a commit: what it moved out of OUT
 //! ```
@@ -34,13 +34,14 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use super::journal::{Journal, SetAside, is_plain, no_name};
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
     lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_file, remove_folder,
     rename, set_mode, sync_folder, write_file,
 };
 use crate::content::list;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 const RECORD: &str = "committing";
 const GROWING_RECORD: &str = "committing.part";
@@ -204,7 +205,7 @@ impl Swap {
         self.outlet.recover(&self.out, self.folder())?;
         self.scratch.keep(false);
         let CommitChange { appears, goes } = decide()?;
-        let commit = Commit::new(self.outlet, &self.out, self.folder(), appears)?;
+        let mut commit = Commit::new(self.outlet, &self.out, self.folder(), appears)?;
         let aside = commit.in_the_way(&goes)?;
         if let Err(error) = commit.run(&aside) {
             let is_undone = commit.undo().is_ok();
@@ -213,7 +214,7 @@ impl Swap {
         }
         // The commit is finished: the rest may also go later.
         let _ = remove_folder(&commit.replaced);
-        let appeared: BTreeSet<String> = commit.names.into_iter().collect();
+        let appeared: BTreeSet<String> = commit.journal.names.into_iter().collect();
         Ok(aside.into_iter().filter(|name| !appeared.contains(name)).collect())
     }
 }
@@ -224,8 +225,7 @@ struct Commit<'a> {
     out: &'a Path,
     scratch: &'a Path,
     replaced: PathBuf,
-    /// The names that appear, the last one last.
-    names: Vec<String>,
+    journal: Journal,
 }
 
 impl<'a> Commit<'a> {
@@ -236,22 +236,24 @@ impl<'a> Commit<'a> {
         mut names: Vec<String>,
     ) -> Result<Self> {
         for name in &names {
-            let plain = Path::new(name).file_name() == Some(OsStr::new(name));
             let is_own = [RECORD, GROWING_RECORD, REPLACED].contains(&name.as_str())
                 || name.starts_with(outlet.prefix);
-            if !plain || is_own || name.contains(['\n', '\r']) {
+            if !is_plain(name) || is_own {
                 return Err(no_name(OsStr::new(name), &scratch.join(RECORD)));
             }
         }
         names.sort_by_key(|name| (outlet.rank)(name));
-        Ok(Self { outlet, out, scratch, replaced: scratch.join(REPLACED), names })
+        let journal = Journal { names, aside: None };
+        Ok(Self { outlet, out, scratch, replaced: scratch.join(REPLACED), journal })
     }
 
     /// The commit whose record is in `scratch`.
     fn load(outlet: &'a Outlet, out: &'a Path, scratch: &'a Path) -> Result<Option<Self>> {
-        let Some(text) = guarded::read_own(&scratch.join(RECORD))? else { return Ok(None) };
-        let names = text.lines().map(str::to_owned).collect();
-        let commit = Self::new(outlet, out, scratch, names)?;
+        let record = scratch.join(RECORD);
+        let Some(text) = guarded::read_own(&record)? else { return Ok(None) };
+        let Journal { names, aside } = Journal::parse(&text, &record)?;
+        let mut commit = Self::new(outlet, out, scratch, names)?;
+        commit.journal.aside = aside;
         refuse_no_folder(&commit.replaced)?;
         guarded::refuse_foreign(&commit.replaced)?;
         Ok(Some(commit))
@@ -259,19 +261,22 @@ impl<'a> Commit<'a> {
 
     /// The names that have to go, in their order, before these appear.
     fn in_the_way(&self, goes: &BTreeSet<String>) -> Result<Vec<String>> {
-        if there(self.scratch, &self.names)?.len() < self.names.len() {
+        let appear = &self.journal.names;
+        if there(self.scratch, appear)?.len() < appear.len() {
             return Err(Error::bug("what is to appear is not staged").file(self.scratch));
         }
-        let mut names = there(self.out, &(goes | &self.names.iter().cloned().collect()))?;
+        let mut names = there(self.out, &(goes | &appear.iter().cloned().collect()))?;
         names.sort_by_key(|name| Reverse((self.outlet.rank)(name)));
         Ok(names)
     }
 
-    fn run(&self, aside: &[String]) -> Result<()> {
+    fn run(&mut self, aside: &[String]) -> Result<()> {
+        let moved = aside.iter().map(|name| SetAside::of(self.out, name));
+        self.journal.aside = Some(moved.collect::<Result<_>>()?);
         self.write_record()?;
         fs::create_dir(&self.replaced).map_err(|e| Error::io(&self.replaced, "create", e))?;
         self.rename(aside, self.out, &self.replaced)?;
-        self.rename(&self.names, self.scratch, self.out)?;
+        self.rename(&self.journal.names, self.scratch, self.out)?;
         remove_file(&self.scratch.join(RECORD))
     }
 
@@ -280,7 +285,7 @@ impl<'a> Commit<'a> {
         remove_folder(&self.replaced)?;
         // Under another name until it is whole: half a name would be another one.
         let growing = self.scratch.join(GROWING_RECORD);
-        let text = self.names.join("\n");
+        let text = self.journal.to_text();
         write_file(&growing, self.outlet.durability, |sink| sink.write_all(text.as_bytes()))?;
         rename(&growing, &self.scratch.join(RECORD))?;
         self.outlet.sync(self.scratch)
@@ -299,15 +304,19 @@ impl<'a> Commit<'a> {
     }
 
     fn is_finished(&self) -> Result<bool> {
-        self.names.last().map_or(Ok(false), |last| {
+        self.journal.names.last().map_or(Ok(false), |last| {
             kind_of(&self.scratch.join(last)).map(|staged| staged.is_none())
         })
     }
 
     /// Takes everything back, also after the last step.
     fn undo(&self) -> Result<()> {
+        let aside = self.set_aside()?;
         self.rename(&self.appeared()?, self.out, self.scratch)?;
-        self.rename(&self.set_aside()?, &self.replaced, self.out)?;
+        if let Some(name) = there(self.out, &aside)?.first() {
+            return Err(in_the_way_of(&self.replaced.join(name), &self.out.join(name)));
+        }
+        self.rename(&aside, &self.replaced, self.out)?;
         // Fails if something is in it, which has to stay.
         match fs::remove_dir(&self.replaced) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -320,8 +329,9 @@ impl<'a> Commit<'a> {
 
     /// The names that appeared, the last one first.
     fn appeared(&self) -> Result<Vec<String>> {
-        let staged: BTreeSet<String> = there(self.scratch, &self.names)?.into_iter().collect();
-        there(self.out, self.names.iter().rev().filter(|name| !staged.contains(*name)))
+        let names = &self.journal.names;
+        let staged: BTreeSet<String> = there(self.scratch, names)?.into_iter().collect();
+        there(self.out, names.iter().rev().filter(|name| !staged.contains(*name)))
     }
 
     /// The names that were moved out of the way, in the order in which they come back.
@@ -330,7 +340,9 @@ impl<'a> Commit<'a> {
         if kind_of(&self.replaced)?.is_some() {
             for entry in list(&self.replaced)? {
                 let name = entry?.file_name().into_string();
-                names.push(name.map_err(|name| no_name(&name, &self.replaced))?);
+                let name = name.map_err(|name| no_name(&name, &self.replaced))?;
+                self.journal.check(&self.replaced, &name)?;
+                names.push(name);
             }
         }
         names.sort_by_key(|name| (self.outlet.rank)(name));
@@ -338,12 +350,13 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// The error that no file appears by `name`, which `place` has.
-fn no_name(name: &OsStr, place: &Path) -> Error {
-    let message = format!("`{}` is no name to appear by", name.to_string_lossy().escape_debug());
-    Error::malformed(message)
+/// The error that somebody put something to `place`, where `moved` was.
+fn in_the_way_of(moved: &Path, place: &Path) -> Error {
+    let message =
+        format!("is in the way of what a run that was cut off moved to {}", moved.display());
+    Error::new(Kind::Conflict, message)
         .file(place)
-        .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
+        .hint("move it away, or that, if it is not needed any more, and run the same again")
 }
 
 /// Those of `names` that are in `folder`.

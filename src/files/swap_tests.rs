@@ -53,7 +53,10 @@ impl Folders {
     /// many.
     fn cut_off(&self, done: usize, undone: usize) -> bool {
         let scratch = self.scratch();
-        let commit = self.commit(&scratch);
+        let mut commit = self.commit(&scratch);
+        let aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
+        let moved = aside.iter().map(|name| SetAside::of(self.out(), name).unwrap());
+        commit.journal.aside = Some(moved.collect());
         commit.write_record().unwrap();
         fs::create_dir(&commit.replaced).unwrap();
         let (out, replaced) = (self.out(), commit.replaced.as_path());
@@ -67,8 +70,7 @@ impl Folders {
             });
             played.count() == count
         };
-        let aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
-        let names = commit.names.clone();
+        let names = commit.journal.names.clone();
         let forth = play([(aside, out, replaced), (names, &scratch, out)], done);
         let (appeared, aside) = (commit.appeared().unwrap(), commit.set_aside().unwrap());
         forth && play([(appeared, out, &scratch), (aside, replaced, out)], undone)
@@ -131,7 +133,7 @@ fn a_commit_that_fails_is_taken_back_at_once() {
     for missing in [Some("missing"), None] {
         let folders = Folders::new(&NEW);
         let scratch = folders.scratch();
-        let commit = folders.commit(&scratch);
+        let mut commit = folders.commit(&scratch);
         let mut aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
         aside.extend(missing.map(str::to_owned));
         // Bringing the names of the folder to disk may fail after the last step, too.
@@ -171,6 +173,60 @@ fn nothing_outside_is_taken_back() {
         let error = OUTLET.recover(&out, &scratch).unwrap_err();
         assert!(error.to_string().contains("is no name to appear by"), "{error}");
         assert!(victim.exists() && scratch.exists());
+    }
+}
+
+/// A commit of `b` in the place of another one, cut off when that was moved out of the way.
+fn half_way(out: &Path, is_told: bool) -> PathBuf {
+    let scratch = out.join(".scratch-1");
+    fs::create_dir_all(scratch.join(REPLACED)).unwrap();
+    fs::write(scratch.join("b"), "new").unwrap();
+    fs::write(scratch.join(REPLACED).join("b"), "old").unwrap();
+    let aside = is_told.then(|| vec![SetAside::of(&scratch.join(REPLACED), "b").unwrap()]);
+    let journal = Journal { names: vec!["b".to_owned()], aside };
+    fs::write(scratch.join(RECORD), journal.to_text()).unwrap();
+    scratch
+}
+
+#[test]
+fn what_nobody_moved_out_of_the_way_is_not_put_back() {
+    use std::os::unix::fs::{chown, symlink};
+    type Odd = fn(&Path);
+    let odd: [(&str, Odd); 4] = [
+        ("x", |replaced| fs::write(replaced.join("x"), "").unwrap()),
+        ("b", |replaced| {
+            fs::remove_file(replaced.join("b")).unwrap();
+            symlink("/etc/passwd", replaced.join("b")).unwrap();
+        }),
+        ("b", |replaced| {
+            fs::remove_file(replaced.join("b")).unwrap();
+            fs::create_dir(replaced.join("b")).unwrap();
+        }),
+        // Only root can give a file away; others make the same of a link.
+        ("b", |replaced| {
+            if chown(replaced.join("b"), Some(12345), None).is_err() {
+                fs::remove_file(replaced.join("b")).unwrap();
+                symlink("/etc/passwd", replaced.join("b")).unwrap();
+            }
+        }),
+    ];
+    for (name, put) in odd {
+        let room = tempfile::tempdir().unwrap();
+        let scratch = half_way(room.path(), true);
+        put(&scratch.join(REPLACED));
+        let error = OUTLET.recover(room.path(), &scratch).unwrap_err().in_full();
+        assert!(error.contains("is not put back") && error.contains(name), "{error}");
+        assert!(kind_of(&room.path().join(name)).unwrap().is_none(), "{name}");
+    }
+    for is_told in [true, false] {
+        let room = tempfile::tempdir().unwrap();
+        let scratch = half_way(room.path(), is_told);
+        fs::write(room.path().join("b"), "of somebody").unwrap();
+        let error = OUTLET.recover(room.path(), &scratch).unwrap_err().in_full();
+        assert!(error.contains("is in the way of what a run"), "{error}");
+        fs::remove_file(room.path().join("b")).unwrap();
+        OUTLET.recover(room.path(), &scratch).unwrap();
+        assert_eq!(fs::read_to_string(room.path().join("b")).unwrap(), "old");
     }
 }
 

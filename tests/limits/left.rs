@@ -81,6 +81,19 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
             let said = fails(command);
             assert!(said.contains("was left by another user (uid 12345)"), "{said}");
         }
+        for link in [true, false] {
+            let left = cut_off(out, prefix);
+            fs::create_dir(left.join("replaced")).unwrap();
+            let odd = left.join("replaced/odd");
+            if link {
+                symlink(victim.join("precious"), &odd).unwrap();
+            } else {
+                tools::run(Command::new("mkfifo").arg(&odd));
+            }
+            let said = fails(command);
+            assert!(said.contains("replaced/odd") && said.contains("is not put back"), "{said}");
+            assert!(fs::symlink_metadata(out.join("odd")).is_err());
+        }
         // What a run of this user left is cleared away.
         cut_off(out, prefix);
         tools::run(Command::new(command.get_program()).args(command.get_args()));

@@ -1,0 +1,189 @@
+//! The record of a commit.
+//!
+//! ```text
+//! <name>                 a name that appears, one a line, in their order
+//! replaces/              none in records of rockpack 0.1
+//! f1000 <name>           what the commit moves out of the way: its kind (f file, d folder, l link,
+//!                        o other), its owner, its name
+//! ```
+//!
+//! What is found where a commit that was cut off moved things to is not believed to be that: it goes
+//! back only if the record has its name, and only as what it was. Of a record without them, files and
+//! folders of this user go back.
+
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::process::geteuid;
+
+use crate::error::{Error, Result};
+
+/// The line in front of what is moved out of the way. No name has a slash.
+const SEPARATOR: &str = "replaces/";
+
+/// The record of a commit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Journal {
+    /// The names that appear, the last one last.
+    pub names: Vec<String>,
+    /// What is moved out of the way, where the record says it.
+    pub aside: Option<Vec<SetAside>>,
+}
+
+/// Something that a commit moves out of the way.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SetAside {
+    name: String,
+    kind: char,
+    owner: u32,
+}
+
+impl SetAside {
+    /// What is called `name` in `folder`.
+    pub fn of(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let metadata = fs::symlink_metadata(&path).map_err(|e| Error::io(&path, "inspect", e))?;
+        let (kind, owner) = (kind(metadata.file_type()), metadata.uid());
+        Ok(Self { name: name.to_owned(), kind, owner })
+    }
+
+    fn parse(line: &str) -> Option<Self> {
+        let (said, name) = line.split_once(' ')?;
+        let kind = said.chars().next().filter(|kind| "fdlo".contains(*kind))?;
+        let owner = said.get(1..)?.parse().ok()?;
+        is_plain(name).then(|| Self { name: name.to_owned(), kind, owner })
+    }
+}
+
+impl Journal {
+    /// The text of the record.
+    pub fn to_text(&self) -> String {
+        let mut lines = self.names.clone();
+        if let Some(aside) = &self.aside {
+            lines.push(SEPARATOR.to_owned());
+            let line = |it: &SetAside| format!("{}{} {}", it.kind, it.owner, it.name);
+            lines.extend(aside.iter().map(line));
+        }
+        lines.join("\n")
+    }
+
+    /// Reads the record at `place`.
+    pub fn parse(text: &str, place: &Path) -> Result<Self> {
+        let mut lines = text.lines();
+        let names = lines.by_ref().take_while(|line| *line != SEPARATOR).map(str::to_owned);
+        let names = names.collect();
+        let is_told = text.lines().any(|line| line == SEPARATOR);
+        let read = |line| SetAside::parse(line).ok_or_else(|| no_name(OsStr::new(line), place));
+        let aside = is_told.then(|| lines.map(read).collect::<Result<_>>()).transpose()?;
+        Ok(Self { names, aside })
+    }
+
+    /// Refuses what is called `name` in `folder` if it is not what the commit moved there.
+    pub fn check(&self, folder: &Path, name: &str) -> Result<()> {
+        let found = SetAside::of(folder, name)?;
+        let Some(aside) = &self.aside else {
+            return if "fd".contains(found.kind) && found.owner == geteuid().as_raw() {
+                Ok(())
+            } else {
+                Err(foreign("is no file or folder of this user", folder, name))
+            };
+        };
+        match aside.iter().find(|known| known.name == name) {
+            None => Err(foreign("is nothing that the run moved there", folder, name)),
+            Some(known) if *known != found => Err(foreign(
+                "is of another kind or owner than what the run moved there",
+                folder,
+                name,
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Whether a name is that of something right below a folder, on a line of its own.
+pub(super) fn is_plain(name: &str) -> bool {
+    Path::new(name).file_name() == Some(OsStr::new(name)) && !name.contains(['\n', '\r'])
+}
+
+/// The error that no file appears by `name`, which `place` has.
+pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
+    let message = format!("`{}` is no name to appear by", name.to_string_lossy().escape_debug());
+    Error::malformed(message)
+        .file(place)
+        .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
+}
+
+fn foreign(what: &str, folder: &Path, name: &str) -> Error {
+    Error::unsupported(format!("{what}, and is not put back")).file(folder.join(name)).hint(
+        "somebody put it into what a run that was cut off left: look at who did, move it away, and run \
+         the same again",
+    )
+}
+
+fn kind(kind: FileType) -> char {
+    match kind {
+        _ if kind.is_file() => 'f',
+        _ if kind.is_dir() => 'd',
+        _ if kind.is_symlink() => 'l',
+        _ => 'o',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_record_goes_out_and_comes_back() {
+        let room = tempfile::tempdir().unwrap();
+        fs::write(room.path().join("a b"), "").unwrap();
+        symlink("x", room.path().join("l")).unwrap();
+        let aside = |names: &[&str]| {
+            Some(names.iter().map(|name| SetAside::of(room.path(), name).unwrap()).collect())
+        };
+        let names = || ["x", "y"].map(str::to_owned).to_vec();
+        for aside in [None, aside(&[]), aside(&["a b", "l"])] {
+            let journal = Journal { names: names(), aside };
+            assert_eq!(Journal::parse(&journal.to_text(), room.path()).unwrap(), journal);
+        }
+        for line in ["", "x", "f0", "f0 ", "q0 x", "f x", "f-1 x", "f0 a/b", "f0 .."] {
+            let text = format!("x\n{SEPARATOR}\n{line}\n");
+            assert!(Journal::parse(&text, room.path()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_goes_back_but_what_was_moved() {
+        let room = tempfile::tempdir().unwrap();
+        let here = |name: &str| room.path().join(name);
+        fs::write(here("file"), "").unwrap();
+        fs::create_dir(here("folder")).unwrap();
+        symlink("file", here("link")).unwrap();
+        let known = |names: &[&str]| {
+            let aside = names.iter().map(|name| SetAside::of(room.path(), name).unwrap());
+            Journal { names: Vec::new(), aside: Some(aside.collect()) }
+        };
+        let said = |journal: &Journal, name: &str| match journal.check(room.path(), name) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        let all = known(&["file", "folder", "link"]);
+        assert_eq!(["file", "folder", "link"].map(|name| said(&all, name)), ["", "", ""]);
+        assert!(said(&known(&["file"]), "link").contains("nothing that the run moved there"));
+        let mut other = all;
+        for it in other.aside.iter_mut().flatten() {
+            (it.kind, it.owner) =
+                if it.name == "file" { ('f', it.owner + 1) } else { ('f', it.owner) };
+        }
+        for name in ["file", "folder", "link"] {
+            assert!(said(&other, name).contains("of another kind or owner"), "{name}");
+        }
+        let unknown = Journal { names: Vec::new(), aside: None };
+        assert_eq!(["file", "folder"].map(|name| said(&unknown, name)), ["", ""]);
+        assert!(said(&unknown, "link").contains("no file or folder of this user"));
+    }
+}

@@ -22,23 +22,35 @@ const HINT: &str = "rockpack made no such thing: look at who put it there, and r
 /// Opens the regular file at `path` as `options` say; a link is an error, and so is anything else.
 pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let file = open_itself(path, options, OFlags::NONBLOCK)?;
-    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
-    if !metadata.is_file() {
-        return Err(Error::unsupported("is no regular file").file(path).hint(HINT));
-    }
+    refuse_no_file(&file, path)?;
     Ok(file)
+}
+
+/// Refuses `file`, which is open at `path`, if it is no regular file.
+pub(super) fn refuse_no_file(file: &File, path: &Path) -> Result<()> {
+    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Error::unsupported("is no regular file").file(path).hint(HINT))
 }
 
 /// Opens the regular file at `path` as [`open_file`] does, to be written; one that has another name, too, is
 /// an error.
 pub(super) fn open_to_write(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let file = open_file(path, options)?;
+    refuse_second_name(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses `file`, which is open at `path`, if it has another name, too.
+pub(super) fn refuse_second_name(file: &File, path: &Path) -> Result<()> {
     let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
     if metadata.nlink() > 1 {
         let message = "is a second name of a file that lies elsewhere";
         return Err(Error::unsupported(message).file(path).hint(HINT));
     }
-    Ok(file)
+    Ok(())
 }
 
 /// Opens the folder at `path`; a link to one is an error.
@@ -56,7 +68,8 @@ fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<
     })
 }
 
-fn is_link(path: &Path) -> Error {
+/// The error that a link is at `path`.
+pub(super) fn is_link(path: &Path) -> Error {
     Error::unsupported("is a symbolic link, and no link is followed here").file(path).hint(HINT)
 }
 
@@ -64,11 +77,14 @@ fn is_link(path: &Path) -> Error {
 pub fn refuse_no_folder(path: &Path) -> Result<()> {
     match kind_of(path)? {
         Some(kind) if kind.is_symlink() => Err(is_link(path)),
-        Some(kind) if !kind.is_dir() => {
-            Err(Error::unsupported("is no folder").file(path).hint(HINT))
-        }
+        Some(kind) if !kind.is_dir() => Err(is_no_folder(path)),
         _ => Ok(()),
     }
+}
+
+/// The error that something else than a folder is at `path`.
+pub(super) fn is_no_folder(path: &Path) -> Error {
+    Error::unsupported("is no folder").file(path).hint(HINT)
 }
 
 /// Refuses what is at `path` if another user made it: what it says is that user's word.
@@ -111,6 +127,11 @@ pub fn refuse_open_to_all(path: &Path) -> Result<()> {
         }
         looked => looked.map_err(|e: io::Error| Error::io(path, "inspect", e))?,
     };
+    refuse_written_by_all(&metadata, path)
+}
+
+/// Does the same for the folder that is open at `path`.
+pub(super) fn refuse_written_by_all(metadata: &Metadata, path: &Path) -> Result<()> {
     let is_trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
     if is_trusted || metadata.mode() & WRITTEN_BY_ALL == 0 {
         return Ok(());

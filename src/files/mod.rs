@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | packages (`emit`) | [`Swap`], synced | a set takes the place of the earlier one, or is rolled back |
 //! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
-//! | entries of a cache | [`Scratch::put`] | an entry is whole or absent; not synced, because its digest is checked |
+//! | entries of a cache | [`Dir`] | an entry is whole or absent; not synced, because its digest is checked |
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
 //! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`], [`write_new`] and [`rename`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
 //!
@@ -16,6 +16,7 @@
 //! of the names that are there belong to them. The renames that make a set visible do not ask
 //! whether the run was interrupted: they are all done, or none is begun.
 
+mod dir;
 mod folder;
 mod guarded;
 mod journal;
@@ -29,6 +30,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+pub use dir::Dir;
 pub use folder::{
     MadeFolder, check_folder, empty_folder, folder_of, make_folder, make_folders,
     make_readable_folder, make_readable_folders, remove_empty, remove_folder, sync_folder,
@@ -60,12 +62,7 @@ pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
 
 /// Removes a file, if it is there.
 pub fn remove_file(path: &Path) -> Result<()> {
-    remove_present(path).map(drop)
-}
-
-/// Removes a file, and says whether it was there: of several who remove it, one is told so.
-pub fn remove_present(path: &Path) -> Result<bool> {
-    Ok(if_there(path, "remove", fs::remove_file(path))?.is_some())
+    if_there(path, "remove", fs::remove_file(path)).map(drop)
 }
 
 /// Moves a file or folder on its file system.

@@ -9,10 +9,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{
-    folder_of, guarded, kind_of, lock, make_folders, refuse_no_folder, remove_file, remove_folder,
-    rename,
-};
+use super::{guarded, kind_of, lock, remove_file, remove_folder};
 use crate::content::list;
 use crate::error::{Error, Kind, Result};
 
@@ -126,16 +123,6 @@ impl Scratch {
     /// Whether it stays when this is dropped.
     pub fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Relaxed);
-    }
-
-    /// Moves the finished file to `target`, whose folder is made if it is missing; a file that is
-    /// there is replaced. Nothing is synced.
-    pub fn put(self, target: &Path) -> Result<()> {
-        refuse_no_folder(folder_of(target))?;
-        make_folders(folder_of(target))?;
-        rename(&self.path, target)?;
-        self.keep(true);
-        Ok(())
     }
 
     /// Removes it with everything in it.

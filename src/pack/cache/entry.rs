@@ -10,14 +10,14 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use crate::content::{WINDOW, open_file};
+use crate::content::WINDOW;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"rkpcache";
@@ -37,7 +37,7 @@ pub(super) fn size(facts: &[u8], len: u64) -> u64 {
 /// An entry that is open: it can be read even when it is removed.
 #[derive(Debug)]
 pub struct CacheEntry {
-    path: PathBuf,
+    place: [String; 2],
     file: File,
     len: u64,
     sha256: [u8; 32],
@@ -46,8 +46,6 @@ pub struct CacheEntry {
 
 /// Why there is no entry.
 pub(super) enum Damage {
-    /// There never was.
-    Absent,
     /// The file system fails.
     Unreadable(Error),
     /// The file is not what was written.
@@ -55,13 +53,9 @@ pub(super) enum Damage {
 }
 
 impl CacheEntry {
-    /// Opens the file at `path`, whose trailer and facts must be those of `key`.
-    pub(super) fn open(path: &Path, key: &Key) -> Result<Self, Damage> {
+    /// Reads `file`, which is open at `path`, and whose trailer and facts must be those of `key`.
+    pub(super) fn read(file: File, path: &Path, key: &Key) -> Result<Self, Damage> {
         let unreadable = |error| Damage::Unreadable(Error::io(path, "read", error));
-        let file = match open_file(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Damage::Absent),
-            opened => opened.map_err(unreadable)?,
-        };
         let size = file.metadata().map_err(unreadable)?.len();
         let wrong = |what| Damage::Wrong { size, what };
         let front = size.checked_sub(TRAILER as u64).ok_or(wrong("it is cut off"))?;
@@ -85,7 +79,7 @@ impl CacheEntry {
         }
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(&trailer[56..COVERED]);
-        Ok(Self { path: path.to_path_buf(), file, len, sha256, facts })
+        Ok(Self { place: key.place(), file, len, sha256, facts })
     }
 
     /// Number of bytes of the body, which is compressed.
@@ -103,8 +97,9 @@ impl CacheEntry {
         &self.facts
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The names of its folder and of its file.
+    pub(super) fn place(&self) -> &[String; 2] {
+        &self.place
     }
 
     pub(super) fn file(&self) -> &File {

@@ -1,7 +1,5 @@
 //! What an entry is found by.
 
-use std::path::PathBuf;
-
 use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
 use sha2::{Digest, Sha256};
 
@@ -17,11 +15,11 @@ impl Key {
         &self.0
     }
 
-    /// Where the entry lies below the cache's folder: no folder has all entries.
-    pub(super) fn path(&self) -> PathBuf {
+    /// The names of the folder and of the file of the entry: no folder has all entries.
+    pub(super) fn place(&self) -> [String; 2] {
         let name = hex(&self.0);
         let (folder, name) = name.split_at(2);
-        PathBuf::from(folder).join(name)
+        [folder.to_owned(), name.to_owned()]
     }
 }
 

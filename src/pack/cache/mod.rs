@@ -15,6 +15,9 @@
 //! entry that is removed while another run reads it stays readable there. What was not used for
 //! the longest time goes when room is needed.
 //!
+//! The folder is held open, and all that is in it is reached through it, links not followed: whoever puts
+//! something else by its path meanwhile has nothing written or removed there.
+//!
 //! A cache is believed as far as its digests go. They find accidents, not forgery: who may write
 //! into the cache decides what is in the packages.
 //!
@@ -36,7 +39,6 @@ pub use entry::CacheEntry;
 pub use key::{Key, KeyMaker};
 
 use crate::error::{Error, Result};
-use crate::files::remove_present;
 use crate::report::Finding;
 use entry::Damage;
 use room::Room;
@@ -67,21 +69,27 @@ impl Cache {
 
     /// The entry with this key, if there is one that can be read.
     pub fn find(&self, key: &Key) -> Option<CacheEntry> {
-        let path = self.folder.join(key.path());
-        match CacheEntry::open(&path, key) {
+        let place = key.place();
+        let file = match self.room.entry(&place) {
+            Ok(file) => file?,
+            Err(error) => {
+                self.give_up(&error);
+                return None;
+            }
+        };
+        match CacheEntry::read(file, &self.room.path_of(&place), key) {
             Ok(entry) => {
                 // Whoever may not change the time of another user's file uses it all the same.
                 let used = FileTimes::new().set_modified(SystemTime::now());
                 let _ = entry.file().set_times(used);
                 Some(entry)
             }
-            Err(Damage::Absent) => None,
             Err(Damage::Unreadable(error)) => {
                 self.give_up(&error);
                 None
             }
             Err(Damage::Wrong { size, what }) => {
-                self.discard(&path, size, what);
+                self.discard(&place, size, what);
                 None
             }
         }
@@ -92,7 +100,7 @@ impl Cache {
     pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
         let whole = entry.copy(sink)?;
         if !whole {
-            self.discard(entry.path(), entry.size(), "its bytes are not those of its digest");
+            self.discard(entry.place(), entry.size(), "its bytes are not those of its digest");
         }
         Ok(whole)
     }
@@ -102,12 +110,12 @@ impl Cache {
         if self.full.load(Ordering::Relaxed) {
             return;
         }
-        let path = self.folder.join(key.path());
-        let written = self.room.make(&path, entry::size(facts, len)).and_then(|reservation| {
-            reservation.map_or(Ok(()), |reservation| {
-                reservation.fill(|file| entry::write(file, key, facts, len, body))
-            })
-        });
+        let written =
+            self.room.make(key.place(), entry::size(facts, len)).and_then(|reservation| {
+                reservation.map_or(Ok(()), |reservation| {
+                    reservation.fill(|file| entry::write(file, key, facts, len, body))
+                })
+            });
         if let Err(error) = written {
             self.give_up(&error);
         }
@@ -122,10 +130,10 @@ impl Cache {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
     }
 
-    fn discard(&self, path: &Path, size: u64, what: &str) {
-        let (entry, damage) = (path.display().to_string(), what.to_owned());
+    fn discard(&self, place: &[String; 2], size: u64, what: &str) {
+        let (entry, damage) = (self.room.path_of(place).display().to_string(), what.to_owned());
         self.report(Finding::CacheEntryDamaged { entry, damage });
-        match remove_present(path) {
+        match self.room.remove(place) {
             Ok(true) => self.room.give_back(size),
             // Another run was faster.
             Ok(false) => {}

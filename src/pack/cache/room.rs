@@ -4,19 +4,16 @@
 //! changes under the lock only, so that runs at the same time stay below the limit together. A run
 //! that is killed leaves the number too high; whoever opens the cache next counts anew.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
-use crate::content::{if_there, is_file, is_there, list};
+use crate::content::is_file;
 use crate::error::{Error, Kind, Result};
-use crate::files::{
-    Form, Scratch, lock, make_folders, refuse_no_folder, refuse_open_to_all, remove_file,
-};
+use crate::files::{Dir, lock, make_folders, refuse_open_to_all};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
@@ -33,13 +30,17 @@ const NEW: &str = "new";
 /// one would take longer than compressing them.
 const SPARE: u64 = 16;
 
+/// Runs that write one entry at the same time; more are a mistake.
+const MOST: u32 = 1000;
+
 /// What to do about a folder that cannot be one.
 const HINT: &str = "name a folder for --cache that this user may write to, on a file system that \
                     supports flock";
 
 /// The room of a cache.
 pub(super) struct Room {
-    folder: PathBuf,
+    folder: Dir,
+    new: Dir,
     limit: u64,
     /// The lock's file; the mutex is the lock among the threads of this run.
     lock: Mutex<File>,
@@ -48,33 +49,78 @@ pub(super) struct Room {
 /// Room for one entry, kept free while it is being written.
 pub(super) struct Reservation<'a> {
     room: &'a Room,
-    scratch: Scratch,
-    target: PathBuf,
+    unfinished: Unfinished<'a>,
+    place: [String; 2],
     size: u64,
+}
+
+/// A file in `new`, locked while its run lives; removed when it is dropped.
+struct Unfinished<'a> {
+    new: &'a Dir,
+    name: String,
+    file: File,
+    is_put: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    /// A new one whose name begins with `prefix`. Call under the lock of the cache.
+    fn create(new: &'a Dir, prefix: &str) -> Result<Self> {
+        for number in 1..=MOST {
+            let name = format!("{prefix}{number}");
+            if let Some(file) = new.create_new(&name)? {
+                let unfinished = Self { new, name, file, is_put: false };
+                lock::wait(&unfinished.file, &unfinished.path())?;
+                return Ok(unfinished);
+            }
+        }
+        let message = format!("{MOST} unfinished files are in it");
+        Err(Error::new(Kind::Limit, message).file(new.at("")))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.new.at(&self.name)
+    }
+
+    /// Moves it into `folder`.
+    fn put(mut self, folder: &Dir, name: &str) -> Result<()> {
+        self.new.rename(&self.name, folder, name)?;
+        self.is_put = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_put {
+            // The next run removes what cannot be removed now.
+            let _ = self.new.remove(&self.name);
+        }
+    }
 }
 
 /// An entry as eviction sees it.
 struct StoredEntry {
-    used: SystemTime,
-    path: PathBuf,
+    used: (i64, i64),
+    place: [String; 2],
     size: u64,
 }
 
 impl Room {
     /// Makes the folder if it is missing, clears away what dead runs left, and counts.
-    pub fn open(folder: &Path, limit: u64) -> Result<Self> {
-        if is_file(folder)? {
+    pub fn open(path: &Path, limit: u64) -> Result<Self> {
+        if is_file(path)? {
             let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
-            return Err(error.file(folder).hint(HINT));
+            return Err(error.file(path).hint(HINT));
         }
-        refuse_open_to_all(folder)?;
-        refuse_no_folder(&folder.join(NEW))?;
-        make_folders(&folder.join(NEW)).map_err(|error| error.hint(HINT))?;
-        let file = lock::open(&folder.join(LOCK)).map_err(hinted)?;
-        let room = Self { folder: folder.to_path_buf(), limit, lock: Mutex::new(file) };
+        refuse_open_to_all(path)?;
+        make_folders(path).map_err(hinted)?;
+        let folder = Dir::open(path).map_err(hinted)?;
+        let new = folder.make_below(NEW).map_err(hinted)?;
+        let file = folder.open_to_write(LOCK).map_err(hinted)?;
+        let room = Self { folder, new, limit, lock: Mutex::new(file) };
         room.locked(|total| {
-            clear_dead(&folder.join(NEW))?;
-            tag(folder)?;
+            clear_dead(&room.new)?;
+            room.tag()?;
             *total = room.evict(0)?;
             Ok(())
         })
@@ -82,9 +128,30 @@ impl Room {
         Ok(room)
     }
 
+    /// The path of an entry, for messages.
+    pub fn path_of(&self, place: &[String; 2]) -> PathBuf {
+        self.folder.at(&place[0]).join(&place[1])
+    }
+
+    /// The file of an entry, to be read, if it is there.
+    pub fn entry(&self, place: &[String; 2]) -> Result<Option<File>> {
+        match self.folder.below(&place[0])? {
+            Some(folder) => folder.open_file(&place[1]),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes an entry, and says whether it was there.
+    pub fn remove(&self, place: &[String; 2]) -> Result<bool> {
+        match self.folder.below(&place[0])? {
+            Some(folder) => folder.remove(&place[1]),
+            None => Ok(false),
+        }
+    }
+
     /// Does `work` on what the cache takes, alone.
     fn locked<T>(&self, work: impl FnOnce(&mut u64) -> Result<T>) -> Result<T> {
-        let path = self.folder.join(LOCK);
+        let path = self.folder.at(LOCK);
         let fault = |error| Error::io(&path, "lock", error);
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         lock::wait(&file, &path)?;
@@ -100,10 +167,14 @@ impl Room {
         done.and_then(|done| noted.map(|()| done))
     }
 
-    /// Room for `size` bytes that are to be `target`; none where that is more than all room, where other
-    /// runs take the room, or where the entry is there.
-    pub fn make(&self, target: &Path, size: u64) -> Result<Option<Reservation<'_>>> {
-        if size > self.limit || target.exists() {
+    /// Room for `size` bytes that are to be at `place`; none where that is more than all room, where
+    /// other runs take the room, or where the entry is there.
+    pub fn make(&self, place: [String; 2], size: u64) -> Result<Option<Reservation<'_>>> {
+        let there = match self.folder.below(&place[0])? {
+            Some(folder) => folder.look(&place[1])?.is_some(),
+            None => false,
+        };
+        if size > self.limit || there {
             return Ok(None);
         }
         self.locked(|total| {
@@ -114,19 +185,13 @@ impl Room {
                 // What other runs are writing takes all of it.
                 return Ok(None);
             }
-            let scratch = self.create(target, size)?;
+            let unfinished = Unfinished::create(&self.new, &format!("{}-", place[1]))?;
+            // Whoever counts meanwhile is to see all that it will take.
+            let fault = |e| Error::io(unfinished.path(), "write", e);
+            unfinished.file.set_len(size).map_err(fault)?;
             *total = total.saturating_add(size);
-            Ok(Some(Reservation { room: self, scratch, target: target.to_path_buf(), size }))
+            Ok(Some(Reservation { room: self, unfinished, place, size }))
         })
-    }
-
-    fn create(&self, target: &Path, size: u64) -> Result<Scratch> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let scratch = Scratch::create(Form::File, &self.folder.join(NEW), &format!("{name}-"))?;
-        scratch.lock()?;
-        // Whoever counts meanwhile is to see all that it will take.
-        scratch.file().set_len(size).map_err(|e| Error::io(scratch.path(), "write", e))?;
-        Ok(scratch)
     }
 
     /// What was taken is free again. The number is only an estimate until the next count, so a
@@ -143,19 +208,19 @@ impl Room {
     fn evict(&self, size: u64) -> Result<u64> {
         // First what is being written: an entry that comes to its place between the two counts is
         // counted twice, and never left out.
-        let mut total = sum_of(&self.folder.join(NEW))?;
+        let mut total = sum_of(&self.new)?;
         let mut entries = self.entries()?;
         total += entries.iter().map(|kept| kept.size).sum::<u64>();
         if total.saturating_add(size) <= self.limit {
             return Ok(total);
         }
         let goal = self.limit.saturating_sub(size).saturating_sub(self.limit / SPARE);
-        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        entries.sort_by(|a, b| (a.used, &a.place).cmp(&(b.used, &b.place)));
         for kept in entries {
             if total <= goal {
                 break;
             }
-            remove_file(&kept.path)?;
+            self.remove(&kept.place)?;
             total = total.saturating_sub(kept.size);
         }
         Ok(total)
@@ -164,21 +229,35 @@ impl Room {
     /// All entries, and nothing that somebody else put into the folder.
     fn entries(&self) -> Result<Vec<StoredEntry>> {
         let mut entries = Vec::new();
-        for folder in list(&self.folder)? {
-            let folder = folder?;
-            let kind = folder.file_type().map_err(|e| Error::io(folder.path(), "inspect", e))?;
+        for name in self.folder.names()? {
+            let Some(below) = hexadecimal(&name, 2) else { continue };
             // What is behind a link is no entry of this cache.
-            if !is_hexadecimal(&folder.file_name(), 2) || !kind.is_dir() {
+            if self.folder.look(&name)?.is_none_or(|found| !found.is_folder()) {
                 continue;
             }
-            for entry in list(&folder.path())? {
-                let entry = entry?;
-                if is_hexadecimal(&entry.file_name(), 62) {
-                    entries.extend(kept(entry.path())?);
-                }
+            let Some(folder) = self.folder.below(below)? else { continue };
+            for name in folder.names()? {
+                let Some(name) = hexadecimal(&name, 62) else { continue };
+                let place = [below.to_owned(), name.to_owned()];
+                let found = folder.look(name)?;
+                entries.extend(found.map(|found| {
+                    let (used, size) = (found.modified(), found.len());
+                    StoredEntry { used, place, size }
+                }));
             }
         }
         Ok(entries)
+    }
+
+    /// Makes the tag, whole or not at all, where there is none. Call under the lock.
+    fn tag(&self) -> Result<()> {
+        if self.folder.look(TAG_NAME)?.is_some() {
+            return Ok(());
+        }
+        let mut unfinished = Unfinished::create(&self.new, TAG_NAME)?;
+        let path = unfinished.path();
+        unfinished.file.write_all(TAG).map_err(|e| Error::io(path, "write", e))?;
+        unfinished.put(&self.folder, TAG_NAME)
     }
 }
 
@@ -186,9 +265,11 @@ impl Reservation<'_> {
     /// Writes the entry and makes it visible, or takes everything back. An entry is not synced: after
     /// a power failure its digest tells.
     pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
-        let Self { room, scratch, target, size } = self;
-        let written = write(scratch.file()).map_err(|e| Error::io(scratch.path(), "write", e));
-        let done = written.and_then(|()| scratch.put(&target));
+        let Self { room, unfinished, place: [folder, name], size } = self;
+        let fault = |e| Error::io(unfinished.path(), "write", e);
+        let written = write(&unfinished.file).map_err(fault);
+        let put = |folder: Dir| unfinished.put(&folder, &name);
+        let done = written.and_then(|()| room.folder.make_below(&folder).and_then(put));
         if done.is_err() {
             room.give_back(size);
         }
@@ -201,40 +282,33 @@ fn hinted(error: Error) -> Error {
     if error.hint_text().is_some() { error } else { error.hint(HINT) }
 }
 
-/// Makes the tag, whole or not at all, where there is none. Call under the lock.
-fn tag(folder: &Path) -> Result<()> {
-    let path = folder.join(TAG_NAME);
-    if is_there(&path)? {
-        return Ok(());
-    }
-    let scratch = Scratch::create(Form::File, &folder.join(NEW), TAG_NAME)?;
-    scratch.file().write_all(TAG).map_err(|e| Error::io(scratch.path(), "write", e))?;
-    scratch.put(&path)
-}
-
-fn kept(path: PathBuf) -> Result<Option<StoredEntry>> {
-    let looked = fs::symlink_metadata(&path).and_then(|m| Ok((m.modified()?, m.len())));
-    let found = if_there(&path, "inspect", looked)?;
-    Ok(found.map(|(used, size)| StoredEntry { used, path, size }))
-}
-
-fn is_hexadecimal(name: &OsString, len: usize) -> bool {
-    let digits =
-        |name: &str| name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    name.to_str().is_some_and(|name| name.len() == len && digits(name))
+/// A name of so many hexadecimal digits.
+fn hexadecimal(name: &OsStr, len: usize) -> Option<&str> {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.to_str().filter(|name| name.len() == len && name.bytes().all(is_digit))
 }
 
 /// Removes files that no run writes any more. Call under the lock.
-fn clear_dead(folder: &Path) -> Result<()> {
-    // Those of other users may not be looked at.
-    Scratch::dead(Form::File, folder, "")?.flatten().try_for_each(Scratch::remove)
+fn clear_dead(new: &Dir) -> Result<()> {
+    for name in new.names()? {
+        let Some(name) = name.to_str() else { continue };
+        if new.look(name)?.is_none_or(|found| !found.is_file()) {
+            continue;
+        }
+        // Those of other users may not be looked at.
+        let Ok(Some(file)) = new.open_file(name) else { continue };
+        if lock::take(&file, &new.at(name)).unwrap_or(false) {
+            new.remove(name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes of the files in a folder.
-fn sum_of(folder: &Path) -> Result<u64> {
+fn sum_of(folder: &Dir) -> Result<u64> {
     let mut sum = 0;
-    for entry in list(folder)? {
-        sum += kept(entry?.path())?.map_or(0, |kept| kept.size);
+    for name in folder.names()? {
+        sum += folder.look(&name)?.map_or(0, |found| found.len());
     }
     Ok(sum)
 }

@@ -1,4 +1,6 @@
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
 use std::time::Duration;
 
 use super::*;
@@ -23,7 +25,7 @@ fn body(cache: &Cache, name: &str) -> Option<Vec<u8>> {
 
 /// Makes an entry look as if it was used `minutes` ago.
 fn age(cache: &Cache, name: &str, minutes: u64) {
-    let file = fs::File::open(cache.folder.join(key(name).path())).unwrap();
+    let file = fs::File::open(cache.room.path_of(&key(name).place())).unwrap();
     let then = SystemTime::now() - Duration::from_secs(60 * minutes);
     file.set_times(FileTimes::new().set_modified(then)).unwrap();
 }
@@ -83,7 +85,7 @@ fn every_damage_is_found_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     keep(&cache, "a", b"bytes of an entry");
-    let path = folder.path().join(key("a").path());
+    let path = cache.room.path_of(&key("a").place());
     let whole = fs::read(&path).unwrap();
     let mut found = 0;
     for cut in 0..whole.len() {
@@ -101,7 +103,7 @@ fn every_damage_is_found_and_reported_once() {
     assert!(findings.iter().all(|finding| finding.code() == Code::CacheEntryDamaged));
     // Another entry under its name.
     keep(&cache, "b", b"other bytes");
-    fs::rename(folder.path().join(key("b").path()), &path).unwrap();
+    fs::rename(cache.room.path_of(&key("b").place()), &path).unwrap();
     assert_eq!(body(&cache, "a"), None);
     keep(&cache, "a", b"bytes of an entry");
     assert_eq!(body(&cache, "a").unwrap(), b"bytes of an entry");
@@ -112,19 +114,74 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     fs::write(folder.path().join("new/dead-0"), [1; 100]).unwrap();
-    let path = folder.path().join(key("a").path());
-    let reservation = cache.room.make(&path, 500).unwrap().unwrap();
+    let path = cache.room.path_of(&key("a").place());
+    let reservation = cache.room.make(key("a").place(), 500).unwrap().unwrap();
     let other = Cache::open(folder.path(), 1 << 20).unwrap();
     let names = fs::read_dir(folder.path().join("new")).unwrap().count();
     assert_eq!(names, 1);
     // What the live run is writing counts.
-    assert!(Cache::open(folder.path(), 600).unwrap().room.make(&path, 200).unwrap().is_none());
+    assert!(
+        Cache::open(folder.path(), 600)
+            .unwrap()
+            .room
+            .make(key("a").place(), 200)
+            .unwrap()
+            .is_none()
+    );
     let body = b"alive";
     let (key, len) = (key("a"), body.len() as u64);
     reservation.fill(|file| entry::write(file, &key, b"a", len, &mut &body[..])).unwrap();
     assert!(path.exists());
     keep(&other, "b", b"more");
     assert!(super::tests::body(&other, "b").is_some());
+}
+
+/// Somebody who may write to the folder above moves the cache away, and puts a link in its place.
+#[test]
+fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
+    let room = tempfile::tempdir().unwrap();
+    let [folder, moved, victim] = ["cache", "moved", "victim"].map(|name| room.path().join(name));
+    let cache = Cache::open(&folder, entry::size(b"a", 9)).unwrap();
+    keep(&cache, "a", b"old bytes");
+    // The victim has all names that a cache has, and an entry to be evicted, one to be found.
+    assert!(Command::new("cp").arg("-r").args([&folder, &victim]).status().unwrap().success());
+    let [below, name] = key("a").place();
+    let entry = victim.join(below).join(name);
+    fs::write(&entry, "of somebody").unwrap();
+    let before: Vec<_> = walk(&victim);
+    fs::rename(&folder, &moved).unwrap();
+    symlink(&victim, &folder).unwrap();
+    assert_eq!(body(&cache, "a").unwrap(), b"old bytes");
+    keep(&cache, "b", b"new bytes");
+    assert_eq!((body(&cache, "a"), body(&cache, "b").unwrap()), (None, b"new bytes".to_vec()));
+    assert_eq!(walk(&victim), before);
+    assert!(cache.findings().is_empty());
+    let [below, name] = key("b").place();
+    assert!(moved.join(below).join(name).is_file());
+    // Nor is an entry, or the folder of some, a link.
+    let [below, name] = key("b").place();
+    let link = moved.join(&below).join(&name);
+    fs::remove_file(&link).unwrap();
+    symlink(&entry, &link).unwrap();
+    assert!(body(&cache, "b").is_none());
+    assert!(cache.findings()[0].to_string().contains("symbolic link"));
+    assert_eq!(walk(&victim), before);
+}
+
+/// All files below a folder, with what is in them.
+fn walk(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push(entry.path()),
+                false => found.push((entry.path(), fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 #[test]

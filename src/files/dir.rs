@@ -1,0 +1,230 @@
+//! A folder that is held open. What is right below it is reached through the handle, and no link is
+//! followed: whoever moves the folder, or puts something else by its name, changes nothing for those who
+//! have it open.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::guarded;
+use crate::error::{Error, Result};
+
+/// The folder, and the path that it was opened by, for messages.
+#[derive(Debug)]
+pub struct Dir {
+    folder: File,
+    path: PathBuf,
+}
+
+impl Dir {
+    /// Opens the folder at `path`, which may be a link to one. Refused is one of another user that everybody
+    /// may write to.
+    pub fn open(path: &Path) -> Result<Self> {
+        let flags = i32::try_from(OFlags::DIRECTORY.bits()).unwrap_or_default();
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        let folder = opened.map_err(|e| Error::io(path, "open", e))?;
+        let metadata = folder.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+        guarded::refuse_written_by_all(&metadata, path)?;
+        Ok(Self { folder, path: path.to_path_buf() })
+    }
+
+    /// The path of `name` in it, for messages.
+    pub fn at(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.path.join(name.as_ref())
+    }
+
+    /// The folder called `name`, if there is one.
+    pub fn below(&self, name: &str) -> Result<Option<Self>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
+            Ok(folder) => Ok(Some(Self { folder: folder.into(), path: self.at(name) })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.not_opened(name, error)),
+        }
+    }
+
+    /// The folder called `name`, which is made where it is missing.
+    pub fn make_below(&self, name: &str) -> Result<Self> {
+        match rustix::fs::mkdirat(&self.folder, name, Mode::from_bits_truncate(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(self.fault(name, "create", error)),
+        }
+        let made = self.below(name)?;
+        made.ok_or_else(|| self.fault(name, "open", Errno::NOENT))
+    }
+
+    /// The regular file called `name`, to be read, if there is one.
+    pub fn open_file(&self, name: &str) -> Result<Option<File>> {
+        self.file(name, OFlags::RDONLY)
+    }
+
+    /// The regular file called `name`, to be read and written, which is made where it is missing; one
+    /// that has another name, too, is an error.
+    pub fn open_to_write(&self, name: &str) -> Result<File> {
+        let file = self.file(name, OFlags::RDWR | OFlags::CREATE)?;
+        let file = file.ok_or_else(|| self.fault(name, "open", Errno::NOENT))?;
+        guarded::refuse_second_name(&file, &self.at(name))?;
+        Ok(file)
+    }
+
+    /// A new file called `name`, if nothing is there.
+    pub fn create_new(&self, name: &str) -> Result<Option<File>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.folder, name, flags, Mode::from_bits_truncate(0o666)) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(Errno::EXIST) => Ok(None),
+            Err(error) => Err(self.fault(name, "write into", error)),
+        }
+    }
+
+    fn file(&self, name: &str, flags: OFlags) -> Result<Option<File>> {
+        let guards = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let mode = Mode::from_bits_truncate(0o666);
+        let file: File = match rustix::fs::openat(&self.folder, name, flags | guards, mode) {
+            Ok(file) => file.into(),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(self.not_opened(name, error)),
+        };
+        guarded::refuse_no_file(&file, &self.at(name))?;
+        Ok(Some(file))
+    }
+
+    /// What is called `name` itself, if it is there.
+    pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Found>> {
+        let name = name.as_ref();
+        match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Found(stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.fault(name, "inspect", error)),
+        }
+    }
+
+    /// Removes the file called `name`, and says whether it was there.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
+        let name = name.as_ref();
+        match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(self.fault(name, "remove", error)),
+        }
+    }
+
+    /// Moves what is called `name` to another folder, in the place of what is there.
+    pub fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
+        let renamed = rustix::fs::renameat(&self.folder, name, &to.folder, new);
+        renamed.map_err(|error| to.fault(new, "rename into place", error))
+    }
+
+    /// The names in it.
+    pub fn names(&self) -> Result<Vec<OsString>> {
+        let fault = |error: Errno| Error::io(&self.path, "list", error.into());
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The error for what cannot be opened; links are the reason most often.
+    fn not_opened(&self, name: &str, error: Errno) -> Error {
+        match self.look(name) {
+            Ok(Some(found)) if found.kind() == FileType::Symlink => {
+                guarded::is_link(&self.at(name))
+            }
+            Ok(Some(found)) if error == Errno::NOTDIR && found.kind() != FileType::Directory => {
+                guarded::is_no_folder(&self.at(name))
+            }
+            _ => self.fault(name, "open", error),
+        }
+    }
+
+    fn fault(&self, name: impl AsRef<OsStr>, what: &'static str, error: Errno) -> Error {
+        Error::io(self.at(name), what, error.into())
+    }
+}
+
+/// What is called by a name.
+pub struct Found(Stat);
+
+impl Found {
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.0.st_mode)
+    }
+
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        self.kind() == FileType::RegularFile
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        self.kind() == FileType::Directory
+    }
+
+    /// Bytes of the file.
+    pub fn len(&self) -> u64 {
+        u64::try_from(self.0.st_size).unwrap_or_default()
+    }
+
+    /// When it was last written, in seconds since 1970 and nanoseconds.
+    pub fn modified(&self) -> (i64, i64) {
+        (self.0.st_mtime, i64::try_from(self.0.st_mtime_nsec).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_put_by_its_path_is_not_what_is_open() {
+        let room = tempfile::tempdir().unwrap();
+        let here = |name: &str| room.path().join(name);
+        fs::create_dir(here("folder")).unwrap();
+        fs::create_dir(here("victim")).unwrap();
+        fs::write(here("victim/precious"), "words").unwrap();
+        let dir = Dir::open(&here("folder")).unwrap();
+        fs::rename(here("folder"), here("moved")).unwrap();
+        symlink("victim", here("folder")).unwrap();
+        dir.create_new("a").unwrap().unwrap();
+        assert!(dir.create_new("a").unwrap().is_none());
+        let below = dir.make_below("b").unwrap();
+        dir.rename("a", &below, "c").unwrap();
+        assert!(below.look("c").unwrap().unwrap().is_file());
+        assert!(dir.open_file("precious").unwrap().is_none() && !dir.remove("precious").unwrap());
+        assert_eq!(dir.names().unwrap(), ["b"]);
+        assert!(here("moved/b/c").exists());
+        assert_eq!(fs::read_dir(here("victim")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn links_and_pipes_are_not_opened() {
+        let room = tempfile::tempdir().unwrap();
+        let here = |name: &str| room.path().join(name);
+        fs::write(here("file"), "text").unwrap();
+        fs::hard_link(here("file"), here("again")).unwrap();
+        symlink("file", here("link")).unwrap();
+        symlink(".", here("way")).unwrap();
+        let dir = Dir::open(&here("way")).unwrap();
+        let said = |error: Option<Error>| error.unwrap().in_full();
+        assert!(said(dir.open_file("link").err()).contains("symbolic link"));
+        assert!(said(dir.below("way").err()).contains("symbolic link"));
+        assert!(said(dir.make_below("way").err()).contains("symbolic link"));
+        assert!(said(dir.below("file").err()).contains("is no folder"));
+        assert!(said(dir.open_file("..").err()).contains("no regular file"));
+        assert!(said(dir.open_to_write("again").err()).contains("second name"));
+        assert!(dir.below("nothing").unwrap().is_none());
+    }
+}

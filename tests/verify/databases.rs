@@ -1,6 +1,7 @@
 //! `verify --against` where the shards' database files are not packed as they were.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,6 +80,31 @@ fn files_that_were_merged_or_moved_are_found() {
     }
     set.fresh_receipt();
     set.fires(SHARDS, &["V010", "V013", "V101"]);
+    // Where a file was moved to, its mode is that of the artifacts.
+    set.fresh_receipt();
+    let path = |package: &String| {
+        let mut list = Command::new("dpkg-deb");
+        let listed = tools::succeed(list.arg("-c").arg(set.path(package)));
+        let line = listed.lines().find(|line| line.ends_with("/TensileLibrary_fallback.dat"))?;
+        let name = package.rsplit('/').next()?.to_owned();
+        Some((name, line.split(" ./").nth(1)?.to_owned()))
+    };
+    let (kernels, moved) = set.packages().iter().find_map(path).unwrap();
+    assert!(!moved.contains(fallback), "{moved}");
+    let whole = fs::read(set.path(&kernels)).unwrap();
+    set.edit(&kernels, |root| {
+        fs::set_permissions(root.join(&moved), fs::Permissions::from_mode(0o755)).unwrap();
+    });
+    let run = set.verify(&against);
+    run.fired(&["V013"]);
+    assert!(
+        run.text.contains("is in a package with mode 755, and has to have 644"),
+        "{}",
+        run.text
+    );
+    fs::write(set.path(&kernels), whole).unwrap();
+    set.fresh_receipt();
+    set.fires(&against, &[]);
     // The union has the values of the shards, not others.
     set.edit(&set.host(), |root| {
         let file = root.join("opt/rocm-7.1").join(extension);
@@ -87,6 +113,64 @@ fn files_that_were_merged_or_moved_are_found() {
         fs::write(file, bytes).unwrap();
     });
     set.fires(&against, &["V013"]);
+}
+
+/// Three code objects of the example, each with another field of its header that loaders refuse.
+const REFUSED: [(&str, usize, u8, &str); 3] = [
+    ("Kernels.so-000-gfx1100.hsaco", 8, 9, "has the version 9 (EI_ABIVERSION)"),
+    ("TensileLibrary_gfx1100.co", 7, 0, "has the ABI 0 (EI_OSABI)"),
+    ("TensileLibrary_fallback_gfx1100.hsaco", 16, 2, "has the type 2 (e_type)"),
+];
+
+#[test]
+fn code_objects_that_loaders_refuse_are_refused_and_found() {
+    let library = "lib/rocblas/library";
+    let set = Set::of_debs();
+    set.edit(&set.kernels("gfx110x"), |root| {
+        for (name, at, value, _) in REFUSED {
+            let file = root.join("opt/rocm-7.1").join(library).join(name);
+            support::tampered::patch(&file, at, &[value]);
+        }
+    });
+    let run = set.verify(&[]);
+    for (name, _, _, expected) in REFUSED {
+        let is_told = |problem: &serde_json::Value| {
+            let text = problem.to_string();
+            text.contains(name) && text.contains(expected)
+        };
+        assert!(run.problems().iter().any(is_told), "{name}: {}", run.text);
+    }
+    let (name, at, value, expected) = REFUSED[0];
+    let file = shard("gfx110X").join(STAGE).join(library).join(name);
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] = value;
+    let artifacts = shards(&[("gfx110X", &format!("{library}/{name}"), &bytes)]);
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(artifacts.path());
+    let out = tempfile::tempdir().unwrap();
+    let output = build.arg("--out").arg(out.path().join("out")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert!(!output.status.success() && said.contains(expected), "{said}");
+}
+
+/// What cannot be taken apart is packaged as it is, or the comparison says why it is not.
+#[test]
+fn an_input_that_cannot_be_read_is_named_with_the_reason() {
+    let artifacts = shards(&[]);
+    let set = build(artifacts.path());
+    let mut find = Command::new("find");
+    find.arg(artifacts.path().join("gfx110X-build")).args(["-name", "libexblas.so.1.2"]);
+    let library = PathBuf::from(tools::succeed(&mut find).trim());
+    let (offset, _) = support::tampered::section(&fs::read(&library).unwrap(), ".hip_fatbin");
+    // More entries than the bundle has room for.
+    support::tampered::patch(&library, offset + 24, &[0xff; 8]);
+    let run = set.verify(&["--against", artifacts.path().to_str().unwrap()]);
+    let said = "is in a package with other content; that of the artifacts";
+    let is_told = |problem: &serde_json::Value| {
+        let text = problem.to_string();
+        text.contains("libexblas.so.1.2") && text.contains(said)
+    };
+    assert!(run.problems().iter().any(is_told), "{}", run.text);
 }
 
 #[test]

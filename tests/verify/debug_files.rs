@@ -2,6 +2,7 @@
 //! `.deb`s each has one of its own, and `verify` sees whether they are the same.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,6 +69,25 @@ fn debug_files_of_one_build_id_are_in_both_packages() {
         let path = format!("usr/lib/debug/rocm-{part}-dbgsym/.build-id/{name}");
         assert!(set.file_of(&format!("rocm-{part}-dbgsym_7.1.0-1_amd64.deb"), &path) == one);
     }
+    for (package, path) in [
+        (rpms[0].clone(), path.clone()),
+        (
+            "rocm-one-dbgsym_7.1.0-1_amd64.deb".to_owned(),
+            format!("usr/lib/debug/rocm-one-dbgsym/.build-id/{name}"),
+        ),
+    ] {
+        let whole = fs::read(set.path(&package)).unwrap();
+        set.edit(&package, |root| {
+            let mode = fs::Permissions::from_mode(0o644);
+            fs::set_permissions(root.join(&path), mode).unwrap();
+        });
+        let run = set.verify(&against);
+        let said = "is in a package with mode 644, and has to have 755";
+        assert!(run.text.contains(said) && run.text.contains(&path), "{}", run.text);
+        fs::write(set.path(&package), whole).unwrap();
+        set.fresh_receipt();
+    }
+    set.fires(&against, &[]);
     // Of an .rpm, either package may be the only one that is installed.
     set.edit(&rpms[1], |root| fs::write(root.join(&path), "other").unwrap());
     let run = set.verify(&[]);

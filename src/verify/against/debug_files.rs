@@ -21,16 +21,23 @@ impl SetComparison<'_> {
     /// Whether what the artifacts have at `path` is among the installed debug files.
     pub(in crate::verify) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
         match plain {
-            Plain::File { .. } => self
-                .packages
-                .iter()
-                .any(|package| debug_files(package).any(|(_, node)| same(plain, node))),
+            Plain::File { .. } => self.debug_files_like(plain).next().is_some(),
             Plain::Link { .. } => path.as_str().strip_prefix(BUILD_ID_FOLDER).is_some_and(|name| {
                 let mut places = self.packages.iter().flat_map(|package| debug_files(package));
-                places.any(|(place, _)| place == name)
+                places.any(|(_, place, _)| place == name)
             }),
             Plain::Directory => self.is_emptied(path),
         }
+    }
+
+    /// The installed debug files that are what an artifact has, with their paths.
+    pub(super) fn debug_files_like(
+        &self,
+        plain: &Plain,
+    ) -> impl Iterator<Item = (&str, &InstalledNode)> {
+        let all = self.packages.iter().flat_map(|package| debug_files(package));
+        let like = all.filter(move |(_, _, node)| same(plain, node));
+        like.map(|(path, _, node)| (path, node))
     }
 
     /// Whether a folder had something in it, and nothing but debug files.
@@ -62,9 +69,10 @@ fn place_in(path: &str) -> Option<&str> {
     (folder.matches('/').count() <= 1).then_some(name)
 }
 
-/// The debug files of a package, by `xx/yyyy.debug` of their build-ids.
-fn debug_files(package: &Installed) -> impl Iterator<Item = (&str, &InstalledNode)> {
+/// The debug files of a package: their paths, `xx/yyyy.debug` of their build-ids, what they are.
+fn debug_files(package: &Installed) -> impl Iterator<Item = (&str, &str, &InstalledNode)> {
     let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
-    let inside = all.map_while(|(path, node)| Some((path.strip_prefix(DEBUG_FOLDER)?, node)));
-    inside.filter_map(|(path, node)| Some((place_in(path)?, node)))
+    let inside =
+        all.map_while(|(path, node)| Some((path.as_str(), path.strip_prefix(DEBUG_FOLDER)?, node)));
+    inside.filter_map(|(path, below, node)| Some((path, place_in(below)?, node)))
 }

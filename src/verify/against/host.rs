@@ -2,6 +2,7 @@
 
 use super::SetComparison;
 use super::account::{self, Place};
+use super::plain::other_than_unread;
 use super::split_inputs::BinaryBuild;
 use crate::error::Result;
 use crate::tree::TreePath;
@@ -36,7 +37,9 @@ impl<'a> SetComparison<'a> {
             };
             let own: Vec<&BinaryBuild> = builds.iter().filter(is_own).collect();
             if own.is_empty() {
-                add(FileLoss::OtherBinary);
+                // The build of another shard may be one that cannot be taken apart.
+                let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));
+                add(unread.unwrap_or(FileLoss::OtherBinary));
             } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
                 add(loss);
             }

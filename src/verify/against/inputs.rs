@@ -38,6 +38,8 @@ pub(in crate::verify) enum Plain {
         /// Its mode in the artifact.
         mode: u32,
         content: Content,
+        /// Why it cannot be read as what it claims to be, if it cannot.
+        unread: Option<String>,
     },
     Link {
         target: String,
@@ -154,7 +156,10 @@ impl ArtifactInputs {
 fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
     let InputFile { path, shard, content, mode } = *file;
     match examine(path, shard, (content, mode)) {
-        Err(error) if is_of_format(error.kind()) => plain(shard, (content, mode), Vec::new()),
+        Err(error) if is_of_format(error.kind()) => {
+            let unread = Some(error.to_string());
+            plain(shard, (content, mode), Vec::new(), unread)
+        }
         examined => examined,
     }
 }
@@ -168,9 +173,10 @@ fn plain(
     shard: &str,
     (content, mode): (&Content, u32),
     device: Vec<DeviceEntry>,
+    unread: Option<String>,
 ) -> Result<ExaminedInput> {
     let (shard, sha256, content) = (shard.to_owned(), content.sha256()?, content.clone());
-    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, device, mode, content }))
+    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, device, mode, content, unread }))
 }
 
 /// What the file `content` with `mode`, at an install-relative path, is; fails where it claims to be what
@@ -197,5 +203,5 @@ pub(in crate::verify) fn examine(
     if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
         return Ok(ExaminedInput::Manifest);
     }
-    plain(shard, (content, mode), originals::loose(content)?)
+    plain(shard, (content, mode), originals::loose(content)?, None)
 }

@@ -34,12 +34,13 @@ impl SetComparison<'_> {
         let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
         // Of files that differ, one shard's is installed; of files that were moved, all are.
         let found = variants.iter().any(|plain| there(plain) || implied(plain));
-        let elsewhere = |plain| self.is_moved(path, plain) || self.is_debug_file(path, plain);
-        if self.is_merged(path, variants)?
-            || self.is_rewritten(path, variants)?
-            || found
-            || variants.iter().all(elsewhere)
-        {
+        if self.is_merged(path, variants)? || self.is_rewritten(path, variants)? || found {
+            return Ok(());
+        }
+        let elsewhere =
+            |plain| self.moved(path, plain).next().is_some() || self.is_debug_file(path, plain);
+        if variants.iter().all(elsewhere) {
+            self.check_modes_elsewhere(path, variants, problems);
             return Ok(());
         }
         let excused = |plain: &Plain| match plain {
@@ -48,10 +49,10 @@ impl SetComparison<'_> {
         };
         if !variants.iter().all(excused) {
             let was = described(variants);
-            let loss = if nodes.is_empty() {
-                FileLoss::Absent { was }
-            } else {
-                FileLoss::OtherContent { was }
+            let loss = match other_than_unread(variants) {
+                _ if nodes.is_empty() => FileLoss::Absent { was },
+                Some(loss) => loss,
+                None => FileLoss::OtherContent { was },
             };
             problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
         }
@@ -103,16 +104,35 @@ impl SetComparison<'_> {
                 continue;
             };
             let wanted = self.wanted(path, node, modes);
-            if let Some(first) = wanted.iter().next().filter(|_| !wanted.contains(mode)) {
-                let loss = FileLoss::OtherMode { mode: *mode, wanted: *first };
-                problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
+            note_mode(&format!("{}/{path}", self.prefix), *mode, &wanted, problems);
+        }
+    }
+
+    /// Checks the modes of what packages have at other places than the artifacts.
+    fn check_modes_elsewhere(&self, path: &TreePath, variants: &[Plain], problems: &mut Problems) {
+        for plain in variants {
+            let modes: Vec<u32> = mode(plain).into_iter().collect();
+            for (place, node) in self.moved(path, plain) {
+                if let InstalledNode::File { mode, .. } = node {
+                    note_mode(place, *mode, &self.wanted(path, node, &modes), problems);
+                }
+            }
+            for (place, node) in self.debug_files_like(plain) {
+                let InstalledNode::File { mode, .. } = node else { continue };
+                let mut wanted: BTreeSet<u32> = modes.iter().map(normal).collect();
+                if !wanted.contains(mode) {
+                    // Of files that are the same, each package has its own.
+                    let all = self.inputs.plain.values().flatten();
+                    let others = all.filter(|other| same(other, node)).filter_map(self::mode);
+                    wanted.extend(others.map(|mode| normal(&mode)));
+                }
+                note_mode(place, *mode, &wanted, problems);
             }
         }
     }
 
     /// The modes that packages may have there: libraries have those of their format.
     fn wanted(&self, path: &TreePath, node: &InstalledNode, modes: &[u32]) -> BTreeSet<u32> {
-        let normal = |mode: &u32| if mode & 0o111 == 0 { READABLE } else { EXECUTABLE };
         let class = match node {
             InstalledNode::File { facts, .. } if is_library_name(path.name()) => Some(&facts.class),
             _ => None,
@@ -134,18 +154,24 @@ impl SetComparison<'_> {
         }
     }
 
-    /// Whether a file is in a folder below its own, as a finding says of its folder.
-    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
-        let Some(folder) = path.parent().filter(|folder| self.excuses.moved.contains(folder))
-        else {
-            return false;
-        };
-        let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
-        self.packages.iter().any(|package| {
-            let all = package.paths.range(below.clone()..);
-            let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
-            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
-        })
+    /// Where a file is in a folder below its own, as a finding says of its folder.
+    fn moved(
+        &self,
+        path: &TreePath,
+        plain: &Plain,
+    ) -> impl Iterator<Item = (&str, &InstalledNode)> {
+        let folder = path.parent().filter(|folder| self.excuses.moved.contains(folder));
+        let below = folder.map(|folder| format!("{}/{folder}/", self.prefix));
+        let name = format!("/{}", path.name());
+        let packages = below.into_iter().flat_map(|below| {
+            self.packages.iter().flat_map(move |package| {
+                let below = below.clone();
+                let all = package.paths.range(below.clone()..);
+                all.take_while(move |(path, _)| path.starts_with(&below))
+            })
+        });
+        let found = packages.filter(move |(path, node)| path.ends_with(&name) && same(plain, node));
+        found.map(|(path, node)| (path.as_str(), node))
     }
 
     /// Whether a directory goes with what is below it.
@@ -157,6 +183,19 @@ impl SetComparison<'_> {
                 let next = package.paths.range(below.clone()..).next();
                 next.is_some_and(|(path, _)| path.starts_with(&below))
             })
+    }
+}
+
+/// The mode that packages give a file or folder that has `mode` in an artifact.
+fn normal(mode: &u32) -> u32 {
+    if mode & 0o111 == 0 { READABLE } else { EXECUTABLE }
+}
+
+/// Names the file or folder that a package has at `path` with a mode that is not `wanted`.
+fn note_mode(path: &str, mode: u32, wanted: &BTreeSet<u32>, problems: &mut Problems) {
+    if let Some(first) = wanted.iter().next().filter(|_| !wanted.contains(&mode)) {
+        let loss = FileLoss::OtherMode { mode, wanted: *first };
+        problems.add(Problem::FileLost { path: path.to_owned(), loss });
     }
 }
 
@@ -210,6 +249,16 @@ fn is_library_name(name: &str) -> bool {
     let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
     let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
     versioned || name.ends_with(".so")
+}
+
+/// That there is other content than that of a file that cannot be read as what it claims to be, if one
+/// of `variants` is none.
+pub(super) fn other_than_unread(variants: &[Plain]) -> Option<FileLoss> {
+    let reason = variants.iter().find_map(|plain| match plain {
+        Plain::File { unread, .. } => unread.clone(),
+        Plain::Link { .. } | Plain::Directory => None,
+    })?;
+    Some(FileLoss::OtherThanUnread { was: described(variants), reason })
 }
 
 /// What the shards have at a path.

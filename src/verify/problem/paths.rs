@@ -19,6 +19,9 @@ pub enum FileLoss {
     /// A package has something else there.
     #[display("{was} is in a package with other content")]
     OtherContent { was: InputVariant },
+    /// The same, of what the artifacts have there and what cannot be read as what it claims to be.
+    #[display("{was} is in a package with other content; that of the artifacts {reason}")]
+    OtherThanUnread { was: InputVariant, reason: String },
     /// No package has the binary.
     #[display("a binary with device code is in no package as a host binary")]
     BinaryAbsent,

@@ -162,6 +162,10 @@ fn of_misplaced_code() -> Vec<Problem> {
         FileLoss::Absent { was: InputVariant::File { shards: texts(["one", "two"]) } },
         FileLoss::Absent { was: InputVariant::Directory },
         FileLoss::OtherContent { was: InputVariant::Link { target: text("libexblas.so.1") } },
+        FileLoss::OtherThanUnread {
+            was: InputVariant::File { shards: texts(["one"]) },
+            reason: text("ELF section 3: ends outside of the file"),
+        },
         FileLoss::BinaryAbsent,
         FileLoss::OtherBinary,
         FileLoss::OtherBytes { shard: shard(), parts: texts([".rodata", ".dynamic"]) },

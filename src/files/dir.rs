@@ -171,13 +171,13 @@ impl Found {
     }
 
     /// Bytes of the file.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         u64::try_from(self.0.st_size).unwrap_or_default()
     }
 
     /// When it was last written, in seconds since 1970 and nanoseconds.
     pub fn modified(&self) -> (i64, i64) {
-        (self.0.st_mtime, i64::try_from(self.0.st_mtime_nsec).unwrap_or_default())
+        (self.0.st_mtime, self.0.st_mtime_nsec)
     }
 }
 

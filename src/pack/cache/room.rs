@@ -241,7 +241,7 @@ impl Room {
                 let place = [below.to_owned(), name.to_owned()];
                 let found = folder.look(name)?;
                 entries.extend(found.map(|found| {
-                    let (used, size) = (found.modified(), found.len());
+                    let (used, size) = (found.modified(), found.size());
                     StoredEntry { used, place, size }
                 }));
             }
@@ -308,7 +308,7 @@ fn clear_dead(new: &Dir) -> Result<()> {
 fn sum_of(folder: &Dir) -> Result<u64> {
     let mut sum = 0;
     for name in folder.names()? {
-        sum += folder.look(&name)?.map_or(0, |found| found.len());
+        sum += folder.look(&name)?.map_or(0, |found| found.size());
     }
     Ok(sum)
 }

@@ -22,7 +22,8 @@ pub(in crate::verify) fn check(package: &Installed, prefix: &str, problems: &mut
 fn fault(package: &Installed, prefix: &str, script: &InstalledScript) -> Option<ScriptFault> {
     let InstalledScript { phase, interpreter, text } = script;
     let has = |path: &str| package.paths.contains_key(path);
-    let subject = Subject { package: &package.name, prefix, has: &has };
+    let language = wording::language(phase);
+    let subject = Subject { package: &package.name, prefix, has: &has, language };
     let (is_known, is_run) = match (package.format, interpreter.as_str()) {
         (Some(Format::Deb), _) if phase == "triggers" => (text.trim_end() == TRIGGER, true),
         (Some(Format::Deb), _) if !wording::is_phase(phase) => {

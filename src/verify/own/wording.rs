@@ -47,11 +47,25 @@ pub(in crate::verify) struct Subject<'a> {
     pub(in crate::verify) prefix: &'a str,
     /// Whether the package has something at an absolute path.
     pub(in crate::verify) has: &'a dyn Fn(&str) -> bool,
+    /// The language of the script.
+    pub(in crate::verify) language: Language,
+}
+
+/// The languages of scripts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::verify) enum Language {
+    Shell,
+    Lua,
 }
 
 /// Whether dpkg or rpm runs scripts of packages at a phase of that name.
 pub(in crate::verify) fn is_phase(phase: &str) -> bool {
     TEMPLATES.iter().any(|(known, _)| *known == phase)
+}
+
+/// What the templates of a phase are written in.
+pub(in crate::verify) fn language(phase: &str) -> Language {
+    if phase == "%pretrans" { Language::Lua } else { Language::Shell }
 }
 
 /// Whether the script that runs at `phase` is made of templates.
@@ -151,18 +165,20 @@ fn is_line(template: &str, line: &str, subject: Subject<'_>) -> bool {
 
 /// Whether a value fits the place that a template calls `name`.
 fn is_value(name: &str, value: &str, subject: Subject<'_>) -> bool {
-    let Subject { package, prefix, has } = subject;
-    let lua = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-    let plain = unquoted(value);
+    let Subject { package, prefix, has, language } = subject;
+    let is_lua = language == Language::Lua;
+    let lua = lua_text(value).filter(|_| is_lua);
+    let word = if is_lua { lua.clone() } else { shell_word(value) };
+    let plain = word.as_deref().filter(|path| !path.split('/').any(|part| part == ".."));
     let inside = |path: &str| path.strip_prefix(prefix).is_some_and(|path| path.starts_with('/'));
     match name {
         "package" => value == package,
-        "prefix" => value == prefix || lua == Some(prefix),
+        "prefix" => value == prefix || lua.as_deref() == Some(prefix),
         "program" => {
             is_word(value) && !value.contains('/') && has(&format!("{prefix}/bin/{value}"))
         }
         "priority" => !value.is_empty() && value.bytes().all(|c| c.is_ascii_digit()),
-        "moved" => value == MOVED || lua == Some(&format!("{MOVED} ")),
+        "moved" => value == MOVED || lua == Some(format!("{MOVED} ")),
         "root" => ["\"${DPKG_ROOT:-}\"", "\"\""].contains(&value),
         "path" => {
             let moved = format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"");
@@ -176,29 +192,60 @@ fn is_value(name: &str, value: &str, subject: Subject<'_>) -> bool {
         }
         "change" => is_change(value, &inside),
         // Relative to the prefix in Lua.
-        "link" | "folder.path" => plain.is_some_and(|path| lua.is_some() || inside(path)),
+        "link" | "folder.path" => plain.is_some_and(|path| is_lua || inside(path)),
+        // The text of a link, which may lead anywhere.
+        "folder.target" => word.is_some(),
         _ => plain.is_some(),
     }
 }
 
-/// Whether a value has a folder of the prefix become a link, or a link of it a folder.
+/// Whether a value has a folder of the prefix become a link, or a link of it a folder. The text of that
+/// link may lead anywhere.
 fn is_change(value: &str, is_inside: &dyn Fn(&str) -> bool) -> bool {
     let Some((change, words)) = value.split_once(' ') else { return false };
-    let words = words.strip_prefix('\'').and_then(|words| words.strip_suffix('\''));
-    let plain = |word: &str| unquoted(&format!("'{word}'")).is_some();
+    let Some((path, rest)) = quoted(words) else { return false };
+    let target = rest.strip_prefix(' ').and_then(quoted);
     ["dir_to_symlink", "symlink_to_dir"].contains(&change)
-        && words
-            .and_then(|words| words.split_once("' '"))
-            .is_some_and(|(path, target)| plain(path) && plain(target) && is_inside(path))
+        && target.is_some_and(|(_, rest)| rest.is_empty())
+        && is_inside(&path)
+        && !path.split('/').any(|part| part == "..")
 }
 
-/// A text that is one word to a shell, or a string of Lua, without what is around it.
-fn unquoted(value: &str) -> Option<&str> {
-    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    let plain = |text: &&str| !text.contains(['\'', '"', '\\', '$', '`']);
-    let found = quoted('\'').or_else(|| quoted('"')).filter(plain);
-    let found = found.or_else(|| is_word(value).then_some(value))?;
-    (!found.split('/').any(|part| part == "..")).then_some(found)
+/// The word in single quotes at the beginning of a text for a shell, in which `'\''` stands for a quote,
+/// and what is behind it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let (first, mut rest) = text.strip_prefix('\'')?.split_once('\'')?;
+    let mut word = first.to_owned();
+    while let Some(more) = rest.strip_prefix("\\''") {
+        let (part, behind) = more.split_once('\'')?;
+        word = word + "'" + part;
+        rest = behind;
+    }
+    Some((word, rest))
+}
+
+/// A text that is one word to a shell, without what is around it.
+fn shell_word(value: &str) -> Option<String> {
+    let single = quoted(value).filter(|(_, rest)| rest.is_empty()).map(|(word, _)| word);
+    let double = || value.strip_prefix('"')?.strip_suffix('"');
+    let double = || double().filter(|text| !text.contains(['"', '\\', '$', '`']));
+    let bare = || is_word(value).then_some(value);
+    single.or_else(|| double().or_else(bare).map(str::to_owned))
+}
+
+/// The text that a string of Lua in double quotes stands for, in which a backslash stands before another
+/// one or a quote.
+fn lua_text(value: &str) -> Option<String> {
+    let mut inside = value.strip_prefix('"')?.strip_suffix('"')?.chars();
+    let mut text = String::new();
+    while let Some(c) = inside.next() {
+        match c {
+            '"' => return None,
+            '\\' => text.push(inside.next().filter(|next| ['"', '\\'].contains(next))?),
+            other => text.push(other),
+        }
+    }
+    Some(text)
 }
 
 /// Whether a text means nothing else than itself.
@@ -213,7 +260,8 @@ mod tests {
 
     fn known(phase: &str, text: &str) -> bool {
         let has = |path: &str| path == "/opt/rocm/bin/tool";
-        is_known(phase, text, Subject { package: "rocm-x", prefix: "/opt/rocm", has: &has })
+        let (package, prefix, language) = ("rocm-x", "/opt/rocm", language(phase));
+        is_known(phase, text, Subject { package, prefix, has: &has, language })
     }
 
     #[test]
@@ -248,7 +296,34 @@ mod tests {
         assert!(known("postinst", &script("dir_to_symlink '/opt/rocm/a b' 'c'")));
         assert!(!known("postinst", &script("dir_to_symlink '/etc/a' 'c'")));
         assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/../a' 'c'")));
-        assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' '$(evil)'")));
         assert!(!known("postinst", &script("rm_conffile '/opt/rocm/a' 'c'")));
+        assert!(known("postinst", &script(r"dir_to_symlink '/opt/rocm/a'\''s' '../$b'")));
+        assert!(known("postinst", &script("symlink_to_dir '/opt/rocm/a' '/b c'")));
+        assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' \"$(evil)\"")));
+        assert!(!known("postinst", &script(r"dir_to_symlink '/opt/rocm/a'\'$(evil)' 'c'")));
+        assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' 'b' 'c'")));
+        assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' 'b'; 'c'")));
+    }
+
+    /// As the builder quotes names, in each language.
+    #[test]
+    fn quoted_names_are_read_as_each_language_reads_them() {
+        for (value, shell, lua) in [
+            (r"'/a b'\''s'", Some("/a b's"), None),
+            (r"''\'''", Some("'"), None),
+            (r#"'$x\`"'"#, Some(r#"$x\`""#), None),
+            ("/a@b", Some("/a@b"), None),
+            (r#""/a b""#, Some("/a b"), Some("/a b")),
+            (r#""/a \"b\" \\c's""#, None, Some(r#"/a "b" \c's"#)),
+            (r#""/a\46""#, None, None),
+            (r#""a" .. "b""#, None, None),
+            ("'a'b", None, None),
+            ("'a' 'b'", None, None),
+            ("'a", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!(shell_word(value).as_deref(), shell, "{value}");
+            assert_eq!(lua_text(value).as_deref(), lua, "{value}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::{PREFIX, names};
+use support::example::{PREFIX, names, rockpack};
 use support::tools;
 
 use crate::install::rpm;
@@ -212,4 +212,16 @@ fn a_folder_of_a_moved_prefix_becomes_a_link() {
         assert!(share.join("link/c.txt").is_file() && !share.join("link").is_symlink());
         assert_eq!(names(&share).len(), 5, "{:?}", names(&share));
     });
+}
+
+/// The scripts have names with a quote in them, which shell and Lua quote each in its way.
+#[test]
+fn verify_knows_the_scripts_of_these_updates() {
+    let pairs = [[BEFORE, AFTER], [SHARED_BEFORE, SHARED_AFTER], [OTHERS_BEFORE, OTHERS_AFTER]];
+    for [before, after] in pairs {
+        let old = recipe("7.1.0", before).build();
+        let new = recipe("7.1.1", after).option("--since", &old.receipt()).build();
+        let said = tools::told(rockpack().arg("verify").arg(new.out()));
+        assert!(said.contains("all checks passed"), "{said}");
+    }
 }

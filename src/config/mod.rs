@@ -115,16 +115,18 @@ pub struct ArchitectureGroup {
 impl Config {
     /// Reads the configuration file at `path`; its ending says in which syntax it is.
     pub fn open(path: &Path) -> Result<Self> {
+        // A file that is not there is told as that, whatever its name.
+        let text = read_text(path, "configuration")?;
         let syntax = match path.extension().and_then(|ending| ending.to_str()) {
             Some("json") => Syntax::Json,
             Some("toml") => Syntax::Toml,
             _ => {
-                let error = Error::new(Kind::Usage, "the configuration's syntax is unknown");
-                let hint = "its name ends in .json or .toml";
-                return Err(error.file(path).hint(hint));
+                let message = "the configuration's syntax is unknown, because the name of the file ends \
+                               neither in .json nor in .toml";
+                let error = Error::new(Kind::Usage, message);
+                return Err(error.file(path).hint("give it the ending of what it is written in"));
             }
         };
-        let text = read_text(path, "configuration")?;
         Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
     }
 

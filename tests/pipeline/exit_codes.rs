@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::{build_of, rockpack, shards};
-use support::tools::{repository, run};
+use support::tools::{repository, run, told};
 use tempfile::TempDir;
 
 /// Folders and files to be wrong about.
@@ -223,4 +223,44 @@ fn each_example_ends_with_the_code_of_its_row() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every option that names a file says which one is not there, and what to do.
+#[test]
+fn a_path_of_nothing_is_told_with_its_name_and_what_to_do() {
+    let room = Room::new();
+    let version = ["--version", "7.1.0"];
+    let plan = |words: &[&str]| room.plan(&[&version[..], words].concat());
+    let repo =
+        |words: &[&str]| room.command(&[&["repo", "empty", "--out", "repository"], words].concat());
+    let public = ["--sign-command", "false", "--public-key", "nothing"];
+    for mut command in [
+        room.command(&["config", "show", "--config", "nothing.toml"]),
+        room.command(&["config", "show", "--config", "nothing"]),
+        plan(&["--config", "nothing.yaml"]),
+        plan(&["--config", "empty"]),
+        plan(&["--packages", "nothing.json"]),
+        plan(&["--since", "nothing"]),
+        plan(&["--diff", "nothing"]),
+        repo(&["--sign-key", "nothing"]),
+        repo(&public),
+        room.command(&["verify", "nothing.deb"]),
+        room.command(&["verify", "empty", "--key", "nothing"]),
+        room.command(&["verify", "empty", "--against", "nothing"]),
+        room.command(&["inspect", "nothing"]),
+        room.command(&["extract", "nothing", "--out", "out"]),
+        room.command(&["discover", "nothing"]),
+        room.command(&["recombine", "--output-dir", "out", "--artifacts", "nothing"]),
+    ] {
+        let said = told(&mut command);
+        assert!(said.ends_with("exit status: 64\n"), "{command:?}: {said}");
+        let is_named = said.contains("nothing") || said.contains("empty: ");
+        let why =
+            ["No such file or directory", "Is a directory", "is no regular file", "is a folder"];
+        assert!(is_named && why.iter().any(|why| said.contains(why)), "{command:?}: {said}");
+        assert!(said.contains("help: "), "{command:?}: {said}");
+        assert!(!said.contains("syntax"), "{command:?}: {said}");
+    }
+    let said = told(&mut plan(&["--config", "file"]));
+    assert!(said.contains("file: the configuration's syntax is unknown, because"), "{said}");
 }

@@ -89,6 +89,10 @@ struct Inner {
     is_refusal: bool,
 }
 
+/// What to do about a path of nothing, or of something else than a file or folder as it was to be.
+const NAMED_HINT: &str =
+    "check the path: one that does not begin with / is looked for in the current folder";
+
 impl Error {
     /// A new error of `kind` that says why in `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
@@ -236,7 +240,7 @@ impl Error {
     /// file or folder as it was to be, the fault lies in what was named.
     pub fn of_named(mut self) -> Self {
         self.inner.is_refusal |= self.inner.is_absent;
-        self
+        if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
     }
 
     /// This error, met while settings were resolved: the fault lies in them, unless the system failed.
@@ -244,7 +248,7 @@ impl Error {
         self.inner.is_refusal |= self.inner.is_absent || !self.is_of_reading();
         let others = std::mem::take(&mut self.inner.others);
         self.inner.others = others.into_iter().map(Self::of_settings).collect();
-        self
+        if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
     }
 
     /// The reason alone, without place and context.

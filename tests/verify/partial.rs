@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::example::GROUPS;
 use support::program::rockpack;
-use support::tampered::{Archive, Run, Set};
+use support::tampered::{self, Archive, Run, Set, patch};
 use support::tools::{repository, told};
 
 const ARCHIVES: &str = "opt/rocm-7.1/lib/.kpack";
@@ -118,6 +118,29 @@ fn kernels_are_compared_with_the_library_that_they_are_from() {
         assert_eq!(foreign.codes(), [""; 0], "{}", foreign.text);
         let exchanged = part(&set, &kernels, &["--against", other.to_str().unwrap()]);
         assert_eq!(undecided(&exchanged), ["V010", "V024", "V033"], "{}", exchanged.text);
+    }
+}
+
+#[test]
+fn a_host_package_is_compared_with_the_binary_that_it_is_from() {
+    for set in Set::of_each_format() {
+        let (host, against) = (set.host(), ["--against", &fat()]);
+        let run = part(&set, &host, &against);
+        assert_eq!((run.status, run.codes()), (0, Vec::new()), "{}", run.text);
+        assert!(undecided(&run).contains(&"V010".to_owned()), "{}", run.text);
+        // All its device code is missing where nobody says that there is more.
+        let codes = alone(&set, &host, &against).codes();
+        assert!(codes.contains(&"V010".to_owned()), "{codes:?}");
+        let library = format!("opt/rocm-7.1/{LIBRARY}");
+        for (section, value) in [(".comment", 1), (".text", 0xcc)] {
+            set.edit(&host, |root| {
+                let library = root.join(&library);
+                let (offset, _) = tampered::section(&fs::read(&library).unwrap(), section);
+                patch(&library, offset, &[value]);
+            });
+            let run = part(&set, &host, &against);
+            assert_eq!((run.status, run.codes()), (1, vec!["V013".to_owned()]), "{}", run.text);
+        }
     }
 }
 

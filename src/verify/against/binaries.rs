@@ -3,10 +3,15 @@
 //! Archives name a binary by its path below the install prefix, and a file that is named by itself has
 //! none: it is the one of its file name that has the most of its code. Of archs that the file has no
 //! code for, other builds may have some, so nothing is said of these.
+//!
+//! Host packages have the binary without its device code. Where its machine code is that of the file,
+//! each of its bytes has to follow from the file. Other machine code is that of another build, which a
+//! set with kernels may have been made of; in packages without kernels it is a failed check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::account::{self, Place};
 use super::inputs::{self, ExaminedInput};
 use super::split_inputs::BinaryBuild;
 use crate::content::{Content, hex};
@@ -15,10 +20,13 @@ use crate::gfx::{BaseArch, Target};
 use crate::run::Budget;
 use crate::tree::TreePath;
 use crate::verify::checks::excuses::Excuses;
+use crate::verify::checks::twice;
 use crate::verify::own::digest::Sha;
-use crate::verify::own::facts::Class;
+use crate::verify::own::facts::{Class, FileFacts, HostFacts};
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{CodeLoss, CodePosition, CodeWitness, PackagePath, Problem, Problems};
+use crate::verify::problem::{
+    CodeLoss, CodePosition, CodeWitness, FileLoss, PackagePath, Problem, Problems,
+};
 
 /// A host binary with device code.
 pub(in crate::verify) struct GivenBinary {
@@ -68,7 +76,12 @@ impl GivenBinary {
         excuses: &Excuses,
         problems: &mut Problems,
     ) -> Result<()> {
-        let (binary, rows) = self.own_rows(packages)?;
+        let installed = self.installed(packages);
+        let (binary, rows) = match self.own_rows(packages) {
+            Some((binary, rows)) => (binary.to_owned(), rows),
+            None => (installed_name(&installed).ok_or_else(|| self.refusal())?, Vec::new()),
+        };
+        self.check_host(&installed, rows.is_empty(), excuses, problems)?;
         let has: BTreeSet<(&str, &Sha)> = rows.iter().map(|row| (row.target, row.sha256)).collect();
         let device = &self.build.device;
         let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
@@ -80,7 +93,7 @@ impl GivenBinary {
                 let is_there = has.contains(&(entry.target.as_str(), &entry.sha256));
                 if !is_there && !excuses.absence(&entry.sha256) {
                     let loss = CodeLoss::OfWrapper { shard: self.build.shard.clone(), wrapper };
-                    let (path, target) = (binary.to_owned(), entry.target.clone());
+                    let (path, target) = (binary.clone(), entry.target.clone());
                     let sha256 = hex(&entry.sha256);
                     problems.add(Problem::CodeObjectLost { path, target, sha256, loss });
                 }
@@ -103,7 +116,7 @@ impl GivenBinary {
     }
 
     /// The binary of the archives that this one is, and its rows.
-    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Result<(&'a str, Vec<Row<'a>>)> {
+    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, Vec<Row<'a>>)> {
         let name = file_name(&self.path);
         let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
         let is_named = |binary: &str| binary.rsplit('/').next() == Some(name.as_str());
@@ -111,12 +124,93 @@ impl GivenBinary {
         let fitting = |(_, rows): &(&str, Vec<Row<'_>>)| {
             rows.iter().filter(|row| known.contains(row.sha256)).count()
         };
-        named.max_by_key(fitting).ok_or_else(|| {
-            let message = "no kernel archive of these packages has code of a binary of this name";
-            let hint = "name the packages with its kernels, or another binary";
-            Error::new(Kind::Usage, message).file(&self.path).hint(hint)
-        })
+        named.max_by_key(fitting)
     }
+
+    fn refusal(&self) -> Error {
+        let message = "no kernel archive of these packages has code of a binary of this name, and no \
+                       host package has the binary";
+        let hint = "name the packages with it or its kernels, or another binary";
+        Error::new(Kind::Usage, message).file(&self.path).hint(hint)
+    }
+
+    /// The binaries of its file name in host packages, without their device code.
+    fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<HostBinary<'a>> {
+        let name = file_name(&self.path);
+        let newest = twice::newest(packages);
+        let files = newest.into_iter().flat_map(Installed::files);
+        let named = files.filter(|(path, _)| path.rsplit('/').next() == Some(name.as_str()));
+        let host = named.filter_map(|(path, facts)| match &facts.class {
+            Class::Host(host) if host.claims_to_be_transformed() => {
+                Some(HostBinary { path, facts, host })
+            }
+            _ => None,
+        });
+        host.collect()
+    }
+
+    /// Holds host binaries against the file; with `is_alone` also those with other machine code.
+    fn check_host(
+        &self,
+        installed: &[HostBinary<'_>],
+        is_alone: bool,
+        excuses: &Excuses,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let build = &self.build;
+        let is_own = |binary: &&HostBinary<'_>| {
+            let elf = &binary.host.elf;
+            elf.code == build.code && elf.wrappers.len() == build.device.by_wrapper.len()
+        };
+        for binary in installed.iter().filter(is_own) {
+            let (prefix, path) = binary.place()?;
+            let rewritten = excuses.rewritten.contains(&path);
+            let place = Place { path: &path, prefix: &prefix, rewritten };
+            let parts = account::unaccounted(build, binary.facts, place)?;
+            if !parts.is_empty() {
+                let loss = FileLoss::OtherBytes { shard: build.shard.clone(), parts };
+                problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
+            }
+        }
+        if is_alone && !installed.iter().any(|binary| is_own(&binary)) {
+            for binary in installed {
+                let loss = FileLoss::OtherBinary;
+                problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A host binary of a package whose device code was taken out.
+struct HostBinary<'a> {
+    /// Absolute path.
+    path: &'a str,
+    facts: &'a FileFacts,
+    host: &'a HostFacts,
+}
+
+impl HostBinary<'_> {
+    /// The path by which archives name its code, where its marker says it.
+    fn kernel_name(&self) -> Option<&str> {
+        self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str())
+    }
+
+    /// The install prefix, and the path below it.
+    fn place(&self) -> Result<(String, TreePath)> {
+        let below = self.kernel_name().and_then(|name| {
+            let prefix = self.path.strip_suffix(name)?.strip_suffix('/')?;
+            Some((prefix, name))
+        });
+        let (prefix, path) = below.unwrap_or(("", self.path.trim_start_matches('/')));
+        Ok((prefix.to_owned(), TreePath::new(path)?))
+    }
+}
+
+/// The path by which archives would name the code of installed binaries.
+fn installed_name(installed: &[HostBinary<'_>]) -> Option<String> {
+    let first = installed.first()?;
+    Some(first.kernel_name().unwrap_or(first.path).to_owned())
 }
 
 fn file_name(path: &Path) -> String {

@@ -1,12 +1,14 @@
 //! Files for clients, which nobody signs, and suites in other folders than their own.
 
 use std::fs;
+use std::path::Path;
 
+use support::example::rockpack;
 use support::keys::key;
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, repo, rpm, verify, verify_by,
 };
-use support::tools::need;
+use support::tools::{need, told};
 
 /// One change of a repository at a time, undone before the next.
 #[test]
@@ -56,7 +58,38 @@ fn what_leads_clients_astray_is_named() {
         assert_eq!(failed_checks(&said), ["V104"], "{said}");
         assert!(said.contains(part), "{said}");
     }
+    // A key beside the right one.
+    let both = [&text[..], &fs::read(&other.public).unwrap()].concat();
+    fs::write(out.join(keyring), both).unwrap();
+    assert!(failed_checks(&verify(&out)).is_empty());
+    let said = verify_by(&out, &own.public);
+    assert_eq!(failed_checks(&said), ["V104"], "{said}");
+    assert!(said.contains("has the key ") && said.contains(" beside those given"), "{said}");
+    let mut by_both = rockpack();
+    by_both.arg("verify").arg(&out).arg("--key").arg(&own.public).arg("--key").arg(&other.public);
+    assert!(failed_checks(&told(&mut by_both)).is_empty());
     fs::write(out.join(keyring), text).unwrap();
+    // Keys in the place of the name of a keyring.
+    let text = fs::read_to_string(out.join(sources)).unwrap();
+    let within = |keys: &[&Path]| {
+        let block = keys.iter().map(|key| fs::read_to_string(key).unwrap());
+        let block: String =
+            block.map(|keys| keys.replace("\n\n", "\n.\n").replace('\n', "\n ")).collect();
+        let line = text.lines().find(|line| line.starts_with("Signed-By: ")).unwrap();
+        let after = text.replace(line, &format!("Signed-By:\n {}", block.trim_end()));
+        fs::write(out.join(sources), after).unwrap();
+        verify_by(&out, &own.public)
+    };
+    assert!(failed_checks(&within(&[&own.public])).is_empty());
+    for (keys, part) in [
+        (&[&*other.public][..], "has none of the keys given"),
+        (&[&*own.public, &*other.public], "beside those given"),
+    ] {
+        let said = within(keys);
+        assert_eq!(failed_checks(&said), ["V104"], "{said}");
+        assert!(said.contains(&format!("{sources}: has ")) && said.contains(part), "{said}");
+    }
+    fs::write(out.join(sources), text).unwrap();
     passes();
     fs::remove_file(out.join(sources)).unwrap();
     fs::rename(out.join("dists/stable"), out.join("dists/testing")).unwrap();

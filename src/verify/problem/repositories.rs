@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::relations::NamedVersion;
 use crate::package::Format;
-use crate::report::words::either;
+use crate::report::words::{either, few};
 
 /// Why an index cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
@@ -193,6 +193,13 @@ pub enum ClientFault {
     /// The keyring has none of the keys that are trusted.
     #[display("has none of the keys given")]
     OtherKeys,
+    /// The keyring has keys beside those that are trusted.
+    #[display(
+        "has {} beside those given, and clients take what is signed by them: give them by --key, too, \
+         if they belong there",
+        keys(fingerprints)
+    )]
+    MoreKeys { fingerprints: Vec<String> },
     /// The keyring has no key by which an index is signed.
     #[display("has no key by which an index of the repository is signed")]
     NoSigner,
@@ -226,6 +233,11 @@ pub enum RepositoryPathFault {
         "was in {former} and is in {owner}, which does not replace it: dpkg stops at that update"
     )]
     Moved { former: String, owner: String },
+}
+
+fn keys(fingerprints: &[String]) -> String {
+    let noun = if fingerprints.len() == 1 { "the key" } else { "the keys" };
+    format!("{noun} {}", few(fingerprints, 3))
 }
 
 /// An index that is in no architecture's folder is for none.

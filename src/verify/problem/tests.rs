@@ -564,6 +564,8 @@ fn of_headers() -> Vec<Problem> {
     let clients = [
         ClientFault::Unreadable { reason: reason() },
         ClientFault::OtherKeys,
+        ClientFault::MoreKeys { fingerprints: vec!["ab".repeat(20)] },
+        ClientFault::MoreKeys { fingerprints: vec!["ab".repeat(20), "cd".repeat(20)] },
         ClientFault::NoSigner,
         ClientFault::Insecure { line: text("trusted: yes") },
         ClientFault::Unchecked,

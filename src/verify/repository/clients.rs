@@ -25,11 +25,26 @@ const INSECURE: [(&str, &[&str]); 8] = [
 /// How the name of a keyring for clients ends.
 const KEYRING: &str = "-archive-keyring.asc";
 
+/// The beginning of keys in a text.
+const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
+
 /// The folder in which the writer of a repository remembers its settings.
 const STATES: &str = ".rockpack";
 
 /// A line of a file: its name in small letters, and its value.
 type Line = (String, String);
+
+/// What a file for clients is written for.
+#[derive(Clone, Copy)]
+enum Form {
+    /// dnf and zypper.
+    Repo,
+    /// apt.
+    Sources {
+        /// Whether the keys stand in the file itself.
+        has_keys: bool,
+    },
+}
 
 /// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
@@ -49,12 +64,22 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         let file = context.root.join(&name);
         let bytes = read_file(&file).map_err(|e| Error::io(&file, "read", e))?;
         let faults = if is_keyring {
-            keyring(context, &bytes)?.into_iter().collect()
+            keyring(context, &bytes)?
         } else {
-            let lines = lines(&String::from_utf8_lossy(&bytes));
+            let text = String::from_utf8_lossy(&bytes);
+            let lines = lines(&text);
             let mut faults = insecure(&lines);
+            let keys = keys_within(&text);
+            if let Some(keys) = &keys {
+                faults.extend(keyring(context, keys.as_bytes())?);
+            }
             faults.extend(elsewhere(&lines, &places));
-            faults.extend(unsigned(context, &lines, name.ends_with(".repo"))?);
+            let form = if name.ends_with(".repo") {
+                Form::Repo
+            } else {
+                Form::Sources { has_keys: keys.is_some() }
+            };
+            faults.extend(unsigned(context, &lines, form)?);
             faults
         };
         for fault in faults {
@@ -122,15 +147,15 @@ fn elsewhere(lines: &[Line], places: &BTreeSet<String>) -> Vec<ClientFault> {
 }
 
 /// Files that do not have clients look at signatures that are there, or that name suites which are not.
-fn unsigned(context: &Context<'_>, lines: &[Line], is_rpm: bool) -> Result<Vec<ClientFault>> {
+fn unsigned(context: &Context<'_>, lines: &[Line], form: Form) -> Result<Vec<ClientFault>> {
     let there = |path: &str| is_file(&context.root.join(path));
-    if is_rpm {
+    let Form::Sources { has_keys } = form else {
         let checks = values(lines, "repo_gpgcheck").eq(["1"]);
         let signed = there("repodata/repomd.xml.asc")?;
         return Ok((signed && !checks).then_some(ClientFault::Unchecked).into_iter().collect());
-    }
+    };
     let mut faults = Vec::new();
-    let names_key = values(lines, "signed-by").next().is_some();
+    let names_key = has_keys || values(lines, "signed-by").next().is_some();
     for suite in values(lines, "suites").filter(|suite| !suite.ends_with('/')) {
         let folder = format!("dists/{suite}");
         let signed = there(&format!("{folder}/InRelease"))?;
@@ -143,24 +168,40 @@ fn unsigned(context: &Context<'_>, lines: &[Line], is_rpm: bool) -> Result<Vec<C
     Ok(faults)
 }
 
-/// Judges a keyring: it may have none of the keys given, though one of them signed, or no key that
-/// made a signature. Whether signatures are good is told of the indexes.
-fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Option<ClientFault>> {
+/// The keys that stand in a file of apt itself, in place of the name of a keyring: lines with a blank in
+/// front, of which ` .` is an empty one.
+fn keys_within(text: &str) -> Option<String> {
+    let line = |line: &str| match line.strip_prefix([' ', '\t']).unwrap_or(line) {
+        "." => "\n".to_owned(),
+        line => format!("{line}\n"),
+    };
+    text.contains(KEY_BLOCK).then(|| text.lines().map(line).collect())
+}
+
+/// Judges a keyring: it may have none of the keys given, though one of them signed, keys beside those
+/// given, or no key that made a signature. Whether signatures are good is told of the indexes.
+fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
     let keys = match PublicKeys::read(bytes) {
         Ok(keys) => keys,
         Err(error) => {
-            return Ok(Some(ClientFault::Unreadable { reason: error.to_string() }));
+            return Ok(vec![ClientFault::Unreadable { reason: error.to_string() }]);
         }
     };
     let signed = signed_files(context.root)?;
     let given = &context.trust.keys;
     if !given.is_empty() {
         let counts = signed.iter().any(|file| file.check(context.trust).is_ok());
-        return Ok((counts && !given.any_of(&keys)).then_some(ClientFault::OtherKeys));
+        if !given.any_of(&keys) {
+            return Ok(counts.then_some(ClientFault::OtherKeys).into_iter().collect());
+        }
+        let more = keys.beyond(given);
+        let fault = (!more.is_empty()).then_some(ClientFault::MoreKeys { fingerprints: more });
+        return Ok(fault.into_iter().collect());
     }
     let trust = Trust { keys, at: context.trust.at };
     let is_by = |file: &SignedFile| file.check(&trust).map_or_else(is_refused, |()| true);
-    Ok((!signed.is_empty() && !signed.iter().any(is_by)).then_some(ClientFault::NoSigner))
+    let is_wrong = !signed.is_empty() && !signed.iter().any(is_by);
+    Ok(is_wrong.then_some(ClientFault::NoSigner).into_iter().collect())
 }
 
 /// A text that is signed.

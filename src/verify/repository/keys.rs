@@ -1,5 +1,6 @@
 //! Signatures against the keys that are given.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
@@ -40,6 +41,14 @@ impl PublicKeys {
     /// Reads keys, armoured or not.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         keys_in(bytes).map(Self)
+    }
+
+    /// The fingerprints of the keys that are not among `others`, in their order.
+    pub(super) fn beyond(&self, others: &Self) -> Vec<String> {
+        let prints = |keys: &Self| -> BTreeSet<String> {
+            keys.0.iter().map(|key| key.fingerprint().to_string()).collect()
+        };
+        prints(self).difference(&prints(others)).cloned().collect()
     }
 
     /// Whether one of the keys is among `others`.

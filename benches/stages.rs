@@ -24,7 +24,7 @@ use support::{kpack, packages, tools, transform};
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
 use rockpack::content::Content;
 use rockpack::formats::compression::{Compression, Effort, Encoder, Workers};
-use rockpack::formats::tar::{Extensions, TarMembers};
+use rockpack::formats::tar::{Dialect, TarMembers};
 use rockpack::formats::{ccob, fatbin};
 use rockpack::input::database::DatabaseRules;
 use rockpack::tree::TreePath;
@@ -142,7 +142,7 @@ fn tar_of(count: usize, len: usize) -> Vec<u8> {
 }
 
 fn read_tar(bytes: &[u8]) -> u64 {
-    let mut members = TarMembers::new(bytes, Extensions::GnuAndPax);
+    let mut members = TarMembers::new(bytes, Dialect::Strict);
     let mut sum = 0;
     while members.next_member().unwrap().is_some() {
         sum += std::io::copy(&mut members, &mut std::io::sink()).unwrap();

@@ -17,10 +17,10 @@ use crate::content::Content;
 use crate::error::{Kind, Result};
 use crate::formats::hold::hold;
 use crate::formats::package_file::PackageReader;
-use crate::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry};
+use crate::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
 use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
-use crate::package::{Format, MemberKind};
+use crate::package::Format;
 use crate::run::Budget;
 
 /// A package.
@@ -53,7 +53,7 @@ pub struct PackageMember {
     /// The absolute path.
     pub path: String,
     /// What stands there.
-    pub kind: MemberKind,
+    pub kind: ShownKind,
     /// Permission bits, in octal.
     pub mode: String,
     /// Owner and group, e.g. `root/root`.
@@ -69,6 +69,51 @@ pub struct PackageMember {
     /// Why such a file cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+}
+
+/// The kinds of what packages install.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShownKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A further name of a file.
+    HardLink,
+    /// A named pipe.
+    Pipe,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+}
+
+impl ShownKind {
+    fn of(kind: &PayloadEntryKind) -> Self {
+        match kind {
+            PayloadEntryKind::Directory => Self::Directory,
+            PayloadEntryKind::File => Self::File,
+            PayloadEntryKind::Link { .. } => Self::Link,
+            PayloadEntryKind::Special(SpecialKind::HardLink { .. }) => Self::HardLink,
+            PayloadEntryKind::Special(SpecialKind::Pipe) => Self::Pipe,
+            PayloadEntryKind::Special(SpecialKind::CharacterDevice) => Self::CharacterDevice,
+            PayloadEntryKind::Special(SpecialKind::BlockDevice) => Self::BlockDevice,
+        }
+    }
+
+    /// Its name in texts, where it is neither directory, file nor symbolic link.
+    pub fn special(self) -> Option<&'static str> {
+        match self {
+            Self::Directory | Self::File | Self::Link => None,
+            Self::HardLink => Some("hard link"),
+            Self::Pipe => Some("named pipe"),
+            Self::CharacterDevice => Some("character device"),
+            Self::BlockDevice => Some("block device"),
+        }
+    }
 }
 
 /// What a file of a package has to do with device code.
@@ -117,10 +162,10 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
 
 fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<PackageMember> {
     let entry = &read.entry;
-    let (kind, target) = match &entry.kind {
-        PayloadEntryKind::Directory => (MemberKind::Directory, None),
-        PayloadEntryKind::File => (MemberKind::File, None),
-        PayloadEntryKind::Link { target } => (MemberKind::Link, Some(target.clone())),
+    let target = match &entry.kind {
+        PayloadEntryKind::Link { target } => Some(target.clone()),
+        PayloadEntryKind::Special(SpecialKind::HardLink { target }) => Some(format!("/{target}")),
+        PayloadEntryKind::Directory | PayloadEntryKind::File | PayloadEntryKind::Special(_) => None,
     };
     let found = if entry.is_file() { device(entry, content, budget)? } else { Ok(None) };
     let (device, fault) = match found {
@@ -129,7 +174,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     };
     Ok(PackageMember {
         path: format!("/{}", entry.path),
-        kind,
+        kind: ShownKind::of(&entry.kind),
         mode: format!("{:04o}", entry.mode),
         owner: format!("{}/{}", read.user, read.group),
         size: entry.size,

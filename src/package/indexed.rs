@@ -130,7 +130,7 @@ impl Facts {
             Ok(()) => deb_facts(&front, PathDigests::of_numbers(numbers), None),
             Err(error) => {
                 let listed = PathDigests::of(front.paths());
-                deb_facts(&front, listed, Some(error.message().to_owned()))
+                deb_facts(&front, listed, Some(deb::why_unread(&error)))
             }
         }
     }

@@ -40,7 +40,7 @@ use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{documents, manifests, scripts};
+use checks::{debs, documents, manifests, scripts};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -134,6 +134,11 @@ fn verify_packages(
             let own = packages.iter().filter(|package| package.argument == position);
             documents::check(argument, &own.collect::<Vec<_>>(), problems)?;
         }
+    }
+    for package in &packages {
+        let argument = arguments.get(package.argument);
+        let is_listed = argument.is_some_and(|argument| argument.receipt.is_some());
+        debs::check(package, is_listed, problems);
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());

@@ -17,6 +17,7 @@ mod foreign;
 mod interrupted;
 mod judged;
 mod key_lives;
+mod members;
 mod modes;
 mod others;
 mod owners;

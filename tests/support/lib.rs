@@ -24,6 +24,7 @@ pub mod packages;
 pub mod program;
 pub mod published;
 pub mod queries;
+pub mod raw_deb;
 pub mod raw_header;
 pub mod repo_fixture;
 pub mod roots;

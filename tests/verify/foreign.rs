@@ -69,6 +69,44 @@ fn what_no_artifact_has_is_named_in_a_deb() {
     set.fires(&[], &["V100"]);
 }
 
+/// dpkg and apt act on fields and conffiles, and nobody knows who put a hard link into a package.
+#[test]
+fn what_no_build_writes_is_named_in_a_deb() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    set.remove_receipt();
+    let (host, kernels) = (set.host(), set.kernels("gfx110x"));
+    let archive = format!("/{PREFIX}/lib/.kpack/blas_lib_gfx1100.kpack");
+    set.edit(&host, |root| {
+        let fields = "Essential: yes\nProtected: yes\nMulti-Arch: foreign\nX-Note: any\n";
+        let control = root.join("DEBIAN/control");
+        let text = fs::read_to_string(&control).unwrap();
+        fs::write(&control, text.replace("Description:", &format!("{fields}Description:")))
+            .unwrap();
+        let lib = root.join(PREFIX).join("lib");
+        fs::hard_link(lib.join("libexblas.so.1.2"), lib.join("libfurther.so")).unwrap();
+    });
+    set.edit_without_sums(&kernels, |root| {
+        let lines = format!("{archive}\nremove-on-upgrade /{PREFIX}/lib/gone\n");
+        fs::write(root.join("DEBIAN/conffiles"), lines).unwrap();
+    });
+    let run = set.verify(&[]);
+    assert_eq!(run.codes(), ["V091"], "{}", run.text);
+    let parts = [
+        "the field `Essential: yes`",
+        "the field `Protected: yes`",
+        "the field `Multi-Arch: foreign`",
+        "the field `X-Note: any`",
+        "is a hard link",
+        &format!("the line `{archive}`"),
+        &format!("the line `remove-on-upgrade /{PREFIX}/lib/gone`"),
+    ];
+    assert_eq!(run.problems().len(), parts.len(), "{}", run.text);
+    for part in parts {
+        assert!(run.text.contains(part), "{part}: {}", run.text);
+    }
+}
+
 /// A kernel package of the set with these changes of its header.
 fn with_header(set: &Set, name: &str, change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>) {
     let package = set.path(name);

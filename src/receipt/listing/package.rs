@@ -64,6 +64,8 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
         PayloadEntryKind::Directory => MemberKind::Directory,
         PayloadEntryKind::File => MemberKind::File,
         PayloadEntryKind::Link { .. } => MemberKind::Link,
+        // Of packages of other tools: to dpkg, what is no directory and no link is a file.
+        PayloadEntryKind::Special(_) => MemberKind::File,
     };
     ListedMember {
         path: format!("/{}", entry.path),

@@ -368,8 +368,8 @@ findings! {
         ["{file}"]
         [
             "is published by its control archive alone, because its data cannot be unpacked here \
-             ({reason}): nothing that it installs is checked; try `dpkg-deb --contents` on it, and \
-             build it again where that fails"
+             ({reason}): nothing that it installs is checked; try `dpkg --unpack` with an empty \
+             `--root` on it, and build it again where that fails"
         ];
     /// Texts of a package have bytes or characters that its index cannot have.
     TextsReplaced = "R057" "package-texts-replaced" Warning { file: String, fields: Vec<String> }

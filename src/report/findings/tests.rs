@@ -612,6 +612,13 @@ fn of_updates() -> Vec<Finding> {
             file: text("x_1_amd64.deb"),
             reason: text("data.tar.bz2 is compressed in a way that rockpack does not read"),
         },
+        Finding::DataUnread {
+            file: text("y_1_amd64.deb"),
+            reason: text(
+                "tar archive at its byte 0x400: the member `./dev` of type `7` is nothing that dpkg \
+                 installs",
+            ),
+        },
         Finding::TextsReplaced {
             file: text("x-1-1.noarch.rpm"),
             fields: texts(["change log", "file names"]),

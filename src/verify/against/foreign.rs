@@ -115,7 +115,7 @@ impl SetComparison<'_> {
             }
             // The documents of another package of the set.
             InstalledNode::Link { target } => path == documents && !target.contains('/'),
-            InstalledNode::Directory { .. } => false,
+            InstalledNode::Directory { .. } | InstalledNode::Special { .. } => false,
         }
     }
 

@@ -134,6 +134,7 @@ fn same(member: &MemberRecord, node: &InstalledNode) -> bool {
         InstalledNode::Link { target } => {
             member.kind == MemberKind::Link && member.target.as_ref() == Some(target)
         }
+        InstalledNode::Special { .. } => false,
         InstalledNode::File { mode, facts } => {
             member.kind == MemberKind::File
                 && member.mode == *mode

@@ -4,6 +4,7 @@
 pub(super) mod claims;
 pub(super) mod conflicts;
 pub(super) mod contents;
+pub(super) mod debs;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;

@@ -11,7 +11,7 @@ use super::maintainer::InstalledScript;
 use crate::gfx::BaseArch;
 use crate::package::Format;
 use crate::receipt::RelationRecord;
-use crate::verify::problem::PackagePath;
+use crate::verify::problem::{DebFault, PackagePath};
 
 /// What a package installs and what it says of itself.
 #[derive(Debug, Default)]
@@ -47,6 +47,8 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) license: Option<String>,
     /// The scripts that it has run.
     pub(in crate::verify) scripts: Vec<InstalledScript>,
+    /// What a `.deb` has that no `.deb` of rockpack has.
+    pub(in crate::verify) deb_faults: Vec<DebFault>,
     /// Absolute path → what stands there.
     pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
 }
@@ -100,9 +102,21 @@ impl fmt::Display for Against {
 /// What stands at a path.
 #[derive(Debug)]
 pub(in crate::verify) enum InstalledNode {
-    Directory { mode: u32 },
-    Link { target: String },
-    File { mode: u32, facts: FileFacts },
+    Directory {
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+    File {
+        mode: u32,
+        facts: FileFacts,
+    },
+    /// A hard link, pipe or device, which packages of other tools have.
+    Special {
+        mode: u32,
+        what: &'static str,
+    },
 }
 
 impl InstalledNode {
@@ -112,13 +126,16 @@ impl InstalledNode {
             Self::Directory { .. } => "folder",
             Self::Link { .. } => "link",
             Self::File { .. } => "file",
+            Self::Special { what, .. } => what,
         }
     }
 
     /// Permission bits; those of a link say nothing.
     pub(in crate::verify) fn mode(&self) -> u32 {
         match self {
-            Self::Directory { mode } | Self::File { mode, .. } => *mode,
+            Self::Directory { mode } | Self::File { mode, .. } | Self::Special { mode, .. } => {
+                *mode
+            }
             Self::Link { .. } => 0,
         }
     }
@@ -127,7 +144,7 @@ impl InstalledNode {
     pub(in crate::verify) fn facts(&self) -> Option<&FileFacts> {
         match self {
             Self::File { facts, .. } => Some(facts),
-            Self::Directory { .. } | Self::Link { .. } => None,
+            Self::Directory { .. } | Self::Link { .. } | Self::Special { .. } => None,
         }
     }
 
@@ -181,6 +198,16 @@ impl Installed {
     /// its files look so.
     pub(in crate::verify) fn has_kernels(&self) -> bool {
         self.stated_archs.is_some() || (self.side != Some(Side::Host) && self.looks_like_kernels())
+    }
+
+    /// Whether it has what no other tool packs: kernels by their archs, archives, or what leads to these.
+    pub(in crate::verify) fn is_of_rockpack(&self) -> bool {
+        let is_own = |facts: &FileFacts| match &facts.class {
+            Class::Manifest(_) | Class::Archive(_) => true,
+            Class::Host(host) => host.claims_to_be_transformed(),
+            _ => false,
+        };
+        self.stated_archs.is_some() || self.files().any(|(_, facts)| is_own(facts))
     }
 
     /// Whether it has kernel archives and nothing that leads to some, or other device code and no host

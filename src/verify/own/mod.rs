@@ -10,6 +10,7 @@
 
 pub(super) mod archive;
 pub(super) mod compressed;
+mod deb_faults;
 pub(super) mod digest;
 pub(super) mod elf_file;
 pub(super) mod embedded;

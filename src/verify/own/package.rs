@@ -8,12 +8,12 @@ use md5::Md5;
 use sha2::Digest as _;
 
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
-use super::{facts, maintainer, rpm_header};
+use super::{deb_faults, facts, maintainer, rpm_header};
 use crate::content::{Content, DigestingReader};
 use crate::error::{Error, Result, ResultExt};
 use crate::formats::hold;
 use crate::formats::package_file::PackageReader;
-use crate::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry};
+use crate::formats::payload::{Digest, Marking, Oddities, PayloadEntryKind, ReadEntry};
 use crate::formats::{deb, rpm};
 use crate::package::Format;
 use crate::receipt::listing;
@@ -46,9 +46,12 @@ pub(in crate::verify) fn read(
         ..said
     };
     let mut problems = Problems::default();
-    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
+    let oddities = read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
     match &reader {
-        PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
+        PackageReader::Deb(deb) => {
+            check_listed(deb, &installed, &mut problems);
+            installed.deb_faults = deb_faults::of(deb, &oddities, &installed);
+        }
         PackageReader::Rpm(rpm) => {
             let faults = rpm_header::faults(rpm, &package, &installed).file(path)?;
             let package = &installed.file;
@@ -65,8 +68,8 @@ fn read_payload(
     installed: &mut Installed,
     budget: &Budget,
     problems: &mut Problems,
-) -> Result<()> {
-    reader.visit(&mut |entry, content| {
+) -> Result<Oddities> {
+    let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
         let path = format!("/{}", entry.entry.path);
         if let Some(owner) = foreign_owner(entry) {
             problems.add(Problem::ForeignOwner { file: installed.at(&path), owner });
@@ -94,7 +97,11 @@ fn read_payload(
         }
         installed.paths.insert(path, node);
         Ok(())
-    })
+    };
+    match reader {
+        PackageReader::Deb(deb) => deb.visit_noting(&mut visitor),
+        PackageReader::Rpm(rpm) => rpm.visit(&mut visitor).map(|()| Oddities::default()),
+    }
 }
 
 /// Whose the entry is, if not root's.
@@ -233,6 +240,9 @@ fn node(
         PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
         PayloadEntryKind::Link { target } => {
             Ok((InstalledNode::Link { target: target.clone() }, None))
+        }
+        PayloadEntryKind::Special(special) => {
+            Ok((InstalledNode::Special { mode, what: special.as_str() }, None))
         }
         PayloadEntryKind::File => {
             let mut digesting = DigestingReader::<_, Md5>::new(content);

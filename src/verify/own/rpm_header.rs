@@ -254,9 +254,9 @@ impl Tags<'_> {
     }
 }
 
-/// Whether rpm may leave out what stands at `path`: documents in the folders for them, texts in a
+/// Whether rpm may leave out, and dpkg keep as it was, what stands at `path`: documents in the folders for them, texts in a
 /// language, configuration below `/etc`, files of other word sizes, but nothing that has code.
-fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
+pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
     let class = node.facts().map(|facts| &facts.class);
     let is_code = class.is_some_and(|class| {
         !matches!(

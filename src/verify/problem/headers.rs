@@ -64,6 +64,33 @@ pub enum LeftOutAs {
     Colour,
 }
 
+/// What a `.deb` has that no `.deb` of rockpack has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum DebFault {
+    /// A field of the control file.
+    #[display(
+        "has the field `{name}: {value}`, on which dpkg or apt may act, and no build writes it"
+    )]
+    Field { name: String, value: String },
+    /// A line of `conffiles`.
+    #[display(
+        "its conffiles has the line `{line}`, by which dpkg keeps or removes what no build makes \
+         configuration"
+    )]
+    Conffile { line: String },
+    /// An archive that is written in another way.
+    #[display(
+        "is not written as rockpack writes it: {first}{}", more(*others)
+    )]
+    Archive { first: String, others: usize },
+}
+
+fn more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(" (and {others} more)") }
+}
+
 /// Why a script is foreign.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]

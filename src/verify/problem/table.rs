@@ -189,6 +189,8 @@ problems! {
     /// A path of a package belongs to somebody else than root.
     ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
         ["{file}"] ["belongs to {owner}, and everything in a package to root"];
+    /// A `.deb` of rockpack has what no build writes: fields, conffiles, or archives in another form.
+    BadDeb = "V091" "bad-deb" { package: String, fault: DebFault } ["{package}"] ["{fault}"];
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]

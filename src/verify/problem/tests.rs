@@ -325,7 +325,16 @@ fn of_paths() -> Vec<Problem> {
         too_long(PathExcess::Path { bytes: 4090, limit: 4086 }),
     ];
     let owner = Problem::ForeignOwner { file: host(LIBRARY), owner: text("builder:users") };
-    conflicts.map(conflict).into_iter().chain(lengths).chain([owner]).collect()
+    let bad_deb = |fault| Problem::BadDeb { package: text(DEB), fault };
+    let first = || text("tar archive at its byte 0x400: ./opt/rocm/dev is a character device");
+    let debs = [
+        bad_deb(DebFault::Field { name: text("Essential"), value: text("yes") }),
+        bad_deb(DebFault::Conffile { line: text(ARCHIVE) }),
+        bad_deb(DebFault::Archive { first: first(), others: 0 }),
+        bad_deb(DebFault::Archive { first: first(), others: 2 }),
+    ];
+    let all = conflicts.map(conflict).into_iter().chain(lengths).chain([owner]);
+    all.chain(debs).collect()
 }
 
 fn of_dependencies() -> Vec<Problem> {

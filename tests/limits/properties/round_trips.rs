@@ -171,6 +171,7 @@ fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
         let item = match &entry.entry.kind {
             PayloadEntryKind::Directory => Item::Folder,
             PayloadEntryKind::Link { target } => Item::Link(target.clone()),
+            PayloadEntryKind::Special(special) => panic!("a {}", special.as_str()),
             PayloadEntryKind::File => {
                 let mut content = Vec::new();
                 data.read_to_end(&mut content).unwrap();

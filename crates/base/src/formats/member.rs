@@ -91,40 +91,59 @@ impl<R: Read> MemberSource<R> {
         Ok(())
     }
 
+    /// The next bytes, which are no member's content; `false` where the archive ends before them.
+    pub fn fill_unless_ended(&mut self, buffer: &mut [u8]) -> Result<bool> {
+        let len = self.inner.read(buffer).map_err(decoder_fault)?;
+        self.at += len as u64;
+        let rest = buffer.get_mut(len..).unwrap_or_default();
+        if len > 0 { self.fill(rest).map(|()| true) } else { Ok(false) }
+    }
+
     /// What is left of the current member, and the zeros behind it.
     pub fn skip(&mut self, multiple: usize) -> Result<()> {
+        self.drain()?;
+        self.align(multiple)
+    }
+
+    /// What is left of the current member.
+    pub fn drain(&mut self) -> Result<()> {
         let mut buffer = [0; BUFFER];
         while self.left > 0 {
             self.read(&mut buffer).map_err(decoder_fault)?;
         }
-        self.align(multiple)
+        Ok(())
     }
 
     /// Zeros up to the next multiple of `multiple` bytes from the start of the archive.
     pub fn align(&mut self, multiple: usize) -> Result<()> {
+        if self.padding(multiple)? { Ok(()) } else { Err(self.fault(PADDING)) }
+    }
+
+    /// The bytes up to the next multiple of `multiple` from the start of the archive: whether they are
+    /// zeros.
+    pub fn padding(&mut self, multiple: usize) -> Result<bool> {
         let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
         let mut padding = vec![0; (multiple - over) % multiple];
         self.fill(&mut padding)?;
-        if padding.iter().all(|byte| *byte == 0) {
-            Ok(())
-        } else {
-            Err(self.fault("has padding that is not zero"))
-        }
+        Ok(padding.iter().all(|byte| *byte == 0))
     }
 
     /// Nothing but zeros up to the end.
     pub fn zeros_to_end(&mut self) -> Result<()> {
-        let mut buffer = [0; BUFFER];
-        loop {
-            let len = self.inner.read(&mut buffer).map_err(decoder_fault)?;
-            if buffer[..len].iter().any(|byte| *byte != 0) {
-                return Err(self.fault("has data behind its end"));
-            }
-            self.at += len as u64;
-            if len == 0 {
-                return Ok(());
+        while let Some(is_zero) = self.rest()? {
+            if !is_zero {
+                return Err(self.fault(BEHIND));
             }
         }
+        Ok(())
+    }
+
+    /// Some of the bytes up to the end: whether they are zeros; none at the end.
+    pub fn rest(&mut self) -> Result<Option<bool>> {
+        let mut buffer = [0; BUFFER];
+        let len = self.inner.read(&mut buffer).map_err(decoder_fault)?;
+        self.at += len as u64;
+        Ok((len > 0).then(|| buffer[..len].iter().all(|byte| *byte == 0)))
     }
 
     /// The reader, and the bytes read from it.
@@ -136,6 +155,12 @@ impl<R: Read> MemberSource<R> {
         fault(self.archive, self.at, message)
     }
 }
+
+/// The fault of bytes between members.
+pub(super) const PADDING: &str = "has padding that is not zero";
+
+/// The fault of bytes behind the end.
+pub(super) const BEHIND: &str = "has data behind its end";
 
 /// Bytes that are skipped at once.
 const BUFFER: usize = 8192;

@@ -28,5 +28,7 @@ pub mod rpm_md;
 pub mod spdx;
 pub mod spelling;
 pub mod tar;
+mod tar_header;
+mod tar_number;
 mod zstd_frame;
 pub mod zstd_stream;

@@ -2,7 +2,8 @@
 //! and read one after the other.
 //!
 //! Both formats carry an archive of directories, symbolic links and regular files, owned by root.
-//! Everything else (devices, pipes, hard links, sparse files, capabilities) is refused.
+//! Nothing else is written. Hard links, pipes and devices in a `.deb` of another tool are read; they, sparse
+//! files and capabilities are refused elsewhere.
 
 use std::io::Read;
 use std::ops::Range;
@@ -22,6 +23,36 @@ pub enum PayloadEntryKind {
         /// Its text, as stored.
         target: String,
     },
+    /// Something that only packages of other tools have.
+    Special(SpecialKind),
+}
+
+/// Entries that rockpack writes in no package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpecialKind {
+    /// A further name of a file.
+    HardLink {
+        /// The path of the file, relative to the root.
+        target: String,
+    },
+    /// A named pipe.
+    Pipe,
+    /// A character device.
+    CharacterDevice,
+    /// A block device.
+    BlockDevice,
+}
+
+impl SpecialKind {
+    /// Its name in texts.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::HardLink { .. } => "hard link",
+            Self::Pipe => "named pipe",
+            Self::CharacterDevice => "character device",
+            Self::BlockDevice => "block device",
+        }
+    }
 }
 
 /// How a package manager treats a file.
@@ -62,7 +93,9 @@ impl PayloadEntry {
     pub fn target(&self) -> Option<&str> {
         match &self.kind {
             PayloadEntryKind::Link { target } => Some(target),
-            PayloadEntryKind::Directory | PayloadEntryKind::File => None,
+            PayloadEntryKind::Directory | PayloadEntryKind::File | PayloadEntryKind::Special(_) => {
+                None
+            }
         }
     }
 
@@ -105,6 +138,28 @@ pub struct ReadEntry {
     pub mtime: u64,
     /// The digest that the package states; whoever reads the content compares it.
     pub declared: Option<Digest>,
+}
+
+/// What dpkg passes over in an archive, and no writer of archives need make.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Oddities {
+    /// The first one, with its place.
+    pub first: Option<String>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Oddities {
+    /// These, and `later` ones.
+    pub(super) fn and(self, later: &Self) -> Self {
+        Self { first: self.first.or_else(|| later.first.clone()), count: self.count + later.count }
+    }
+
+    /// Adds one that was met at a place.
+    pub(super) fn add(&mut self, place: String, message: &str) {
+        self.first.get_or_insert_with(|| format!("{place}: {message}"));
+        self.count += 1;
+    }
 }
 
 /// Called with every entry and, where it is a regular file, a reader of its content.

@@ -13,23 +13,24 @@
 //! of type `g` about all that follow. Sizes from 8 GiB on are big-endian with the top bit set, or
 //! a pax record. Source: POSIX pax(1), GNU tar's manual, and what GNU tar and Python write.
 //!
-//! Every header's checksum, every byte of padding and the end of the archive are checked. Of pax
+//! Every header's checksum is checked, and in archives of artifacts every byte of padding and the end of
+//! the archive, too; archives of packages may have there what dpkg passes over ([`Dialect`]). Of pax
 //! records, `path`, `linkpath` and `size` count, and whether there are capabilities; times and owners
 //! are passed over. Refused: names that are not UTF-8, records of type `g` that would say any of this
-//! of all members, sparse members,
-//! headers older than ustar. A volume label (type `V`, whose header has no magic) is skipped, as
-//! GNU tar does; in a data archive it is refused, as dpkg does. Which of the other types
-//! may occur is the caller's to say.
+//! of all members, sparse members. A volume label (type `V`, whose header has no magic) is skipped, as
+//! GNU tar does. Which of the other types may occur is the caller's to say.
 //! The `tar` crate's header and record types are used. Its reader takes the end of the bytes for
 //! the end of the archive, checks no padding, and holds extended headers of any length.
 
 use std::io::Read;
-use std::ops::Range;
 
+pub use super::tar_header::TarMember;
 pub use tar::EntryType;
 use tar::{Header, PaxExtensions};
 
-use super::member::{self, MemberSource};
+use super::member::{self, BEHIND, MemberSource, PADDING};
+use super::payload::Oddities;
+use super::tar_header::{ARCHIVE, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
 use crate::error::{Error, Result};
 
 /// Unit of headers and padding, in bytes.
@@ -42,80 +43,20 @@ pub(super) const LONG_NAME_MAX: u64 = 4096;
 /// (64 KiB on Linux) fit several times.
 const PAX_MAX: u64 = 256 << 10;
 
-/// A size field can say more than any file has; this bound keeps sums of sizes in range.
-const SIZE_MAX: u64 = 1 << 60;
-
-/// The number that may be negative: a time before 1970.
-const TIME: &str = "time";
-
-/// The first byte of a negative number in base 256.
-const NEGATIVE: u8 = 0xff;
-
-/// The numbers of a header that may be in base 256, by their places.
-const NUMBERS: [(&str, Range<usize>); 4] =
-    [("user", 108..116), ("group", 116..124), ("size", 124..136), (TIME, 136..148)];
-
 /// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
 const CAPABILITIES: [&[u8]; 2] =
     [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
 
-/// The type of a volume label (`tar --label`).
-const VOLUME_LABEL: u8 = b'V';
-
-/// What the archive is called in messages.
-const ARCHIVE: &str = "tar archive";
-
-/// Which extensions of ustar are read.
+/// How an archive is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extensions {
-    /// GNU's long names, as dpkg does.
-    Gnu,
-    /// GNU's long names, with volume labels skipped.
-    GnuAndLabels,
-    /// The same, and pax records.
-    GnuAndPax,
-}
-
-/// A member, without its content.
-#[derive(Debug)]
-pub struct TarMember {
-    /// As stored, from whichever place.
-    pub name: String,
-    /// The name that a link leads to; empty for other members.
-    pub target: String,
-    /// Its type.
-    pub kind: EntryType,
-    /// Bytes of content.
-    pub size: u64,
-    /// Whether a pax record gives it file capabilities.
-    pub has_capabilities: bool,
-    /// Its header, in which name, link name and size do not count.
-    pub header: Box<Header>,
-    /// Where its header starts in the archive.
-    start: u64,
-}
-
-impl TarMember {
-    /// The permission bits, with the three special ones.
-    pub fn mode(&self) -> Result<u32> {
-        let mode = self.header.mode().map_err(|_| self.fault("has no mode"))?;
-        Ok(mode & 0o7777)
-    }
-
-    /// An error about its header.
-    pub fn fault(&self, message: &str) -> Error {
-        member::fault(ARCHIVE, self.start, message)
-    }
-
-    /// Whether it is a volume label.
-    pub fn is_label(&self) -> bool {
-        is_label(&self.header)
-    }
-
-    /// Refuses its type.
-    pub fn unsupported(&self, message: impl Into<String>) -> Error {
-        Error::unsupported(message).structure(member::structure(ARCHIVE, self.start))
-    }
+pub enum Dialect {
+    /// As dpkg reads the data of a package: GNU's long names, and no other member about members.
+    Dpkg,
+    /// As GNU tar reads the control files of a package, for dpkg: also pax records and volume labels.
+    Control,
+    /// As archives of artifacts are read: the same members, and nothing that a writer of archives
+    /// would not make.
+    Strict,
 }
 
 /// What the members before a member say about it.
@@ -138,51 +79,97 @@ impl Extended {
 /// Reads an archive member by member; reading gives the content of the current one.
 pub struct TarMembers<R: Read> {
     source: MemberSource<R>,
-    extensions: Extensions,
+    dialect: Dialect,
+    oddities: Oddities,
 }
 
 impl<R: Read> TarMembers<R> {
     /// Reads from the first member on.
-    pub fn new(source: R, extensions: Extensions) -> Self {
-        Self { source: MemberSource::new(source, ARCHIVE), extensions }
+    pub fn new(source: R, dialect: Dialect) -> Self {
+        let source = MemberSource::new(source, ARCHIVE);
+        Self { source, dialect, oddities: Oddities::default() }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
     /// skipped.
     pub fn next_member(&mut self) -> Result<Option<TarMember>> {
-        self.source.skip(BLOCK)?;
+        self.source.drain()?;
+        self.align()?;
         let mut extended = Extended::default();
         loop {
             let start = self.source.at();
             let block = self.block()?;
-            if block == [0; BLOCK] {
-                return if extended.is_empty() {
-                    self.end().map(|()| None)
-                } else {
-                    Err(fault(start, "a long name is followed by no member"))
-                };
-            }
-            let mut header = Header::new_old();
-            header.as_mut_bytes().copy_from_slice(&block);
-            let size = check(&header, start)?;
+            let checked = block.map(|block| (block, check(&block, start, self.dialect)));
+            let (header, size) = match checked {
+                None => return self.end(&extended, start, true),
+                Some((block, _)) if block == [0; BLOCK] => {
+                    return self.end(&extended, start, false);
+                }
+                // The name of a header is not empty, so that dpkg takes this for the end.
+                Some(([0, ..], Err(_))) if self.dialect == Dialect::Dpkg => {
+                    return self.end(&extended, start, false);
+                }
+                Some((_, checked)) => checked?,
+            };
+            self.note(&header, start)?;
             if !self.extends(&header, size, &mut extended)? {
                 return self.member(header, size, extended, start).map(Some);
             }
         }
     }
 
+    /// Notes what is unusual in a header.
+    fn note(&mut self, header: &Header, start: u64) -> Result<()> {
+        // GNU tar leaves magic and size of a label blank.
+        if is_label(header) {
+            return Ok(());
+        }
+        if header.as_gnu().is_none() && header.as_ustar().is_none() {
+            self.odd(start, "is neither GNU nor ustar")?;
+        }
+        let size = header.as_bytes().get(SIZE).unwrap_or_default();
+        if !size.iter().any(|byte| !matches!(byte, 0 | b' ')) {
+            self.odd(start, "has no size")?;
+        }
+        Ok(())
+    }
+
+    /// Something that dpkg takes: a fault where the archive is read strictly.
+    pub fn odd(&mut self, at: u64, message: &str) -> Result<()> {
+        if self.dialect == Dialect::Strict {
+            return Err(fault(at, message));
+        }
+        self.oddities.add(member::structure(ARCHIVE, at), message);
+        Ok(())
+    }
+
+    /// Notes a member about other members, which readers of artifacts take, too.
+    fn note_extension(&mut self, message: &str) {
+        self.oddities.add(member::structure(ARCHIVE, self.source.at()), message);
+    }
+
+    fn align(&mut self) -> Result<()> {
+        let start = self.source.at();
+        if self.source.padding(BLOCK)? { Ok(()) } else { self.odd(start, PADDING) }
+    }
+
     /// Whether the header is that of a member about other members, which then is read.
     fn extends(&mut self, header: &Header, size: u64, extended: &mut Extended) -> Result<bool> {
-        let pax = self.extensions == Extensions::GnuAndPax;
+        let pax = self.dialect != Dialect::Dpkg;
+        let lenient = self.dialect != Dialect::Strict;
         match header.entry_type() {
-            EntryType::GNULongName if extended.name.is_none() => {
+            EntryType::GNULongName if extended.name.is_none() || lenient => {
                 extended.name = Some(self.text(size)?);
             }
-            EntryType::GNULongLink if extended.target.is_none() => {
+            EntryType::GNULongLink if extended.target.is_none() || lenient => {
                 extended.target = Some(self.text(size)?);
             }
-            EntryType::XHeader if pax && !extended.pax => self.pax(size, extended)?,
+            EntryType::XHeader if pax && !extended.pax => {
+                self.note_extension("has a pax header");
+                self.pax(size, extended)?;
+            }
             EntryType::XGlobalHeader if pax => {
+                self.note_extension("has a pax header for all members");
                 let start = self.source.at();
                 let mut all = Extended::default();
                 self.pax(size, &mut all)?;
@@ -193,9 +180,11 @@ impl<R: Read> TarMembers<R> {
                     return Err(fault(start, "gives all members capabilities at once"));
                 }
             }
-            _ if is_label(header) && self.extensions != Extensions::Gnu && extended.is_empty() => {
+            _ if is_label(header) && pax && extended.is_empty() => {
+                self.note_extension("has a volume label");
                 self.source.expect(size);
-                self.source.skip(BLOCK)?;
+                self.source.drain()?;
+                self.align()?;
             }
             _ => return Ok(false),
         }
@@ -209,32 +198,45 @@ impl<R: Read> TarMembers<R> {
         extended: Extended,
         start: u64,
     ) -> Result<TarMember> {
-        let text = |bytes: &[u8]| {
-            String::from_utf8(bytes.to_vec())
-                .map_err(|_| fault(start, "has a name that is no UTF-8"))
-        };
-        let name = extended.name.map_or_else(|| text(&header.path_bytes()), Ok)?;
-        let link = header.link_name_bytes().unwrap_or_default();
-        let target = extended.target.map_or_else(|| text(&link), Ok)?;
-        let kind = header.entry_type();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| self.no_utf8(start));
+        let name = extended.name.map_or_else(|| text(name_in(&header)), Ok)?;
+        let target = extended.target.map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
+        let mut kind = header.entry_type();
+        if kind == EntryType::Regular && name.ends_with('/') && self.dialect != Dialect::Strict {
+            kind = EntryType::Directory;
+        }
         let size = extended.size.unwrap_or(size);
         let Extended { has_capabilities, .. } = extended;
         let header = Box::new(header);
         let member = TarMember { name, target, kind, size, has_capabilities, header, start };
-        if kind == EntryType::GNUSparse {
+        let is_dpkg = self.dialect == Dialect::Dpkg;
+        if kind == EntryType::GNUSparse && !is_dpkg {
             return Err(sparse(start).context(format!("reading the member {}", member.name)));
         }
-        self.source.expect(size);
+        // dpkg reads content of files alone, whatever other members announce.
+        let has_content = !is_dpkg || kind == EntryType::Regular;
+        self.source.expect(if has_content { size } else { 0 });
         Ok(member)
+    }
+
+    /// A name that is no UTF-8: dpkg takes it, and it is not read here.
+    fn no_utf8(&self, start: u64) -> Error {
+        let message = "has a name that is no UTF-8";
+        let structure = member::structure(ARCHIVE, start);
+        match self.dialect {
+            Dialect::Dpkg => Error::unsupported(message).structure(structure),
+            Dialect::Control | Dialect::Strict => fault(start, message),
+        }
     }
 
     fn text(&mut self, size: u64) -> Result<String> {
         let start = self.source.at();
         let mut bytes = self.bytes(size, LONG_NAME_MAX, "has a name beyond PATH_MAX")?;
-        if bytes.pop() != Some(0) || bytes.contains(&0) {
-            return Err(fault(start, "has a name that does not end with a NUL"));
+        if bytes.iter().position(|byte| *byte == 0) != bytes.len().checked_sub(1) {
+            self.odd(start, "has a name that does not end with a NUL")?;
         }
-        String::from_utf8(bytes).map_err(|_| fault(start, "has a name that is no UTF-8"))
+        bytes.truncate(cut(&bytes).len());
+        String::from_utf8(bytes).map_err(|_| self.no_utf8(start))
     }
 
     fn pax(&mut self, size: u64, extended: &mut Extended) -> Result<()> {
@@ -271,22 +273,46 @@ impl<R: Read> TarMembers<R> {
         let len = usize::try_from(size).ok().filter(|_| size <= limit);
         let mut bytes = vec![0; len.ok_or_else(|| fault(start, beyond))?];
         self.source.fill(&mut bytes)?;
-        self.source.align(BLOCK)?;
+        self.align()?;
         Ok(bytes)
     }
 
-    /// The second block of zeros, and nothing but zeros behind it.
-    fn end(&mut self) -> Result<()> {
-        if self.block()? != [0; BLOCK] {
-            return Err(fault(self.source.at(), "has a lone block of zeros"));
+    /// The end of the archive: two blocks of zeros, and nothing but zeros behind it. dpkg and GNU tar are
+    /// content with one, or with the end of the bytes, and pass over what follows.
+    fn end(&mut self, extended: &Extended, start: u64, is_bare: bool) -> Result<Option<TarMember>> {
+        if !extended.is_empty() {
+            self.odd(start, "a long name is followed by no member")?;
         }
-        self.source.zeros_to_end()
+        if self.dialect == Dialect::Strict {
+            if self.block()? != Some([0; BLOCK]) {
+                return Err(fault(self.source.at(), "has a lone block of zeros"));
+            }
+            return self.source.zeros_to_end().map(|()| None);
+        }
+        let behind = self.source.at();
+        let mut is_zero = true;
+        while let Some(zeros) = self.source.rest()? {
+            is_zero &= zeros;
+        }
+        if is_bare || !is_zero || self.source.at() < behind + BLOCK as u64 {
+            let message = if is_zero { "does not end with two blocks of zeros" } else { BEHIND };
+            self.odd(behind, message)?;
+        }
+        Ok(None)
     }
 
-    fn block(&mut self) -> Result<[u8; BLOCK]> {
+    /// The next block; none where the archive ends, if it may.
+    fn block(&mut self) -> Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
-        self.source.fill(&mut block)?;
-        Ok(block)
+        if self.dialect == Dialect::Strict {
+            return self.source.fill(&mut block).map(|()| Some(block));
+        }
+        Ok(self.source.fill_unless_ended(&mut block)?.then_some(block))
+    }
+
+    /// What was unusual so far.
+    pub fn oddities(&self) -> &Oddities {
+        &self.oddities
     }
 
     /// The source, after the end of the archive.
@@ -298,49 +324,6 @@ impl<R: Read> TarMembers<R> {
 impl<R: Read> Read for TarMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.source.read(buffer)
-    }
-}
-
-/// Whether the header is that of a volume label, and of no file.
-fn is_label(header: &Header) -> bool {
-    header.entry_type().as_byte() == VOLUME_LABEL
-}
-
-/// Checks the sum and the magic and returns the size.
-fn check(header: &Header, start: u64) -> Result<u64> {
-    let stated = header.cksum().map_err(|_| fault(start, "has no checksum"))?;
-    let bytes = header.as_bytes();
-    let outside = |index: &usize| !(148..156).contains(index);
-    let sum: u32 = (0..BLOCK).filter(outside).map(|i| u32::from(bytes[i])).sum();
-    if stated != sum + 8 * u32::from(b' ') {
-        return Err(fault(start, "has a wrong checksum"));
-    }
-    // GNU tar leaves magic and size of a label blank.
-    let is_label = is_label(header);
-    if is_label && header.as_old().size == [0; 12] {
-        return Ok(0);
-    }
-    if !is_label && header.as_gnu().is_none() && header.as_ustar().is_none() {
-        return Err(fault(start, "is neither GNU nor ustar"));
-    }
-    for (name, field) in NUMBERS {
-        let field = bytes.get(field).unwrap_or_default();
-        if is_beyond(field) && !(name == TIME && field.first() == Some(&NEGATIVE)) {
-            return Err(fault(start, &format!("has a {name} that no system has")));
-        }
-    }
-    let size = header.entry_size().map_err(|_| fault(start, "has no size"))?;
-    bounded(size, start)
-}
-
-/// Whether a number in base 256 takes more than the last seven bytes of its field, as a negative one
-/// does. The `tar` crate drops what is more.
-fn is_beyond(field: &[u8]) -> bool {
-    let upper = field.get(..field.len().saturating_sub(7)).unwrap_or_default();
-    match upper.split_first() {
-        Some((0x80, rest)) => rest.iter().any(|byte| *byte != 0),
-        Some((first, _)) => *first > 0x80,
-        None => false,
     }
 }
 
@@ -356,8 +339,4 @@ fn sparse(start: u64) -> Error {
     Error::unsupported("a sparse member is not read")
         .structure(member::structure(ARCHIVE, start))
         .hint("pack the archive again without --sparse")
-}
-
-fn fault(at: u64, message: &str) -> Error {
-    member::fault(ARCHIVE, at, message)
 }

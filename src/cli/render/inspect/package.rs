@@ -43,6 +43,7 @@ fn members_text(package: &PackageReport) -> String {
     ]);
     for member in &package.members {
         let link = member.target.as_ref().map(|target| format!(" -> {target}"));
+        let kind = member.kind.special().map(|kind| format!(" ({kind})"));
         let device = match (&member.device, &member.fault) {
             (Some(device), _) => device_text(device),
             (None, Some(fault)) => format!("unreadable: {fault}"),
@@ -52,7 +53,7 @@ fn members_text(package: &PackageReport) -> String {
             member.mode.clone(),
             member.owner.clone(),
             member.size.to_string(),
-            member.path.clone() + &link.unwrap_or_default(),
+            member.path.clone() + &link.unwrap_or_default() + &kind.unwrap_or_default(),
             device,
         ]);
     }

@@ -41,7 +41,7 @@ use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 use crate::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::compression::{Decoder, Method};
-use crate::formats::tar::{Extensions, TarMembers};
+use crate::formats::tar::{Dialect, TarMembers};
 use crate::tree::{Node, Tree, TreePath};
 
 /// Bytes that are read ahead of a decoder.
@@ -87,7 +87,7 @@ impl Packed {
 
     /// Reads the tar archive in `source`, which was found at `path`, into `store`.
     pub fn read(source: impl Read, path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
-        let mut members = TarMembers::new(source, Extensions::GnuAndPax);
+        let mut members = TarMembers::new(source, Dialect::Strict);
         Self::collect(&mut members, path, store)
     }
 
@@ -220,7 +220,7 @@ fn decode(
     let tap = Tap { inner: content.reader(), digest: Sha256::new(), taken: Arc::default() };
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
-    let mut members = TarMembers::new(decoder, Extensions::GnuAndPax);
+    let mut members = TarMembers::new(decoder, Dialect::Strict);
     let decoded = Packed::collect(&mut members, path, store);
     let decoded = decoded.and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();

@@ -9,6 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::apt_index;
 use crate::formats::deb::{
     ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
+    why_unread,
 };
 use crate::formats::path_digests::{PathDigests, path_digest};
 use crate::package::bounds::{Relations, deb_bounds};
@@ -234,7 +235,7 @@ fn compare(
         Ok(()) => data.paths = PathDigests::of_numbers(numbers),
         Err(error) if error.kind() == Kind::Unsupported => {
             data.paths = PathDigests::of(front.paths());
-            data.unread = Some(error.message().to_owned());
+            data.unread = Some(why_unread(&error));
         }
         Err(error) => return Err(error),
     }

@@ -25,7 +25,7 @@ mod writer;
 pub use control::{Control, ControlField};
 pub(super) use fields::excerpt;
 pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control};
-pub use owned::each_owned_path;
+pub use owned::{each_owned_path, why_unread};
 pub(super) use reader::FIELDS_MAX;
 pub use reader::{DebFront, DebReader};
 pub use version::compare as compare_versions;
@@ -44,7 +44,7 @@ pub const INSTALLED_UNIT: u64 = 1024;
 pub fn installed_kib(entries: &[PayloadEntry]) -> u64 {
     let kib = |entry: &PayloadEntry| match entry.kind {
         PayloadEntryKind::Directory => 1,
-        PayloadEntryKind::File | PayloadEntryKind::Link { .. } => {
+        PayloadEntryKind::File | PayloadEntryKind::Link { .. } | PayloadEntryKind::Special(_) => {
             entry.stored_size().div_ceil(INSTALLED_UNIT)
         }
     };

@@ -1,22 +1,20 @@
-//! The paths that a package owns, from its data archive. Packages of other tools are read as dpkg
-//! reads them: names need no `./` in front, and hard links count as files.
-
-use tar::EntryType;
+//! The paths that a package owns, from its data archive.
 
 use super::framing::Framing;
-use super::lists::below_root;
 use super::reader::{BufferedContent, decoder, unread};
+use super::tar_reader::DebMembers;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Decoder;
-use crate::formats::tar::{Extensions, TarMembers};
+use crate::formats::payload::PayloadEntryKind;
 
 /// Members of a data archive that are looked at; a bound for hostile input. The largest package of
 /// Debian has 120,000.
 const MEMBERS_MAX: usize = 1 << 22;
 
-/// Calls `own` with the path of each file and link in the data archive, without leading slash, in its
-/// order. Refused: data that cannot be unpacked here ([`Kind::Unsupported`]), and what is no archive.
+/// Calls `own` with the path of everything but folders in the data archive, without leading slash, in its
+/// order. Refused: data that cannot be unpacked here ([`Kind::Unsupported`]), what is no archive, and what
+/// dpkg would not install.
 pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<()> {
     let framing = Framing::read(package)?;
     let method = framing.data_method()?;
@@ -28,20 +26,25 @@ pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<(
     walked.map_err(|error| error.at(&place).context(format!("reading {name}")))
 }
 
+/// Why [`each_owned_path`] failed, in one line: where in the data, and what is there.
+pub fn why_unread(error: &Error) -> String {
+    let structure = error.place().structure.as_ref();
+    match structure.filter(|structure| !error.message().starts_with(structure.as_str())) {
+        Some(structure) => format!("{structure}: {}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
 fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<()> {
-    let mut members = TarMembers::new(archive, Extensions::Gnu);
+    let mut members = DebMembers::new(archive);
     let mut count = 0;
-    while let Some(member) = members.next_member()? {
+    while let Some(read) = members.next()? {
         count += 1;
         if count > MEMBERS_MAX {
             return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
         }
-        if member.is_label() {
-            let error = member.fault("is a volume label");
-            return Err(error.hint("dpkg refuses it: pack the archive without `--label`"));
-        }
-        if member.kind != EntryType::Directory {
-            own(below_root(&member.name));
+        if read.entry.kind != PayloadEntryKind::Directory {
+            own(&read.entry.path);
         }
     }
     members.into_inner().finish().map(drop)

@@ -1,7 +1,9 @@
-//! Reads a `.deb` back, streaming, with everything checked that the format promises.
+//! Reads a `.deb` back, streaming, as dpkg does: the data as its own reader of tar archives does, and the
+//! control archive as GNU tar does, which it has unpack that. What rockpack would have written in another
+//! way is counted.
 //!
-//! Stricter than dpkg: one compressed stream each for control and data, nothing behind any end, and in
-//! the control archive files alone. Refused, too: control files, with their
+//! Stricter than dpkg: one compressed stream each for control and data, nothing behind their ends, and in
+//! the control archive files alone, each once. Refused, too: control files, with their
 //! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB, or of more than
 //! 256 KiB and 64 times the packed bytes of the control archive. Content is
 //! compared with its stated MD5 sum by whoever visits the entries.
@@ -12,13 +14,14 @@ use std::sync::Arc;
 
 use super::fields::{self, ControlFields};
 use super::framing::Framing;
-use super::lists::{self, Conffiles, Sums};
+use super::lists::{self, Conffiles, Sums, below_root};
 use super::tar_reader::DebMembers;
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::{Decoder, Method, decoder_fault};
-use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, Visitor};
-use crate::formats::tar::BLOCK;
+use crate::formats::member::is_plain;
+use crate::formats::payload::{Digest, Marking, Oddities, Visitor};
+use crate::formats::tar::{BLOCK, Dialect, EntryType, TarMember, TarMembers};
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
 const CONTROL_MAX: u64 = 256 << 20;
@@ -51,6 +54,8 @@ pub struct DebReader {
     files: ControlFiles,
     sums: Sums,
     conffiles: Conffiles,
+    /// Those of the control archive.
+    oddities: Oddities,
 }
 
 impl DebReader {
@@ -58,7 +63,8 @@ impl DebReader {
     pub fn open(package: Content) -> Result<Self> {
         let framing = Framing::read(&package)?;
         let (control, method) = (framing.control_method()?, framing.data_method()?);
-        let files = control_files(&package.slice(framing.control.range)?, control, |_| true)?;
+        let member = package.slice(framing.control.range)?;
+        let (files, oddities) = control_files(&member, control, |_| true)?;
         let text = |name: &str| files.get(name).cloned().unwrap_or_default();
         let at = |error: Error| error.at(&package.place(0));
         let fields = fields::parse_control(&text("control")).map_err(at)?;
@@ -66,7 +72,7 @@ impl DebReader {
         let conffiles = Conffiles::parse(text("conffiles")).map_err(at)?;
         let data = package.slice(framing.data.range)?;
         let name = framing.data.name;
-        Ok(Self { data, name, method, fields, files, sums, conffiles })
+        Ok(Self { data, name, method, fields, files, sums, conffiles, oddities })
     }
 
     /// The fields of the control file.
@@ -90,26 +96,38 @@ impl DebReader {
         self.method.is_none().then_some(&self.name)
     }
 
+    /// The paths in conffiles, without leading slash.
+    pub fn conffiles(&self) -> impl Iterator<Item = &str> {
+        self.conffiles.paths()
+    }
+
     /// Goes once through the data archive, in its order. The root directory is not visited.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
+        self.visit_noting(visitor).map(drop)
+    }
+
+    /// Goes once through the data archive, and tells what rockpack would have written in another way in
+    /// either archive.
+    pub fn visit_noting(&self, visitor: &mut Visitor<'_>) -> Result<Oddities> {
         let place = self.data.place(0);
         let method = self.method.ok_or_else(|| unread(&self.name).at(&place))?;
-        let mut members = DebMembers::of_data(decoder(&self.data, method)?);
+        let mut members = DebMembers::new(decoder(&self.data, method)?);
         while let Some(mut read) = members.next().map_err(|e| e.at(&place))? {
-            if read.entry.path.is_empty() {
-                if read.entry.kind != PayloadEntryKind::Directory {
-                    return Err(Error::malformed("`./` is no directory").at(&place));
-                }
+            let path = &read.entry.path;
+            if path.is_empty() {
                 continue;
             }
-            let path = &read.entry.path;
-            read.declared = self.sums.get(path).copied().map(Digest::Md5);
+            if read.entry.is_file() {
+                read.declared = self.sums.get(path).copied().map(Digest::Md5);
+            }
             if self.conffiles.get(path).is_some() {
                 read.entry.marking = Marking::Config;
             }
             visitor(&read, &mut members)?;
         }
-        members.into_inner().finish().map_err(|e| e.at(&place)).map(drop)
+        let oddities = self.oddities.clone().and(members.oddities());
+        members.into_inner().finish().map_err(|e| e.at(&place))?;
+        Ok(oddities)
     }
 }
 
@@ -130,7 +148,7 @@ impl DebFront {
         let method = framing.control_method()?;
         let member = package.slice(framing.control.range)?;
         let wanted = ["control", "md5sums", "conffiles"];
-        let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
+        let (mut files, _) = control_files(&member, method, |name| wanted.contains(&name))?;
         let control = files.remove("control").map(Arc::unwrap_or_clone);
         let control = control.ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
@@ -159,25 +177,29 @@ pub(super) fn unread(name: &str) -> Error {
     Error::unsupported(message).structure(name).hint(hint)
 }
 
-/// The files of a control archive; of those that are not `wanted`, the names alone.
+/// The files of a control archive, of those that are not `wanted` the names alone; and what rockpack would
+/// have written in another way.
 fn control_files(
     member: &Content,
     method: Method,
     wanted: impl Fn(&str) -> bool,
-) -> Result<ControlFiles> {
+) -> Result<(ControlFiles, Oddities)> {
     let place = member.place(0);
-    let mut members = DebMembers::of_control(decoder(member, method)?);
+    let mut members = TarMembers::new(decoder(member, method)?, Dialect::Control);
     let mut files = BTreeMap::new();
     let mut left = CONTROL_MAX;
-    while let Some(read) = members.next().map_err(|e| e.at(&place))? {
-        let is_file = is_control_file(&read.entry).map_err(|e| e.at(&place))?;
-        let size = charge(&read.entry, &mut left)
-            .and_then(|size| check_ratio(&read.entry, member.len()).map(|()| size))
+    while let Some(read) = members.next_member().map_err(|e| e.at(&place))? {
+        let name = control_name(&read).map_err(|e| e.at(&place))?.to_owned();
+        let size = charge(&name, read.size, &mut left)
+            .and_then(|size| check_ratio(&name, read.size, member.len()).map(|()| size))
             .map_err(|e| e.at(&place))?;
-        if !is_file {
+        if read.name != format!("./{name}") {
+            let message = format!("the name `{}` is not written as `./{name}`", read.name);
+            members.odd(read.start, &message)?;
+        }
+        if name.is_empty() {
             continue;
         }
-        let name = read.entry.path;
         let mut bytes = Vec::new();
         if wanted(&name) {
             // Not by doubling: that would take twice the limit.
@@ -189,50 +211,54 @@ fn control_files(
             Error::malformed(format!("{name} is no UTF-8")).at(&place).hint(hint)
         })?;
         if files.insert(name.clone(), Arc::new(text)).is_some() {
-            return Err(Error::malformed(format!("control archive has {name} twice")).at(&place));
+            let hint = "dpkg reads the last and apt the first: build the package again";
+            let error = Error::malformed(format!("control archive has {name} twice"));
+            return Err(error.at(&place).hint(hint));
         }
     }
+    let oddities = members.oddities().clone();
     members.into_inner().finish().map_err(|e| e.at(&place))?;
-    Ok(files)
+    Ok((files, oddities))
 }
 
-/// Whether a member is a file, rather than the root. dpkg-deb unpacks whatever else is there: a link
-/// in the place of `control` would stand for another file than the one that is read here.
-fn is_control_file(entry: &PayloadEntry) -> Result<bool> {
-    let name = &entry.path;
-    match entry.kind {
-        PayloadEntryKind::Directory if name.is_empty() => Ok(false),
-        PayloadEntryKind::File if !name.contains('/') => Ok(true),
+/// The name of a control file, however it is spelt; empty for the root. dpkg-deb unpacks whatever else is
+/// there: a link in the place of `control` would stand for another file than the one that is read here.
+fn control_name(member: &TarMember) -> Result<&str> {
+    let name = below_root(&member.name);
+    match member.kind {
+        EntryType::Directory if matches!(name, "" | ".") => Ok(""),
+        EntryType::Regular | EntryType::Continuous if is_plain(name) && !name.contains('/') => {
+            Ok(name)
+        }
         _ => {
             let message = format!("control archive has ./{name}, which is no file right below ./");
             let hint = "a link could stand for another control file: rebuild it with files alone";
-            Err(Error::unsupported(message).hint(hint))
+            Err(member.unsupported(message).hint(hint))
         }
     }
 }
 
 /// The size of a member that, with its name and header, is within what is left.
-fn charge(entry: &PayloadEntry, left: &mut u64) -> Result<usize> {
+fn charge(name: &str, size: u64, left: &mut u64) -> Result<usize> {
     let limit = |what: &str, most: u64| {
         Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
             .hint("no package has as much: have it rebuilt")
     };
-    if entry.path == "control" && entry.size > FIELDS_MAX {
+    if name == "control" && size > FIELDS_MAX {
         return Err(limit("control file", FIELDS_MAX));
     }
-    let cost = entry.size + entry.path.len() as u64 + BLOCK as u64;
+    let cost = size + name.len() as u64 + BLOCK as u64;
     let whole = left.checked_sub(cost);
     *left = whole.ok_or_else(|| limit("control archive", CONTROL_MAX))?;
-    usize::try_from(entry.size).map_err(|_| limit("control archive", CONTROL_MAX))
+    usize::try_from(size).map_err(|_| limit("control archive", CONTROL_MAX))
 }
 
 /// Refuses fields that a small package unpacks to: whoever reads many packages holds those of all.
-fn check_ratio(entry: &PayloadEntry, packed: u64) -> Result<()> {
+fn check_ratio(name: &str, size: u64, packed: u64) -> Result<()> {
     let most = FIELDS_ASIDE.max(packed.saturating_mul(UNPACKED));
-    if entry.path != "control" || entry.size <= most {
+    if name != "control" || size <= most {
         return Ok(());
     }
-    let size = entry.size;
     let message =
         format!("control file has {size} bytes, and its archive {packed}: it repeats itself");
     let hint = "whoever made it wants to use up memory, or repeats relations: have it rebuilt";
@@ -245,18 +271,12 @@ mod tests {
 
     #[test]
     fn fields_are_bounded_by_what_is_packed() {
-        let check = |path: &str, size, packed| check_ratio(&file(path, size), packed);
-        assert!(check("control", FIELDS_ASIDE, 0).is_ok());
-        assert!(check("md5sums", FIELDS_MAX, 0).is_ok());
-        assert!(check("control", FIELDS_MAX, FIELDS_MAX / UNPACKED).is_ok());
-        let error = check("control", FIELDS_ASIDE + 1, 100).unwrap_err();
+        assert!(check_ratio("control", FIELDS_ASIDE, 0).is_ok());
+        assert!(check_ratio("md5sums", FIELDS_MAX, 0).is_ok());
+        assert!(check_ratio("control", FIELDS_MAX, FIELDS_MAX / UNPACKED).is_ok());
+        let error = check_ratio("control", FIELDS_ASIDE + 1, 100).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit);
         assert!(error.hint_text().is_some() && error.to_string().contains("262145 bytes"));
-    }
-
-    fn file(path: &str, size: u64) -> PayloadEntry {
-        let (path, kind, marking) = (path.to_owned(), PayloadEntryKind::File, Marking::Plain);
-        PayloadEntry { path, kind, mode: 0o644, size, marking }
     }
 
     #[test]
@@ -265,14 +285,14 @@ mod tests {
             let mut left = CONTROL_MAX;
             let most = CONTROL_MAX / (512 + name.len() as u64 + size);
             for _ in 0..most {
-                charge(&file(&name, size), &mut left).unwrap();
+                charge(&name, size, &mut left).unwrap();
             }
-            let error = charge(&file(&name, size), &mut left).unwrap_err();
+            let error = charge(&name, size, &mut left).unwrap_err();
             assert_eq!(error.kind(), Kind::Limit);
         }
         let mut left = CONTROL_MAX;
-        assert!(charge(&file("control", FIELDS_MAX), &mut left).is_ok());
-        let error = charge(&file("control", FIELDS_MAX + 1), &mut left).unwrap_err();
+        assert!(charge("control", FIELDS_MAX, &mut left).is_ok());
+        let error = charge("control", FIELDS_MAX + 1, &mut left).unwrap_err();
         assert!(error.to_string().contains("control file exceeds 4194304 bytes"), "{error}");
     }
 }

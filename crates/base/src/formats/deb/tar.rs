@@ -2,7 +2,7 @@
 //!
 //! Written: `./` before every path, `/` behind every directory, owner root:root. dpkg refuses PAX
 //! (`x`, `g`) and sparse (`S`) members, so they are neither written nor read; hard links and
-//! devices are not read either, because no package of this project has them.
+//! devices are not written, because no package of this project has them.
 //! The `tar` crate's header type is used; its path helpers strip `./` and may write what dpkg
 //! refuses.
 
@@ -73,6 +73,9 @@ impl<W: Write> TarWriter<W> {
             PayloadEntryKind::Directory => EntryType::Directory,
             PayloadEntryKind::File => EntryType::Regular,
             PayloadEntryKind::Link { .. } => EntryType::Symlink,
+            PayloadEntryKind::Special(special) => {
+                return Err(Error::bug(format!("a {} is not written", special.as_str())));
+            }
         };
         let mut header = blank_header(kind, entry.mode, self.mtime, entry.size)?;
         let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
@@ -167,7 +170,7 @@ mod tests {
     use super::super::tar_reader::DebMembers;
     use super::*;
     use crate::formats::compression::decoder_fault;
-    use crate::formats::payload::{Marking, ReadEntry};
+    use crate::formats::payload::{Marking, Oddities, ReadEntry};
 
     fn file(path: &str, size: u64) -> PayloadEntry {
         PayloadEntry {
@@ -189,15 +192,23 @@ mod tests {
         archive.finish().unwrap()
     }
 
-    fn read_all(bytes: &[u8]) -> Result<Vec<(ReadEntry, Vec<u8>)>> {
-        let mut members = DebMembers::of_data(bytes);
+    /// The members of an archive, each with its content.
+    type Members = Vec<(ReadEntry, Vec<u8>)>;
+
+    fn read_all(bytes: &[u8]) -> Result<(Members, Oddities)> {
+        let mut members = DebMembers::new(bytes);
         let mut found = Vec::new();
         while let Some(entry) = members.next()? {
             let mut content = Vec::new();
             members.read_to_end(&mut content).map_err(decoder_fault)?;
             found.push((entry, content));
         }
-        Ok(found)
+        Ok((found, members.oddities().clone()))
+    }
+
+    /// Whether bytes are read, and are as rockpack writes them.
+    fn is_own(bytes: &[u8]) -> bool {
+        read_all(bytes).is_ok_and(|(_, oddities)| oddities.count == 0)
     }
 
     fn sample() -> Vec<(PayloadEntry, &'static [u8])> {
@@ -221,8 +232,8 @@ mod tests {
         let sample: Vec<_> = sample().into_iter().filter(|(e, _)| !e.path.ends_with('/')).collect();
         let bytes = archive(&sample);
         assert_eq!(bytes.len() as u64, archive_size(sample.iter().map(|(entry, _)| entry)));
-        let back = read_all(&bytes).unwrap();
-        assert_eq!(back.len(), sample.len());
+        let (back, oddities) = read_all(&bytes).unwrap();
+        assert_eq!((back.len(), oddities), (sample.len(), Oddities::default()));
         for ((entry, content), (read, bytes)) in sample.iter().zip(&back) {
             assert_eq!((entry, *content), (&read.entry, bytes.as_slice()));
             assert_eq!((read.user.as_str(), read.mtime), ("root", 1_700_000_000));
@@ -230,13 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_anything_behind_the_end_is_an_error() {
+    fn every_cut_and_anything_behind_the_end_is_noticed() {
         let bytes = archive(&[(file("a", 600), &[7; 600]), (file(&"b".repeat(101), 1), b"x")]);
         for len in 0..bytes.len() {
-            assert!(read_all(&bytes[..len]).is_err(), "cut to {len}");
+            assert!(!is_own(&bytes[..len]), "cut to {len}");
+            // dpkg takes the end of the bytes for the end of the archive.
+            assert!(
+                len % BLOCK == 0 || len > bytes.len() - BLOCK || read_all(&bytes[..len]).is_err()
+            );
         }
-        assert!(read_all(&[&bytes[..], &[0; 512]].concat()).is_ok());
-        assert!(read_all(&[&bytes[..], &[1; 512]].concat()).is_err());
+        assert!(is_own(&[&bytes[..], &[0; 512]].concat()));
+        let behind = [&bytes[..], &[1; 512]].concat();
+        assert!(read_all(&behind).is_ok() && !is_own(&behind));
     }
 
     #[test]
@@ -244,21 +260,93 @@ mod tests {
         let mut archive = TarWriter::new(Vec::new(), 0);
         archive.begin(&file("big", 9 << 30)).unwrap();
         let bytes = archive.sink;
-        let mut members = DebMembers::of_data(&bytes[..]);
+        let mut members = DebMembers::new(&bytes[..]);
         assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
     }
 
+    /// An archive of a file, and of a member whose header was changed.
+    fn changed(change: impl Fn(&mut [u8])) -> Vec<u8> {
+        let mut bytes = archive(&[(file("a", 0), b""), (file("b", 0), b"")]);
+        let mut header = Header::new_old();
+        change(&mut bytes[BLOCK..2 * BLOCK]);
+        header.as_mut_bytes().copy_from_slice(&bytes[BLOCK..2 * BLOCK]);
+        header.set_cksum();
+        bytes[BLOCK..2 * BLOCK].copy_from_slice(header.as_bytes());
+        bytes
+    }
+
+    fn put(header: &mut [u8], at: usize, bytes: &[u8]) {
+        header[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
     #[test]
-    fn sparse_pax_and_hard_links_are_refused() {
-        for kind in *b"Sxg1346" {
-            let mut bytes = archive(&[(file("a", 0), b"")]);
-            bytes[156] = kind;
-            let mut header = Header::new_old();
-            header.as_mut_bytes().copy_from_slice(&bytes[..BLOCK]);
-            header.set_cksum();
-            bytes[..BLOCK].copy_from_slice(header.as_bytes());
-            assert!(read_all(&bytes).is_err(), "type {}", char::from(kind));
+    fn types_are_those_that_dpkg_installs() {
+        for kind in 1..=u8::MAX {
+            let bytes = changed(|header| {
+                header[156] = kind;
+                put(header, 157, b"a");
+            });
+            let is_installed = b"0123456LK".contains(&kind);
+            assert_eq!(read_all(&bytes).is_ok(), is_installed, "type {}", char::from(kind));
+            assert_eq!(is_own(&bytes), b"02".contains(&kind), "type {}", char::from(kind));
         }
+    }
+
+    #[test]
+    fn names_are_those_that_dpkg_installs() {
+        for (name, expected) in [
+            (&b"./b"[..], Some("b")),
+            (b"b", Some("b")),
+            (b"//b", Some("b")),
+            (b"././/x/./b", Some("x/b")),
+            (b"./b\x01", Some("b\u{1}")),
+            (b"./b/", Some("b")),
+            (b"../b", None),
+            (b"./x/../b", None),
+            (b"..", None),
+            (b"./b\nc", None),
+            (b"./b\xff", None),
+            (b".", None),
+            (b"/", Some("")),
+        ] {
+            let read = read_all(&changed(|header| put(header, 0, &[name, b"\0\0\0\0"].concat())));
+            let path = read.as_ref().ok().map(|(found, _)| found[1].0.entry.path.as_str());
+            assert_eq!(path, expected, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_hard_link_needs_a_file_in_front_of_it() {
+        for (target, is_there) in
+            [("a", true), ("./a", true), ("/a", true), ("b", false), ("", false)]
+        {
+            let bytes = changed(|header| {
+                header[156] = b'1';
+                put(header, 157, target.as_bytes());
+            });
+            assert_eq!(read_all(&bytes).is_ok(), is_there, "{target}");
+        }
+    }
+
+    /// As dpkg does: owners, sizes and times have to be numbers, and modes need not.
+    #[test]
+    fn numbers_are_read_as_dpkg_reads_them() {
+        for (at, number, is_read) in [
+            (100, &b"x"[..], true),
+            (108, b"x", false),
+            (108, b"7 7", false),
+            (108, b"\x80\0\0\x01\0\0\0\0", false),
+            (108, b"\x80\0\0\0\xff\xff\xff\xff", true),
+            (116, b"-1", false),
+            (124, b"\0\0\0\0\0\0\0\0\0\0\0\0", true),
+            (124, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", false),
+            (136, b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", true),
+            (136, b"x", false),
+        ] {
+            let bytes = changed(|header| put(header, at, number));
+            assert_eq!(read_all(&bytes).is_ok(), is_read, "{at}: {number:?}");
+        }
+        assert!(is_own(&changed(|_| ())) && !is_own(&changed(|header| put(header, 257, b"other"))));
     }
 
     #[test]

@@ -1,43 +1,125 @@
-//! Reads GNU tar as dpkg does; the byte table is in [`crate::formats::tar`].
+//! Reads the data of a `.deb` as dpkg does; the byte table is in [`crate::formats::tar`].
 //!
-//! Refused beyond what no archive may have: PAX members, hard links, devices, names outside of
-//! `./`.
+//! Installed by dpkg, and read: files, directories, symbolic and hard links, named pipes, and devices, by
+//! any spelling of their names. All else is refused, as dpkg does: other types, names that lead through
+//! `..` (which dpkg follows out of the root) or have line breaks, links to nothing. What rockpack would
+//! have written in another way is counted ([`Oddities`]).
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use tar::EntryType;
 
-use crate::error::Result;
-use crate::formats::member::is_plain;
-use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind, ReadEntry};
-use crate::formats::tar::{Extensions, TarMember};
+use crate::error::{Error, Result};
+use crate::formats::path_digests::path_digest;
+use crate::formats::payload::{
+    Marking, Oddities, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind,
+};
+use crate::formats::tar::{Dialect, TarMember, TarMembers};
+
+/// Why dpkg does not install a member.
+const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
 
 /// Reads an archive member by member.
 pub(super) struct DebMembers<R: Read> {
-    members: crate::formats::tar::TarMembers<R>,
+    members: TarMembers<R>,
+    /// The digests of the paths that hard links may lead to.
+    files: HashSet<u64>,
 }
 
 impl<R: Read> DebMembers<R> {
     /// Reads a data archive from the first member on.
-    pub fn of_data(source: R) -> Self {
-        Self { members: crate::formats::tar::TarMembers::new(source, Extensions::Gnu) }
-    }
-
-    /// Reads a control archive from the first member on. dpkg has tar unpack it, which skips a
-    /// volume label.
-    pub fn of_control(source: R) -> Self {
-        Self { members: crate::formats::tar::TarMembers::new(source, Extensions::GnuAndLabels) }
+    pub fn new(source: R) -> Self {
+        Self { members: TarMembers::new(source, Dialect::Dpkg), files: HashSet::new() }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
     /// skipped.
     pub fn next(&mut self) -> Result<Option<ReadEntry>> {
-        self.members.next_member()?.map(|member| read_entry(&member)).transpose()
+        self.members.next_member()?.map(|member| self.read_entry(&member)).transpose()
+    }
+
+    /// What was read so far and rockpack would not have written.
+    pub fn oddities(&self) -> &Oddities {
+        self.members.oddities()
     }
 
     /// The decompressor, after the end of the archive.
     pub fn into_inner(self) -> R {
         self.members.into_inner()
+    }
+
+    fn read_entry(&mut self, member: &TarMember) -> Result<ReadEntry> {
+        let path = plain_path(member, &member.name)?;
+        let kind = self.kind(member)?;
+        let is_folder = kind == PayloadEntryKind::Directory;
+        if path.is_empty() && !is_folder {
+            return Err(refused(member, "is the root, and no directory"));
+        }
+        let is_linkable = !is_folder && !matches!(kind, PayloadEntryKind::Link { .. });
+        if is_linkable {
+            self.files.insert(path_digest(&path));
+        }
+        self.note(member, &kind, &path)?;
+        let [user, group] = member.owners();
+        let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
+        let mode = member.lenient_mode();
+        let entry = PayloadEntry { path, kind, mode, size, marking: Marking::Plain };
+        Ok(ReadEntry { entry, user, group, mtime: member.time(), declared: None })
+    }
+
+    fn kind(&self, member: &TarMember) -> Result<PayloadEntryKind> {
+        let special = match member.kind {
+            EntryType::Regular => return Ok(PayloadEntryKind::File),
+            EntryType::Directory => return Ok(PayloadEntryKind::Directory),
+            EntryType::Symlink if member.target.is_empty() => {
+                return Err(refused(member, "leads nowhere"));
+            }
+            EntryType::Symlink => {
+                return Ok(PayloadEntryKind::Link { target: member.target.clone() });
+            }
+            EntryType::Link => SpecialKind::HardLink { target: self.linked(member)? },
+            EntryType::Fifo => SpecialKind::Pipe,
+            EntryType::Char => SpecialKind::CharacterDevice,
+            EntryType::Block => SpecialKind::BlockDevice,
+            _ if member.is_label() => {
+                return Err(refused(member, "is a volume label, and nothing that dpkg installs"));
+            }
+            _ => return Err(refused(member, "is nothing that dpkg installs")),
+        };
+        Ok(PayloadEntryKind::Special(special))
+    }
+
+    /// The path of the file that a hard link stands for.
+    fn linked(&self, member: &TarMember) -> Result<String> {
+        let target = plain_path(member, &member.target)?;
+        if self.files.contains(&path_digest(&target)) {
+            return Ok(target);
+        }
+        let target = &member.target;
+        Err(refused(member, &format!("leads to `{target}`, which is no file in front of it")))
+    }
+
+    /// Notes what rockpack would have written in another way.
+    fn note(&mut self, member: &TarMember, kind: &PayloadEntryKind, path: &str) -> Result<()> {
+        let end = match kind {
+            PayloadEntryKind::Directory if !path.is_empty() => "/",
+            _ => "",
+        };
+        let (at, mut odd) = (member.start, Vec::new());
+        if member.name != format!("./{path}{end}") {
+            odd.push(format!("the name `{}` is not written as `./{path}{end}`", member.name));
+        }
+        if let PayloadEntryKind::Special(special) = kind {
+            odd.push(format!("./{path} is a {}", special.as_str()));
+        }
+        if member.size > 0 && *kind != PayloadEntryKind::File {
+            odd.push(format!("./{path} has content but is no file"));
+        }
+        if !member.has_plain_mode() {
+            odd.push(format!("./{path} has another mode than permissions"));
+        }
+        odd.iter().try_for_each(|message| self.members.odd(at, message))
     }
 }
 
@@ -47,52 +129,23 @@ impl<R: Read> Read for DebMembers<R> {
     }
 }
 
-fn read_entry(member: &TarMember) -> Result<ReadEntry> {
-    let kind = match member.kind {
-        EntryType::Regular => PayloadEntryKind::File,
-        EntryType::Directory => PayloadEntryKind::Directory,
-        EntryType::Symlink => PayloadEntryKind::Link { target: member.target.clone() },
-        _ if member.is_label() => {
-            let error = member.unsupported("a volume label is not supported");
-            return Err(error.hint("dpkg refuses it, too: pack the archive without `--label`"));
-        }
-        other => {
-            let message = format!("member {} of type {other:?} is not supported", member.name);
-            return Err(member.unsupported(message));
-        }
-    };
-    if member.size > 0 && kind != PayloadEntryKind::File {
-        return Err(member.fault("has content but is no file"));
+/// A name as the path below the root that dpkg takes it for.
+fn plain_path(member: &TarMember, name: &str) -> Result<String> {
+    if name.is_empty() {
+        return Err(refused(member, "has an empty name"));
     }
-    let path = entry_path(&member.name, &kind);
-    let path = path.ok_or_else(|| member.fault("has no plain path below ./"))?;
-    let (user, group) = owners(member)?;
-    let mtime = member.header.mtime().map_err(|_| member.fault("has no mtime"))?;
-    let mode = member.header.mode().map_err(|_| member.fault("has no mode"))?;
-    let entry = PayloadEntry { path, kind, mode, size: member.size, marking: Marking::Plain };
-    Ok(ReadEntry { entry, user, group, mtime, declared: None })
+    if name.contains('\n') {
+        return Err(refused(member, "has a line break in its name"));
+    }
+    let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if parts.contains(&"..") {
+        return Err(refused(member, "leads through `..`, out of the folder that it names"));
+    }
+    Ok(parts.join("/"))
 }
 
-fn entry_path(name: &str, kind: &PayloadEntryKind) -> Option<String> {
-    let path = name.strip_prefix("./")?;
-    if *kind != PayloadEntryKind::Directory {
-        return is_plain(path).then(|| path.to_owned());
-    }
-    let path = path.strip_suffix('/').unwrap_or(path);
-    (path.is_empty() || is_plain(path)).then(|| path.to_owned())
-}
-
-fn owners(member: &TarMember) -> Result<(String, String)> {
-    let owner = |name: std::result::Result<Option<&str>, _>, id: std::io::Result<u64>| {
-        let name = name.ok().flatten().filter(|name| !name.is_empty());
-        match (name, id) {
-            (Some("root"), Ok(0)) => Ok("root".to_owned()),
-            (Some(name), Ok(id)) if id != 0 && name != "root" => Ok(name.to_owned()),
-            (None, Ok(id)) => Ok(id.to_string()),
-            (Some(name), Ok(id)) => Ok(format!("{name} ({id})")),
-            (_, Err(_)) => Err(member.fault("has no owner")),
-        }
-    };
-    let header = &member.header;
-    Ok((owner(header.username(), header.uid())?, owner(header.groupname(), header.gid())?))
+/// Refuses a member, by its name and type; its place is the structure.
+fn refused(member: &TarMember, why: &str) -> Error {
+    let kind = char::from(member.kind.as_byte()).escape_default();
+    member.fault(&format!("the member `{}` of type `{kind}` {why}", member.name)).hint(HINT)
 }

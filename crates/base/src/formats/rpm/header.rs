@@ -53,6 +53,8 @@ pub(super) fn mode(entry: &PayloadEntry) -> u32 {
         PayloadEntryKind::Directory => MODE_DIRECTORY,
         PayloadEntryKind::File => MODE_FILE,
         PayloadEntryKind::Link { .. } => MODE_LINK,
+        // The writer of payloads refuses it.
+        PayloadEntryKind::Special(_) => 0,
     };
     kind | (entry.mode & 0o7777)
 }

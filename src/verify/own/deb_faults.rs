@@ -1,0 +1,56 @@
+//! What a `.deb` has that no `.deb` of rockpack has: fields on which dpkg and apt may act, files that dpkg
+//! keeps as configuration, archives that are written in another way.
+
+use super::installed::Installed;
+use super::rpm_header::may_be;
+use crate::formats::deb::DebReader;
+use crate::formats::payload::Oddities;
+use crate::package::DEB_FIELDS;
+use crate::verify::problem::{DebFault, LeftOutAs};
+
+/// The fields that a build writes, beside those of relations.
+const FIELDS: [&str; 12] = [
+    "Package",
+    "Version",
+    "Architecture",
+    "Maintainer",
+    "Installed-Size",
+    "Section",
+    "Priority",
+    "Homepage",
+    "X-ROCm-GPU-Architecture",
+    "Build-Ids",
+    "Auto-Built-Package",
+    "Description",
+];
+
+/// The beginning of a line of `conffiles` that has dpkg remove a file.
+const REMOVED: &str = "remove-on-upgrade";
+
+/// All of them, in a package whose files are known.
+pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> Vec<DebFault> {
+    let written = || FIELDS.into_iter().chain(DEB_FIELDS.map(|(_, name)| name));
+    let is_foreign = |name: &str| !written().any(|own| own.eq_ignore_ascii_case(name));
+    let fields = deb.control().names().map(|name| name.to_string());
+    let fields = fields.filter(|name| is_foreign(name));
+    let mut faults: Vec<DebFault> = fields
+        .map(|name| {
+            let value = deb.control().get(name.as_str()).cloned().unwrap_or_default();
+            DebFault::Field { name, value }
+        })
+        .collect();
+    let may_stay = |path: &str| {
+        let node = package.paths.get(path);
+        node.is_some_and(|node| may_be(LeftOutAs::Config, path, node))
+    };
+    let listed = deb.control_files().get("conffiles").map(|text| text.lines());
+    let lines = listed.into_iter().flatten().map(str::trim).filter(|line| !line.is_empty());
+    for line in lines.filter(|line| line.starts_with(REMOVED) || !may_stay(line)) {
+        faults.push(DebFault::Conffile { line: line.to_owned() });
+    }
+    if let Some(first) = &oddities.first {
+        let (first, others) = (first.clone(), oddities.count - 1);
+        faults.push(DebFault::Archive { first, others });
+    }
+    faults
+}

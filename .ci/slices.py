@@ -31,6 +31,9 @@ class Slice:
 TOOLS = ("tools", (".ci/tools",))
 SBOM_TOOLS = ("sbom-tools", (".ci/tools", "sbom"))
 TESTS = ("build-tests", ("cargo", "test", "--locked", "--release", "--no-run"))
+# For sweeps that take a debug build a few minutes: that is there after every change, and a release build of all
+# tests takes longer than they do.
+VERIFY_TESTS = ("build-verify-tests", ("cargo", "test", "--locked", "--test", "verify", "--no-run"))
 PROGRAM = ("build-program", ("cargo", "build", "--locked", "--release"))
 LIBRARIES = ("fetch-libraries", ("examples/debian-rocm/fetch.sh", "target/acceptance", "all"))
 SYSTEMS = ("make-systems", (".ci/elf-matrix", "systems"))
@@ -43,6 +46,11 @@ EVERY_FAULT = {"ROCKPACK_FAULTS": "all"}
 def test(name, minutes, program, *words, variables=SWEEPS, needs=()):
     command = ("cargo", "test", "--locked", "--release", "--test", program, "--", *words)
     return Slice(name, minutes, command, (TOOLS, *needs, TESTS), variables)
+
+
+def debug_test(name, minutes, program, *words, variables, needs):
+    command = ("cargo", "test", "--locked", "--test", program, "--", *words)
+    return Slice(name, minutes, command, (TOOLS, *needs), variables)
 
 
 def sliced(of, make):
@@ -59,8 +67,9 @@ SLICES = [
     *(test(f"tests/{program}", minutes, program) for program, minutes in [
         ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
     test("tests/limits", 8, "limits"),
-    *sliced(4, lambda name, part: test(
-        f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part})),
+    *sliced(4, lambda name, part: debug_test(
+        f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part},
+        needs=(VERIFY_TESTS,))),
     test("tests/large", 8, "formats", "--ignored"),
     test("tests/sbom", 1, "tree", "--ignored", "the_sbom_of_the_program", needs=(SBOM_TOOLS,)),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",

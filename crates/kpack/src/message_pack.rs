@@ -150,16 +150,18 @@ impl<I: Input> Decoder<I> {
 
     /// Appends the texts of an array of `count` items to `names`; other items are skipped.
     pub fn names(&mut self, count: u32, names: &mut Names) -> Decoded<(), I> {
-        for _ in 0..count {
-            match self.item()? {
-                Item::Text(len) => {
-                    self.text(len, names.bytes())?;
-                    names.end()?;
-                }
-                other => self.skip_rest_of(other)?,
+        (0..count).try_for_each(|_| self.append_name(names))
+    }
+
+    /// Appends the next item to `names`, if it is a text; anything else is skipped.
+    pub fn append_name(&mut self, names: &mut Names) -> Decoded<(), I> {
+        match self.item()? {
+            Item::Text(len) => {
+                self.text(len, names.bytes())?;
+                Ok(names.end()?)
             }
+            other => self.skip_rest_of(other),
         }
-        Ok(())
     }
 
     /// Skips a whole value.
@@ -213,17 +215,20 @@ impl<I: Input> Decoder<I> {
         Ok(u64::try_from(number).map_or(Item::Other(0), Item::Number))
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Decoded<[u8; N], I> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
+    #[inline]
     fn fill(&mut self, buffer: &mut [u8]) -> Decoded<(), I> {
         self.room_for(buffer.len() as u64)?;
         self.input.fill(buffer).map_err(Fault::Read)
     }
 
+    #[inline]
     fn room_for(&self, bytes: u64) -> Decoded<(), I> {
         if bytes > self.input.left() { Err(Fault::Truncated) } else { Ok(()) }
     }
@@ -261,35 +266,70 @@ impl Input for &[u8] {
 /// Bytes of a source from an offset to its end, read in windows.
 pub(crate) struct Windows<'a, R: ?Sized> {
     source: &'a R,
-    /// The offset of the next byte.
-    at: u64,
     window: Vec<u8>,
-    /// The offset of the window's first byte.
-    start: u64,
+    /// The index in the window of the next byte.
+    next: usize,
+    /// The offset behind the window.
+    end: u64,
 }
 
 impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     pub(crate) fn new(source: &'a R, at: u64) -> Self {
-        Self { source, at, window: Vec::new(), start: at }
+        Self { source, window: Vec::new(), next: 0, end: at }
     }
 
-    /// The bytes of the window from the next one on.
-    fn ahead(&self) -> &[u8] {
-        let index = self.at.checked_sub(self.start).and_then(|index| usize::try_from(index).ok());
-        index.and_then(|index| self.window.get(index..)).unwrap_or_default()
+    /// Number of bytes of the window from the next one on.
+    fn ahead(&self) -> usize {
+        self.window.len().saturating_sub(self.next)
+    }
+
+    /// The offset of the next byte.
+    fn at(&self) -> u64 {
+        self.end.saturating_sub(self.ahead() as u64)
+    }
+
+    /// Goes to an offset, with an empty window.
+    fn go_to(&mut self, at: u64) {
+        self.window.clear();
+        (self.next, self.end) = (0, at);
     }
 
     /// Reads the next window; without memory for one, nothing is in it.
     fn refill(&mut self) -> Result<(), R::Error> {
         let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(WINDOW);
-        self.window.clear();
-        self.start = self.at;
+        let at = self.at();
+        self.go_to(at);
         if self.window.try_reserve_exact(len).is_ok() {
             self.window.resize(len, 0);
-            let read = self.source.read_at(self.at, &mut self.window);
-            return read.inspect_err(|_| self.window.clear());
+            let read = self.source.read_at(at, &mut self.window);
+            read.inspect_err(|_| self.window.clear())?;
+            self.end = at.saturating_add(len as u64);
         }
         Ok(())
+    }
+
+    /// Fills `buffer` from a new window, or from the source if it is longer than half of one.
+    fn fill_by_reading(&mut self, buffer: &mut [u8]) -> Result<(), R::Error> {
+        if buffer.len() <= WINDOW / 2 {
+            self.refill()?;
+        }
+        if let Some(bytes) = self.taken(buffer.len()) {
+            buffer.copy_from_slice(bytes);
+            return Ok(());
+        }
+        let at = self.at();
+        self.source.read_at(at, buffer)?;
+        self.go_to(at.saturating_add(buffer.len() as u64));
+        Ok(())
+    }
+
+    /// The next `len` bytes, if the window has them.
+    #[inline]
+    fn taken(&mut self, len: usize) -> Option<&[u8]> {
+        let end = self.next.checked_add(len)?;
+        let bytes = self.window.get(self.next..end)?;
+        self.next = end;
+        Some(bytes)
     }
 }
 
@@ -299,24 +339,22 @@ const WINDOW: usize = 64 << 10;
 impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
     type Error = R::Error;
 
+    #[inline]
     fn left(&self) -> u64 {
-        self.source.len().saturating_sub(self.at)
+        self.source.len().saturating_sub(self.at())
     }
 
+    #[inline]
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), R::Error> {
-        if self.ahead().len() < buffer.len() && buffer.len() <= WINDOW / 2 {
-            self.refill()?;
-        }
-        match self.ahead().get(..buffer.len()) {
-            Some(bytes) => buffer.copy_from_slice(bytes),
-            None => self.source.read_at(self.at, buffer)?,
-        }
-        self.at = self.at.saturating_add(buffer.len() as u64);
+        let Some(bytes) = self.taken(buffer.len()) else { return self.fill_by_reading(buffer) };
+        buffer.copy_from_slice(bytes);
         Ok(())
     }
 
     fn skip(&mut self, count: u64) -> Result<(), R::Error> {
-        self.at = self.at.saturating_add(count);
+        if usize::try_from(count).ok().and_then(|count| self.taken(count)).is_none() {
+            self.go_to(self.at().saturating_add(count));
+        }
         Ok(())
     }
 }

@@ -30,6 +30,21 @@
 //! 4 GiB and more than 1,048,576 frames, and demands that a frame's content size equals
 //! `original_size`. Two rows may name one ordinal: identical code objects are stored once.
 //!
+//! # Later forms
+//!
+//! - Whatever readers of version 1 may not misread takes another version in the header: they refuse
+//!   the file as [`Code::UnsupportedVersion`] before they read anything else, whatever `format_version`
+//!   says. A version 2 keeps the first eight bytes as they are.
+//! - Within version 1 a writer may add keys, of any type, to the TOC and to rows. Readers skip them, so
+//!   that nothing may depend on their being read. The keys above keep names, types and meaning.
+//! - A scheme that a reader does not know is read as "none". An archive with a new scheme therefore
+//!   leaves `blobs` empty: its rows are then [`Code::KernelNotFound`], and never compressed bytes that
+//!   pass for code. Where old readers must not take that for a missing row, it takes version 2.
+//! - A new scheme has a name of its own; "zstd-per-kernel" stays one frame of zstd for each ordinal, decoded
+//!   without a dictionary.
+//!
+//! Archives from the future in `runtime/tests/future.rs` hold readers to it.
+//!
 //! [`Archive::open`] accepts what AMD's loader accepts: keys that are not known, bytes behind the
 //! TOC, any `format_version`, a scheme that is not known (read as "none"), gaps and frames that
 //! nothing names. Of equal fields the first counts, of equal rows the last. A row without an ordinal,
@@ -39,6 +54,8 @@ mod frames;
 mod header;
 mod key;
 mod toc;
+
+use std::ffi::CStr;
 
 use crate::code::{Code, OutOfMemory};
 use crate::message_pack::{Fault, Windows};
@@ -206,6 +223,11 @@ impl Archive {
     /// The row of `target` for `key`.
     pub fn row(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         self.rows.find(key, target)
+    }
+
+    /// The targets of the rows of `key`, as C reads them, with their rows, in the order of their bytes.
+    pub fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
+        self.rows.of(key)
     }
 
     /// Number of stored code objects.

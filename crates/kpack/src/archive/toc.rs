@@ -1,5 +1,7 @@
 //! The table of contents as a loader reads it.
 
+use std::ffi::CStr;
+
 use super::{OpenFault, Scheme, Span};
 use crate::code::{OutOfMemory, push};
 use crate::message_pack::{Decoder, Fault, Input, Item};
@@ -306,26 +308,48 @@ impl Drafts {
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
         let names = |draft: &NumberedRow| (keys.get(draft.key), targets.get(draft.target));
-        // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
-        rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
-        rows.dedup_by(|later, earlier| {
-            let again = names(later) == names(earlier);
-            if again {
-                *earlier = *later;
-            }
-            again
-        });
-        let (mut sorted, mut first, mut last) = (Names::default(), Vec::new(), None);
-        for (index, draft) in rows.iter().enumerate() {
-            let key = keys.get(draft.key);
-            if key != last {
-                sorted.push(key.unwrap_or_default())?;
-                push(&mut first, index)?;
-                last = key;
-            }
+        // Writers sort their rows.
+        if !rows.is_sorted_by(|a, b| names(a) < names(b)) {
+            // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
+            rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
+            rows.dedup_by(|later, earlier| {
+                let again = names(later) == names(earlier);
+                if again {
+                    *earlier = *later;
+                }
+                again
+            });
+        }
+        let first = first_rows(&rows, &keys)?;
+        // Writers sort their keys: then none is copied.
+        let is_sorted = first.len() == keys.len()
+            && first
+                .iter()
+                .enumerate()
+                .all(|(number, row)| rows.get(*row).is_some_and(|row| row.key == number));
+        if is_sorted {
+            return Ok(SortedRows { keys, first, targets, rows });
+        }
+        let mut sorted = Names::default();
+        for draft in first.iter().filter_map(|row| rows.get(*row)) {
+            sorted.push(keys.get(draft.key).unwrap_or_default())?;
         }
         Ok(SortedRows { keys: sorted, first, targets, rows })
     }
+}
+
+/// The first row of each key, of rows that are sorted.
+fn first_rows(rows: &[NumberedRow], keys: &Names) -> Result<Vec<usize>, OutOfMemory> {
+    let mut first = Vec::new();
+    let mut last: Option<usize> = None;
+    for (index, draft) in rows.iter().enumerate() {
+        let is_same = |last| last == draft.key || keys.get(last) == keys.get(draft.key);
+        if !last.is_some_and(is_same) {
+            push(&mut first, index)?;
+        }
+        last = Some(draft.key);
+    }
+    Ok(first)
 }
 
 /// The rows of a table.
@@ -343,13 +367,23 @@ pub(super) struct SortedRows {
 impl SortedRows {
     /// The row of `target` for `key`.
     pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
-        let key = self.keys.binary_search(key)?;
-        let first = *self.first.get(key)?;
-        let end = self.first.get(key + 1).copied().unwrap_or(self.rows.len());
-        let rows = self.rows.get(first..end)?;
+        let rows = self.range(key)?;
         let of =
             |draft: &NumberedRow| self.targets.get(draft.target).unwrap_or_default().cmp(target);
         let index = rows.binary_search_by(of).ok()?;
         Some(rows.get(index)?.row)
+    }
+
+    /// The targets of `key` with their rows.
+    pub(super) fn of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
+        let rows = self.range(key).unwrap_or_default().iter();
+        rows.filter_map(|draft| Some((self.targets.get_c(draft.target)?, draft.row)))
+    }
+
+    fn range(&self, key: &[u8]) -> Option<&[NumberedRow]> {
+        let key = self.keys.binary_search(key)?;
+        let first = *self.first.get(key)?;
+        let end = self.first.get(key + 1).copied().unwrap_or(self.rows.len());
+        self.rows.get(first..end)
     }
 }

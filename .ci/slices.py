@@ -67,6 +67,7 @@ SLICES = [
     *(test(f"tests/{program}", minutes, program) for program, minutes in [
         ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
     test("tests/limits", 8, "limits"),
+    Slice("tests/runtime", 2, ("cargo", "test", "--locked", "--release", "-p", "rocm-kpack"), (TOOLS,), SWEEPS),
     *sliced(4, lambda name, part: debug_test(
         f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part},
         needs=(VERIFY_TESTS,))),

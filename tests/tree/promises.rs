@@ -47,6 +47,9 @@ fn fault(command: &str) -> Option<String> {
     let words: Vec<&str> = words.into_iter().skip(2).filter(|word| *word != "--release").collect();
     let (folders, filter) = match words.as_slice() {
         ["--lib", filter] => (source_folders(), *filter),
+        ["-p", "rocm-kpack", "--test", "runtime", filter] => {
+            (vec![tools::repository("runtime/tests")], *filter)
+        }
         ["--test", program, rest @ ..] if rest.len() < 2 => {
             let folder = tools::repository(&format!("tests/{program}"));
             (vec![folder], rest.first().copied().unwrap_or_default())

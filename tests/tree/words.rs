@@ -11,13 +11,14 @@ use support::program::rust_files;
 use support::tools;
 
 /// The highest share, in hundredths of a percent. Lower it when the share has fallen.
-const HIGHEST: usize = 1805;
+const HIGHEST: usize = 1779;
 
 /// How far the share may fall before this test asks for a lower [`HIGHEST`], and so how far it may rise
 /// again: a tenth of a percent.
 const SLACK: usize = 10;
 
-const FOLDERS: [&str; 6] = ["src", "crates", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"];
+const FOLDERS: [&str; 7] =
+    ["src", "crates", "runtime", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"];
 
 /// Words whose subject stands elsewhere.
 const REFERRING: [&str; 15] = [

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use spdx::{Expression, Licensee};
-use support::program::repository;
+use support::program::{repository, rust_files};
 use support::tools;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -95,21 +95,56 @@ fn own() -> Vec<Value> {
     own
 }
 
+/// The crate that other programs call by pointers; nothing of it goes into rockpack.
+const RUNTIME: &str = "rocm-kpack";
+
+/// Its files with `unsafe`: the C interface, and memory that C callers own or point to.
+const MAY_BE_UNSAFE: [&str; 5] =
+    ["abi/load.rs", "abi/mod.rs", "abi/more.rs", "abi/query.rs", "memory.rs"];
+
 #[test]
-fn there_is_no_build_script_and_no_unsafe_code_of_our_own() {
+fn there_is_no_build_script_and_no_unsafe_code_but_in_the_runtime_library() {
     let manifest =
         |path: &str| -> toml::Table { fs::read_to_string(path).unwrap().parse().unwrap() };
     for package in own() {
+        let path = package["manifest_path"].as_str().unwrap();
+        if package["name"] == RUNTIME {
+            let lints = &manifest(path)["lints"];
+            assert_eq!(lints["rust"]["unsafe_code"].as_str(), Some("deny"));
+            let explained = lints["clippy"]["undocumented_unsafe_blocks"].as_str();
+            assert_eq!(explained, Some("deny"));
+            continue;
+        }
         for target in package["targets"].as_array().unwrap() {
             assert_ne!(target["kind"][0], "custom-build", "{target}");
         }
         // Forbidden, not denied: no `allow` of a file can undo it. The lint holds for all targets.
-        let path = package["manifest_path"].as_str().unwrap();
         assert_eq!(manifest(path)["lints"]["workspace"].as_bool(), Some(true), "{path}");
     }
     let root = manifest(tools::repository("Cargo.toml").to_str().unwrap());
     let lints = &root["workspace"]["lints"];
     assert_eq!(lints["rust"]["unsafe_code"].as_str(), Some("forbid"));
+    assert!(in_the_program().iter().all(|(name, _)| name != RUNTIME));
+}
+
+#[test]
+fn unsafe_code_of_the_runtime_library_stands_in_few_files() {
+    let folder = tools::repository("runtime/src");
+    for file in rust_files(&folder) {
+        let name = file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let is_unsafe = code.into_iter().any(|line| {
+            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "allow(unsafe_code"]
+                .iter()
+                .any(|word| line.contains(word))
+        });
+        // A type of pointer to an unsafe function calls nothing by itself.
+        assert_eq!(is_unsafe, MAY_BE_UNSAFE.contains(&name.as_str()), "{name}");
+    }
+    let build = fs::read_to_string(tools::repository("runtime/build.rs")).unwrap();
+    let lines = build.lines().filter(|line| line.contains("println!")).count();
+    assert!(lines == 2 && build.lines().count() < 10, "the build script does more: {build}");
 }
 
 /// Name and version of what is compiled into the program, or runs while it is compiled.

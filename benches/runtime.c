@@ -1,0 +1,166 @@
+/* Times a librocm_kpack by its public interface, and plain zstd over the same frames:
+ *
+ *   cc -O2 -Iruntime/include benches/runtime.c -o runtime-bench -ldl -lpthread
+ *   runtime-bench LIBRARY ARCHIVE [LIBZSTD]
+ *
+ * Any library of that interface can be given. Each figure is the best of 15 rounds, in milliseconds. "plain"
+ * reads each frame of the archive by pread and decompresses it by LIBZSTD into memory from malloc,
+ * with one decoder for each thread: the least that any library can do. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rocm_kpack/kpack.h>
+
+#define ROUNDS 15
+
+static __typeof__(&kpack_open) k_open;
+static __typeof__(&kpack_close) k_close;
+static __typeof__(&kpack_get_binary_count) k_count;
+static __typeof__(&kpack_get_binary) k_binary;
+static __typeof__(&kpack_get_architecture) k_arch;
+static __typeof__(&kpack_get_kernel) k_get;
+static __typeof__(&kpack_free_kernel) k_free;
+
+static void *(*z_new)(void);
+static size_t (*z_decode)(void *, void *, size_t, const void *, size_t);
+static size_t (*z_free)(void *);
+static unsigned long long (*z_size)(const void *, size_t);
+
+static const char *path;
+static kpack_archive_t archive;
+static const char *arch;
+static size_t rows;
+static int threads;
+
+struct frame { off_t offset; unsigned size; };
+static struct frame *frames;
+static unsigned frame_count;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
+}
+
+/* Private memory of the process in KiB. */
+static long private_memory(void) {
+  long sum = 0, size;
+  malloc_trim(0); /* What malloc keeps of memory that was released is no library's. */
+  char line[256];
+  FILE *file = fopen("/proc/self/smaps_rollup", "r");
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "Private_Dirty: %ld", &size) == 1) sum += size;
+  if (file) fclose(file);
+  return sum;
+}
+
+static void load(size_t row) {
+  const char *key;
+  void *data;
+  size_t size;
+  int code = k_binary(archive, row, &key);
+  if (!code) code = k_get(archive, key, arch, &data, &size);
+  if (code && code != 5) fprintf(stderr, "row %zu: %d\n", row, code), exit(1);
+  if (!code) k_free(data);
+}
+
+static void *load_rows(void *first) {
+  for (size_t row = (size_t)first; row < rows; row += threads) load(row);
+  return 0;
+}
+
+static void *plain_rows(void *first) {
+  void *context = z_new(), *buffer = 0;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  size_t room = 0;
+  for (unsigned at = (size_t)first; at < frame_count; at += threads) {
+    struct frame frame = frames[at];
+    if (frame.size > room) buffer = realloc(buffer, room = frame.size);
+    if (pread(file, buffer, frame.size, frame.offset) != (ssize_t)frame.size) exit(1);
+    size_t size = z_size(buffer, frame.size);
+    void *data = malloc(size);
+    if (z_decode(context, data, size, buffer, frame.size) != size) exit(1);
+    free(data);
+  }
+  close(file);
+  free(buffer);
+  z_free(context);
+  return 0;
+}
+
+static double in_threads(void *(*work)(void *), int count) {
+  double best = 1e9;
+  threads = count;
+  for (int round = 0; round < ROUNDS; round++) {
+    pthread_t started[16];
+    double start = now();
+    for (int at = 1; at < count; at++) pthread_create(&started[at], 0, work, (void *)(size_t)at);
+    work(0);
+    for (int at = 1; at < count; at++) pthread_join(started[at], 0);
+    double took = now() - start;
+    if (took < best) best = took;
+  }
+  return best;
+}
+
+/* The frames of an archive of one blob at byte 64 (a few writers put it elsewhere). */
+static void find_frames(void) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  off_t at = 68;
+  if (pread(file, &frame_count, 4, 64) != 4) exit(1);
+  frames = calloc(frame_count, sizeof *frames);
+  for (unsigned index = 0; index < frame_count; index++) {
+    if (pread(file, &frames[index].size, 4, at) != 4) exit(1);
+    frames[index].offset = at + 4;
+    at += 4 + frames[index].size;
+  }
+  close(file);
+}
+
+int main(int count, char **words) {
+  void *library = count > 2 ? dlopen(words[1], RTLD_NOW) : 0;
+  if (!library) return fprintf(stderr, "LIBRARY ARCHIVE [LIBZSTD]: %s\n", dlerror()), 1;
+  path = words[2];
+  *(void **)&k_open = dlsym(library, "kpack_open"), *(void **)&k_close = dlsym(library, "kpack_close");
+  *(void **)&k_count = dlsym(library, "kpack_get_binary_count");
+  *(void **)&k_binary = dlsym(library, "kpack_get_binary");
+  *(void **)&k_arch = dlsym(library, "kpack_get_architecture");
+  *(void **)&k_get = dlsym(library, "kpack_get_kernel");
+  *(void **)&k_free = dlsym(library, "kpack_free_kernel");
+  double opened = 1e9, first = 1e9;
+  for (int round = 0; round < ROUNDS; round++) {
+    double start = now();
+    if (k_open(path, &archive)) return fprintf(stderr, "cannot open %s\n", path), 1;
+    double middle = now();
+    k_count(archive, &rows), k_arch(archive, 0, &arch);
+    load(0);
+    double end = now();
+    if (middle - start < opened) opened = middle - start;
+    if (end - start < first) first = end - start;
+    if (round < ROUNDS - 1) k_close(archive);
+  }
+  printf("%zu rows: open %.3f, open and first load %.3f\n", rows, opened, first);
+  long before = private_memory();
+  double one = in_threads(load_rows, 1);
+  long kept = private_memory() - before;
+  double two = in_threads(load_rows, 2);
+  printf("all rows: 1 thread %.1f, 2 threads %.1f; private memory %+ld KiB\n", one, two, kept);
+  void *zstd = dlopen(count > 3 ? words[3] : "libzstd.so.1", RTLD_NOW);
+  if (!zstd) return fprintf(stderr, "%s\n", dlerror()), 1;
+  *(void **)&z_new = dlsym(zstd, "ZSTD_createDCtx"), *(void **)&z_free = dlsym(zstd, "ZSTD_freeDCtx");
+  *(void **)&z_decode = dlsym(zstd, "ZSTD_decompressDCtx");
+  *(void **)&z_size = dlsym(zstd, "ZSTD_getFrameContentSize");
+  find_frames();
+  double plain_one = in_threads(plain_rows, 1), plain_two = in_threads(plain_rows, 2);
+  printf("plain:    1 thread %.1f, 2 threads %.1f; ratio %.2f, %.2f\n",
+         plain_one, plain_two, one / plain_one, two / plain_two);
+  return 0;
+}

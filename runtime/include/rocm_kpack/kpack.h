@@ -1,0 +1,102 @@
+/* librocm_kpack: finds and loads code objects in kernel archives (.kpack).
+ *
+ * A drop-in for AMD's library of the same soname. All functions may be called by several threads at once,
+ * but for kpack_close and kpack_cache_destroy, after which the handle must not be used. No function
+ * takes a lock that a fork could leave locked. Outputs are written on success alone. Any bytes in an
+ * archive give an error code; pointers must be what the comments say.
+ *
+ * Environment, read once by kpack_cache_create (nobody may change the environment meanwhile):
+ *   ROCM_KPACK_PATH         archives, separated by `:`, instead of those that binaries name
+ *   ROCM_KPACK_PATH_PREFIX  archives that are asked before those that binaries name
+ *   ROCM_KPACK_DISABLE      every load fails with 8   (on: not empty, and no `0` in front)
+ *   ROCM_KPACK_DEBUG        each step is told on the standard error
+ *   ROCM_KPACK_QUIET        missing targets are not told on the standard error (not in AMD's library)
+ */
+#ifndef ROCM_KPACK_KPACK_H
+#define ROCM_KPACK_KPACK_H
+
+#include "kpack_export.h"
+#include "kpack_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opens an archive: 1, 2, 3, 4, 7, 9, 10. A directory is 3; an empty file is 9. */
+KPACK_API kpack_error_t kpack_open(const char *path, kpack_archive_t *archive);
+/* Closes it. NULL is none. */
+KPACK_API void kpack_close(kpack_archive_t archive);
+
+/* The targets that the archive answers for, in the order of the file. Texts live as long as the
+ * archive. 1 for an index that is too high. */
+KPACK_API kpack_error_t kpack_get_architecture_count(kpack_archive_t archive, size_t *count);
+KPACK_API kpack_error_t kpack_get_architecture(kpack_archive_t archive, size_t index,
+                                               const char **arch);
+/* The keys of its rows, such as `lib/librocblas.so.4#0`, in the order of their bytes. */
+KPACK_API kpack_error_t kpack_get_binary_count(kpack_archive_t archive, size_t *count);
+KPACK_API kpack_error_t kpack_get_binary(kpack_archive_t archive, size_t index,
+                                         const char **binary);
+
+/* Loads the code object of a row: 1, 5, 6, 7, 9. The memory is the caller's, and outlives the archive. */
+KPACK_API kpack_error_t kpack_get_kernel(kpack_archive_t archive, const char *binary_name,
+                                         const char *arch, void **kernel_data, size_t *kernel_size);
+/* Releases a code object. NULL is none. */
+KPACK_API void kpack_free_kernel(void *kernel_data);
+
+/* Makes a cache of archives: 1, 7. */
+KPACK_API kpack_error_t kpack_cache_create(kpack_cache_t *cache);
+/* Closes it. Code objects that were handed out stay. NULL is none. */
+KPACK_API void kpack_cache_destroy(kpack_cache_t cache);
+
+/* Loads the code object of wrapper `co_index` for the first of the target IDs that an archive has it
+ * for. `hipk_metadata` points to the marker of the binary, one MessagePack value, whose end is known
+ * from the value alone; `binary_path` is the file it came from; NULL entries of `arch_list` are skipped.
+ * 1, 8, 12, 13, 14, or the last of the errors of the archives that list a target: 5, 6, 7, 9. */
+KPACK_API kpack_error_t kpack_load_code_object(kpack_cache_t cache, const void *hipk_metadata,
+                                               const char *binary_path, uint32_t co_index,
+                                               const char *const *arch_list, size_t arch_count,
+                                               void **code_object_out,
+                                               size_t *code_object_size_out);
+/* Releases a code object. NULL is none. */
+KPACK_API void kpack_free_code_object(void *code_object);
+
+/* Hands each target of an archive's list to the callback: 1, or as kpack_open. */
+KPACK_API kpack_error_t kpack_enumerate_architectures(const char *archive_path,
+                                                      kpack_arch_callback_t callback,
+                                                      void *user_data);
+
+/* The path of the file that is mapped at an address, and the offset of the address in that file
+ * (`offset_out` may be NULL): 1, also if the path does not fit, and 11. */
+KPACK_API kpack_error_t kpack_discover_binary_path(const void *address, char *path_out,
+                                                   size_t path_out_size, size_t *offset_out);
+
+/* ---- What follows is not in AMD's library. Look it up by dlsym where both may be there. ---- */
+
+/* Why the last call that failed in this thread failed: file, row and cause. Empty before. The text
+ * stays until the next call that fails in this thread. */
+KPACK_API const char *kpack_last_error(void);
+
+/* The size of a code object without reading it: 1, 5, 6, 9. */
+KPACK_API kpack_error_t kpack_get_kernel_size(kpack_archive_t archive, const char *binary_name,
+                                              const char *arch, size_t *kernel_size);
+/* Hands the target of each row of a key to the callback: 1. */
+KPACK_API kpack_error_t kpack_enumerate_targets(kpack_archive_t archive, const char *binary_name,
+                                                kpack_arch_callback_t callback, void *user_data);
+/* Hands the name of each kernel in the code object of a row to the callback; none where the code object has
+ * no note of them. As kpack_get_kernel, and 12 for a damaged note. */
+KPACK_API kpack_error_t kpack_enumerate_kernels(kpack_archive_t archive, const char *binary_name,
+                                                const char *arch, kpack_arch_callback_t callback,
+                                                void *user_data);
+/* Hands each row whose code object has a kernel of this name to the callback. It decompresses the whole
+ * archive, one code object at a time; the first that cannot be read ends it. */
+KPACK_API kpack_error_t kpack_find_kernel(kpack_archive_t archive, const char *kernel_name,
+                                          kpack_row_callback_t callback, void *user_data);
+/* Loads every row and drops it again; the first fault ends it. `rows`, which may be NULL, is set to the
+ * number of rows. */
+KPACK_API kpack_error_t kpack_verify(kpack_archive_t archive, size_t *rows);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,160 @@
+//! What the HIP runtime calls.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::NonNull;
+
+use rockpack_kpack::Code;
+use rockpack_kpack::marker::{self, LIMIT, Loaded};
+
+use super::{answer, hand_out, invalid, place, text};
+use crate::cache::{Cache, Request};
+use crate::maps;
+use crate::memory::{self, Pointed};
+use crate::report;
+
+/// Makes a cache of archives.
+///
+/// # Safety
+///
+/// `cache` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_cache_create(cache: *mut *mut Cache) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        let cache = unsafe { place(cache, "cache")? };
+        let made = memory::place(Cache::new()?);
+        let made = made.map_err(|_| report::refused("a cache of archives"))?;
+        // SAFETY: as above.
+        unsafe { cache.write(made.as_ptr()) };
+        Ok(())
+    })
+}
+
+/// Closes a cache and its archives. Code objects that were handed out stay.
+///
+/// # Safety
+///
+/// `cache` is NULL or came from [`kpack_cache_create`], and nothing uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_cache_destroy(cache: *mut Cache) {
+    if let Some(cache) = NonNull::new(cache) {
+        // SAFETY: it was made by `place`, and its caller gives it up.
+        unsafe { memory::remove(cache) };
+    }
+}
+
+/// The texts of a list, without those that are NULL.
+///
+/// # Safety
+///
+/// `list` points to `count` pointers, each NULL or to a text.
+unsafe fn texts<'a>(list: *const *const c_char, count: usize) -> Result<Vec<&'a CStr>, Code> {
+    // SAFETY: the caller's promise. No list is longer than an address space.
+    let list = unsafe { std::slice::from_raw_parts(list, count.min(isize::MAX as usize / 16)) };
+    let mut texts = Vec::new();
+    texts.try_reserve_exact(list.len()).map_err(|_| report::refused("the list of archs"))?;
+    // SAFETY: the caller's promise.
+    texts.extend(list.iter().filter_map(|start| unsafe { memory::text(*start) }));
+    Ok(texts)
+}
+
+/// Reads a marker.
+///
+/// # Safety
+///
+/// `metadata` points to a MessagePack value.
+unsafe fn marker(metadata: *const c_void) -> Result<Loaded, Code> {
+    // SAFETY: the caller's promise; nothing behind the value is read.
+    let bytes = unsafe { Pointed::new(metadata, LIMIT as u64) };
+    marker::load(bytes).map_err(|fault| match fault.code() {
+        Code::OutOfMemory => report::refused("a marker"),
+        code => {
+            let wants = "a map with a text kernel_name and an array kpack_search_paths";
+            report::fail(code, format_args!("the marker of the binary is not {wants}"))
+        }
+    })
+}
+
+/// Loads the code object of a wrapper for the first of some devices that an archive has it for.
+///
+/// # Safety
+///
+/// `cache` is NULL or open; `hipk_metadata` is NULL or points to a MessagePack value; `binary_path` is
+/// NULL or a text; `arch_list` is NULL or has `arch_count` pointers, each NULL or to a text; the outputs
+/// are NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_load_code_object(
+    cache: *const Cache,
+    hipk_metadata: *const c_void,
+    binary_path: *const c_char,
+    co_index: u32,
+    arch_list: *const *const c_char,
+    arch_count: usize,
+    code_object_out: *mut *mut c_void,
+    code_object_size_out: *mut usize,
+) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        unsafe {
+            let cache = cache.as_ref().ok_or_else(|| invalid("cache"))?;
+            let binary_path = text(binary_path, "binary_path")?;
+            let data = place(code_object_out, "code_object_out")?;
+            let size = place(code_object_size_out, "code_object_size_out")?;
+            if hipk_metadata.is_null() || arch_list.is_null() || arch_count == 0 {
+                return Err(invalid("hipk_metadata, arch_list or arch_count"));
+            }
+            cache.enabled()?;
+            let marker = marker(hipk_metadata)?;
+            let arches = texts(arch_list, arch_count)?;
+            let request = Request { marker: &marker, binary_path, co_index, arches: &arches };
+            hand_out(cache.load(&request)?, data, size);
+        }
+        Ok(())
+    })
+}
+
+/// Releases a code object.
+///
+/// # Safety
+///
+/// `code_object` is NULL or was handed out by this library, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_free_code_object(code_object: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { memory::release(code_object) }
+}
+
+/// Finds the file that is mapped at an address.
+///
+/// # Safety
+///
+/// `path_out` is NULL or has `path_out_size` bytes that can be written; `offset_out` is NULL or can be
+/// written. `address` is compared, never read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_discover_binary_path(
+    address: *const c_void,
+    path_out: *mut c_char,
+    path_out_size: usize,
+    offset_out: *mut usize,
+) -> c_int {
+    answer(|| {
+        if address.is_null() || path_out.is_null() || path_out_size == 0 {
+            return Err(invalid("address, path_out or path_out_size"));
+        }
+        maps::discover(address.addr() as u64, |path, offset| {
+            if path.len() >= path_out_size {
+                return Err(invalid("path_out_size"));
+            }
+            let offset = usize::try_from(offset).map_err(|_| invalid("the offset"))?;
+            // SAFETY: what callers promise; `path` and a NUL fit.
+            unsafe {
+                path_out.cast::<u8>().copy_from_nonoverlapping(path.as_ptr(), path.len());
+                path_out.add(path.len()).write(0);
+                if let Some(offset_out) = NonNull::new(offset_out) {
+                    offset_out.write(offset);
+                }
+            }
+            Ok(())
+        })
+    })
+}

@@ -1,0 +1,213 @@
+//! Archives that callers hold themselves.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
+
+use rockpack_kpack::{Code, Names};
+
+use super::{answer, archive as held, hand_out, invalid, place, text};
+use crate::archive::OpenArchive;
+use crate::memory;
+use crate::report;
+
+/// Opens an archive.
+///
+/// # Safety
+///
+/// `path` is NULL or a text; `archive` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut OpenArchive) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        let (path, archive) = unsafe { (text(path, "path")?, place(archive, "archive")?) };
+        let opened = memory::place(OpenArchive::open(path)?);
+        let opened = opened.map_err(|_| report::refused("an open archive"))?;
+        // SAFETY: `place` found it writable by the caller's promise.
+        unsafe { archive.write(opened.as_ptr()) };
+        Ok(())
+    })
+}
+
+/// Closes an archive.
+///
+/// # Safety
+///
+/// `archive` is NULL or came from [`kpack_open`], and nothing uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_close(archive: *mut OpenArchive) {
+    if let Some(archive) = NonNull::new(archive) {
+        // SAFETY: it was made by `place`, and its caller gives it up.
+        unsafe { memory::remove(archive) };
+    }
+}
+
+/// Writes how many names there are.
+///
+/// # Safety
+///
+/// As [`kpack_get_architecture_count`].
+unsafe fn count(
+    archive: *const OpenArchive,
+    names: impl FnOnce(&OpenArchive) -> &Names,
+    count: *mut usize,
+) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        let (archive, count) = unsafe { (held(archive)?, place(count, "count")?) };
+        // SAFETY: as above.
+        unsafe { count.write(names(archive).len()) };
+        Ok(())
+    })
+}
+
+/// Writes where the name with a number stands.
+///
+/// # Safety
+///
+/// As [`kpack_get_architecture`].
+unsafe fn name(
+    archive: *const OpenArchive,
+    names: impl FnOnce(&OpenArchive) -> &Names,
+    index: usize,
+    output: *mut *const c_char,
+) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        let (archive, output) = unsafe { (held(archive)?, place(output, "the output")?) };
+        let name = names(archive).get_c(index).ok_or_else(|| invalid("index"))?;
+        // SAFETY: as above. The name lives as long as the archive.
+        unsafe { output.write(name.as_ptr()) };
+        Ok(())
+    })
+}
+
+/// Counts the targets that an archive answers for.
+///
+/// # Safety
+///
+/// `archive` is NULL or open; `output` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_get_architecture_count(
+    archive: *const OpenArchive,
+    output: *mut usize,
+) -> c_int {
+    // SAFETY: what callers promise.
+    unsafe { count(archive, OpenArchive::arches, output) }
+}
+
+/// Gives a target, in the order of the file.
+///
+/// # Safety
+///
+/// `archive` is NULL or open; `output` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_get_architecture(
+    archive: *const OpenArchive,
+    index: usize,
+    output: *mut *const c_char,
+) -> c_int {
+    // SAFETY: what callers promise.
+    unsafe { name(archive, OpenArchive::arches, index, output) }
+}
+
+/// Counts the keys of the table.
+///
+/// # Safety
+///
+/// `archive` is NULL or open; `output` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_get_binary_count(
+    archive: *const OpenArchive,
+    output: *mut usize,
+) -> c_int {
+    // SAFETY: what callers promise.
+    unsafe { count(archive, OpenArchive::keys, output) }
+}
+
+/// Gives a key, in the order of their bytes.
+///
+/// # Safety
+///
+/// `archive` is NULL or open; `output` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_get_binary(
+    archive: *const OpenArchive,
+    index: usize,
+    output: *mut *const c_char,
+) -> c_int {
+    // SAFETY: what callers promise.
+    unsafe { name(archive, OpenArchive::keys, index, output) }
+}
+
+/// Loads the code object of a row.
+///
+/// # Safety
+///
+/// `archive` is NULL or open; the texts are NULL or texts; the outputs are NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_get_kernel(
+    archive: *const OpenArchive,
+    binary_name: *const c_char,
+    arch: *const c_char,
+    kernel_data: *mut *mut c_void,
+    kernel_size: *mut usize,
+) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        unsafe {
+            let archive = held(archive)?;
+            let (key, arch) = (text(binary_name, "binary_name")?, text(arch, "arch")?);
+            let data = place(kernel_data, "kernel_data")?;
+            let size = place(kernel_size, "kernel_size")?;
+            hand_out(archive.load(key.to_bytes(), arch.to_bytes())?, data, size);
+        }
+        Ok(())
+    })
+}
+
+/// Releases a code object.
+///
+/// # Safety
+///
+/// `kernel_data` is NULL or was handed out by this library, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_free_kernel(kernel_data: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { memory::release(kernel_data) }
+}
+
+/// Hands each target of an archive's list to `callback`.
+///
+/// # Safety
+///
+/// `archive_path` is NULL or a text; `callback` takes a text and `user_data`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn kpack_enumerate_architectures(
+    archive_path: *const c_char,
+    callback: Option<super::NameCallback>,
+    user_data: *mut c_void,
+) -> c_int {
+    answer(|| {
+        // SAFETY: what callers promise.
+        let path = unsafe { text(archive_path, "archive_path")? };
+        let callback = callback.ok_or_else(|| invalid("callback"))?;
+        let archive = OpenArchive::open(path)?;
+        // SAFETY: what callers promise.
+        unsafe { each_name(archive.arches(), callback, user_data) };
+        Ok::<(), Code>(())
+    })
+}
+
+/// Hands names to a callback until it has enough.
+///
+/// # Safety
+///
+/// `callback` takes a text and `user_data`.
+pub(super) unsafe fn each_name(names: &Names, callback: super::NameCallback, user: *mut c_void) {
+    for name in (0..names.len()).filter_map(|index| names.get_c(index)) {
+        // SAFETY: the caller's promise.
+        if !unsafe { callback(name.as_ptr(), user) } {
+            return;
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One open archive: its file and its table.
+
+use std::ffi::CStr;
+use std::fmt;
+
+use rockpack_kpack::archive::{Archive, FrameFault, OpenFault, Row, Scheme, Span};
+use rockpack_kpack::message_pack::Fault;
+use rockpack_kpack::{Code, Names};
+
+use crate::decoders;
+use crate::file::{Identity, OpenFile, Source};
+use crate::memory::Handed;
+use crate::report::{self, Shown};
+
+/// An archive that stays open. Threads may share it.
+pub struct OpenArchive {
+    file: OpenFile,
+    table: Archive,
+}
+
+/// A row as it is named in texts.
+struct RowName<'a> {
+    key: &'a [u8],
+    target: &'a [u8],
+}
+
+impl fmt::Display for RowName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", Shown(self.key), Shown(self.target))
+    }
+}
+
+/// Why a table cannot be read, in words.
+struct Why<'a>(&'a OpenFault<Code>);
+
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            OpenFault::Header(fault) => write!(f, "{fault}"),
+            OpenFault::TocOutside(at) => write!(f, "the table at offset {at} is behind the end"),
+            OpenFault::Toc(fault) => write_fault(fault, f),
+            OpenFault::NoMap => f.write_str("the table is no MessagePack map"),
+            OpenFault::NoNumber => {
+                f.write_str("a number of the table is none, is negative or does not fit")
+            }
+            OpenFault::Frames(fault) => write_frames(fault, f),
+        }
+    }
+}
+
+fn write_fault(fault: &Fault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match fault {
+        Fault::Truncated => f.write_str("the table ends too early"),
+        Fault::Invalid(byte) => write!(f, "the byte {byte:#04x} in the table begins no value"),
+        Fault::OutOfMemory => f.write_str("there is no memory for the table"),
+        Fault::Read(_) => f.write_str("the table cannot be read"),
+    }
+}
+
+fn write_frames(fault: &FrameFault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match fault {
+        FrameFault::TooLarge(size) => write!(f, "its frames claim {size} bytes, above 4 GiB"),
+        FrameFault::TooMany(count) => write!(f, "it claims {count} frames, above 1,048,576"),
+        FrameFault::Outside(Span { offset, size }) => {
+            write!(f, "its frames, {size} bytes at offset {offset}, are not within the file")
+        }
+        FrameFault::Cut(at) => write!(f, "its frames end at offset {at}, within a size"),
+        FrameFault::Leaves { ordinal, size, offset } => {
+            write!(f, "frame {ordinal}, {size} bytes by offset {offset}, leaves the frames")
+        }
+        FrameFault::OutOfMemory => f.write_str("there is no memory for the places of its frames"),
+        FrameFault::Read(_) => f.write_str("its frames cannot be read"),
+    }
+}
+
+/// Whether the text of a fault was written where it happened.
+fn is_told(fault: &OpenFault<Code>) -> Option<Code> {
+    match fault {
+        OpenFault::Toc(Fault::Read(code)) | OpenFault::Frames(FrameFault::Read(code)) => {
+            Some(*code)
+        }
+        _ => None,
+    }
+}
+
+impl OpenArchive {
+    /// Opens an archive and reads its table.
+    pub fn open(path: &CStr) -> Result<Self, Code> {
+        let file = OpenFile::open(path)?;
+        let table = Archive::open(&Source::new(&file)).map_err(|fault| {
+            is_told(&fault).unwrap_or_else(|| {
+                let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
+                report::fail(code_of(&fault), why)
+            })
+        })?;
+        file.unchanged()?;
+        Ok(Self { file, table })
+    }
+
+    /// The name it was opened by.
+    pub fn path(&self) -> Shown<'_> {
+        self.file.path()
+    }
+
+    /// What tells its content from another.
+    pub fn identity(&self) -> Identity {
+        self.file.identity()
+    }
+
+    /// The targets that it answers for.
+    pub fn arches(&self) -> &Names {
+        self.table.arches()
+    }
+
+    /// The keys of its rows.
+    pub fn keys(&self) -> &Names {
+        self.table.keys()
+    }
+
+    /// The targets of the rows of a key, with their rows.
+    pub fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
+        self.table.rows_of(key)
+    }
+
+    fn row(&self, key: &[u8], target: &[u8]) -> Result<(Row, Span), Code> {
+        let path = self.path();
+        let name = RowName { key, target };
+        let Some(row) = self.table.row(key, target) else {
+            return Err(report::fail(
+                Code::KernelNotFound,
+                format_args!("{path}: has no row of {name}"),
+            ));
+        };
+        let span = self.table.stored(row.ordinal).map_err(|code| {
+            let ordinal = row.ordinal;
+            report::fail(
+                code,
+                format_args!("{path}: {name}: code object {ordinal} is not within the file"),
+            )
+        })?;
+        Ok((row, span))
+    }
+
+    /// The size in bytes of the code object of a row.
+    pub fn size(&self, key: &[u8], target: &[u8]) -> Result<u64, Code> {
+        let (row, span) = self.row(key, target)?;
+        match self.table.scheme() {
+            Scheme::None => Ok(span.size),
+            Scheme::ZstdPerKernel => self.original_size(row, &RowName { key, target }),
+        }
+    }
+
+    fn original_size(&self, row: Row, name: &RowName<'_>) -> Result<u64, Code> {
+        row.original_size.ok_or_else(|| {
+            let why = format_args!("{}: {name}: its row has no original_size", self.path());
+            report::fail(Code::DecompressionFailed, why)
+        })
+    }
+
+    /// The code object of a row.
+    pub fn load(&self, key: &[u8], target: &[u8]) -> Result<Handed, Code> {
+        let (row, span) = self.row(key, target)?;
+        let name = RowName { key, target };
+        match self.table.scheme() {
+            Scheme::None => {
+                let handed = Handed::new(span.size);
+                let mut handed = handed.map_err(|_| report::refused("a code object"))?;
+                self.file.read(span.offset, &mut handed, span.size)?;
+                self.file.unchanged().map(|()| handed)
+            }
+            Scheme::ZstdPerKernel => {
+                let content = self.original_size(row, &name)?;
+                decoders::decompress(&self.file, (span.offset, span.size), content, &name)
+            }
+        }
+    }
+}
+
+/// AMD's code for a fault, but a table without memory is no damaged table.
+fn code_of(fault: &OpenFault<Code>) -> Code {
+    match fault {
+        OpenFault::Frames(FrameFault::OutOfMemory) => Code::OutOfMemory,
+        other => other.code(),
+    }
+}

@@ -1,0 +1,164 @@
+//! The files that may have the code objects of a binary, in the order in which they are asked.
+
+use std::ffi::CStr;
+
+use rockpack_kpack::marker::ARCH_PLACEHOLDER;
+use rockpack_kpack::target::compatible;
+use rockpack_kpack::{Code, Names, OutOfMemory};
+
+use crate::environment::{Environment, entries};
+use crate::report::{self, Shown};
+
+/// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features
+/// would make a thousand million otherwise.
+const LIMIT: usize = 4096;
+
+/// A longer path is refused by every system call.
+const PATH_LIMIT: usize = 4096;
+
+/// The places that a load looks at.
+pub struct Places<'a> {
+    /// What the environment says.
+    pub environment: &'a Environment,
+    /// The path of the binary whose marker it is.
+    pub binary_path: &'a [u8],
+    /// The paths of the marker.
+    pub search_paths: &'a Names,
+    /// Target IDs of devices.
+    pub arches: &'a [&'a CStr],
+}
+
+/// Appends bytes, if there is memory for them.
+fn append(path: &mut Vec<u8>, bytes: &[u8]) -> Result<(), OutOfMemory> {
+    path.try_reserve(bytes.len())?;
+    path.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// The folder of a path, with the `/` at its end; empty without one.
+fn folder(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    path.get(..end).unwrap_or_default()
+}
+
+/// Where the placeholder begins.
+fn placeholder(path: &[u8]) -> Option<usize> {
+    path.windows(ARCH_PLACEHOLDER.len()).position(|part| part == ARCH_PLACEHOLDER.as_bytes())
+}
+
+/// Removes `.`, empty parts, and each `..` with the part before it, without asking the file system.
+fn normalized(path: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
+    let mut normal = Vec::new();
+    normal.try_reserve_exact(path.len() + 1)?;
+    let is_absolute = path.first() == Some(&b'/');
+    for part in path.split(|byte| *byte == b'/') {
+        let is_up = part == b"..";
+        let last = normal.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if part.is_empty() || part == b"." || (is_up && is_absolute && normal.is_empty()) {
+            continue;
+        }
+        if is_up && !last.is_empty() && last != b".." {
+            let end = normal.len() - last.len();
+            normal.truncate(end.saturating_sub(1));
+            continue;
+        }
+        if is_absolute || !normal.is_empty() {
+            append(&mut normal, b"/")?;
+        }
+        append(&mut normal, part)?;
+    }
+    Ok(normal)
+}
+
+impl Places<'_> {
+    /// Hands each candidate to `take`, which says whether there was a file.
+    pub fn each(&self, mut take: impl FnMut(&CStr) -> Result<bool, Code>) -> Result<(), Code> {
+        let mut left = LIMIT;
+        let Environment { instead, before, .. } = self.environment;
+        let replaces = entries(instead).next().is_some();
+        for entry in entries(if replaces { instead } else { before }) {
+            let mut path = copied(&[entry])?;
+            candidate(&mut path, &mut left, &mut take)?;
+        }
+        if replaces {
+            return Ok(());
+        }
+        for search_path in self.search_paths.iter() {
+            let is_absolute = search_path.first() == Some(&b'/');
+            let from = if is_absolute { &b""[..] } else { folder(self.binary_path) };
+            let pattern = copied(&[from, search_path])?;
+            self.expanded(&pattern, &mut left, &mut take)?;
+        }
+        Ok(())
+    }
+
+    fn expanded(
+        &self,
+        pattern: &[u8],
+        left: &mut usize,
+        take: &mut impl FnMut(&CStr) -> Result<bool, Code>,
+    ) -> Result<(), Code> {
+        let Some(at) = placeholder(pattern) else {
+            return candidate(&mut copied(&[pattern])?, left, take);
+        };
+        let (before, rest) = pattern.split_at(at);
+        let behind = rest.get(ARCH_PLACEHOLDER.len()..).unwrap_or_default();
+        for target in self.arches.iter().flat_map(|arch| compatible(arch.to_bytes())) {
+            if *left == 0 {
+                break;
+            }
+            let mut path = copied(&[before])?;
+            let appended = target.append_to(&mut path).map_err(OutOfMemory::from);
+            appended.and_then(|()| append(&mut path, behind)).map_err(|_| no_memory())?;
+            if self.environment.is_debugged {
+                let (from, to) = (Shown(pattern), Shown(&path));
+                report::line(format_args!("kpack: expanded pattern: {from} -> {to}"));
+            }
+            candidate(&mut path, left, take)?;
+        }
+        Ok(())
+    }
+}
+
+fn no_memory() -> Code {
+    report::refused("the path of an archive")
+}
+
+fn copied(parts: &[&[u8]]) -> Result<Vec<u8>, Code> {
+    let mut path = Vec::new();
+    for part in parts {
+        append(&mut path, part).map_err(|_| no_memory())?;
+    }
+    Ok(path)
+}
+
+/// Takes a path as the kernel resolves it, or, where that leads nowhere, as its text does: AMD's
+/// loader removes `..` of folders that are not there.
+fn candidate(
+    path: &mut Vec<u8>,
+    left: &mut usize,
+    take: &mut impl FnMut(&CStr) -> Result<bool, Code>,
+) -> Result<(), Code> {
+    let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+    *left = rest;
+    if path.len() >= PATH_LIMIT || path.contains(&0) {
+        return Ok(());
+    }
+    let has_up = path.windows(2).any(|part| part == b"..");
+    let normal = if has_up { Some(normalized(path).map_err(|_| no_memory())?) } else { None };
+    if with_nul(path, take)? {
+        return Ok(());
+    }
+    match normal {
+        Some(mut normal) => with_nul(&mut normal, take).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+fn with_nul(
+    path: &mut Vec<u8>,
+    take: &mut impl FnMut(&CStr) -> Result<bool, Code>,
+) -> Result<bool, Code> {
+    append(path, b"\0").map_err(|_| no_memory())?;
+    CStr::from_bytes_until_nul(path).map_or(Ok(false), take)
+}

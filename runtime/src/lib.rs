@@ -1,0 +1,31 @@
+//! `librocm_kpack.so.0`: finds and loads code objects in kernel archives, for the HIP runtime.
+//!
+//! ```text
+//! abi      C functions: checks arguments, stops panics, hands out memory          (unsafe)
+//! memory   memory by malloc, lists without locks, what C callers point to         (unsafe)
+//! cache    marker, candidate files, targets in order, the code object that fits
+//! archive  one open file: its table, reads that notice changes, decompression
+//! kernels  names of the kernels in a code object
+//! maps     the file that is mapped at an address
+//! report   the text of the last error in a thread, debug lines, lines for users
+//! ```
+//!
+//! Formats stand in `rockpack-kpack`, which the packer shares. No function takes a lock that a `fork`
+//! in another thread could leave locked for ever: shared lists are written by atomic exchange,
+//! and the pool of decoders is only tried. What input asks for is reserved fallibly.
+
+#![deny(unsafe_code)]
+
+mod abi;
+mod archive;
+mod cache;
+mod candidates;
+mod decoders;
+mod environment;
+mod file;
+mod kernels;
+mod maps;
+mod memory;
+mod report;
+
+pub use abi::*;

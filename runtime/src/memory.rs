@@ -1,0 +1,278 @@
+//! Memory whose ownership or lifetime the compiler cannot check: what C callers free, what they point
+//! to, and lists that threads share without locks.
+
+#![allow(unsafe_code, reason = "each block states why it is sound")]
+
+use std::convert::Infallible;
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use rockpack_kpack::OutOfMemory;
+use rockpack_kpack::message_pack::Input;
+use rustix::io::Errno;
+use zstd_safe::WriteBuf;
+
+/// Memory by `malloc`, so that callers can release it by `free`.
+pub struct Handed {
+    start: NonNull<u8>,
+    /// Bytes that malloc was asked for.
+    allocated: usize,
+    /// Bytes that may be written, not more than those.
+    capacity: usize,
+    /// Bytes that were written.
+    filled: usize,
+}
+
+impl Handed {
+    /// Reserves `capacity` bytes. They are not cleared.
+    pub fn new(capacity: u64) -> Result<Self, OutOfMemory> {
+        let capacity = usize::try_from(capacity).map_err(|_| OutOfMemory)?;
+        // SAFETY: malloc takes any size, and what it gives is checked for NULL.
+        let start = unsafe { libc::malloc(capacity.max(1)) };
+        let start = NonNull::new(start.cast()).ok_or(OutOfMemory)?;
+        Ok(Self { start, allocated: capacity, capacity, filled: 0 })
+    }
+
+    /// The bytes that were written.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `filled` bytes from `start` on are initialised, and borrowed as long as `self`.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.filled) }
+    }
+
+    /// Empties it and sets its size, if its memory holds so many bytes.
+    pub fn restart(&mut self, size: u64) -> bool {
+        let size = usize::try_from(size).ok().filter(|size| *size <= self.allocated);
+        (self.filled, self.capacity) = (0, size.unwrap_or(self.capacity));
+        size.is_some()
+    }
+
+    /// Bytes of memory that it holds.
+    pub fn allocated(&self) -> usize {
+        self.allocated
+    }
+
+    /// Fills it by `read`, which is given the number of bytes before and the room behind them, and
+    /// returns what it initialised: the first bytes of that room. It is asked until it initialises none.
+    pub fn fill(
+        &mut self,
+        mut read: impl FnMut(u64, &mut [MaybeUninit<u8>]) -> Result<&mut [u8], Errno>,
+    ) -> Result<(), Errno> {
+        while self.filled < self.capacity {
+            let start = self.start.as_ptr().cast::<MaybeUninit<u8>>();
+            // SAFETY: `capacity` bytes from `start` on belong to `self`, so that `filled` is within.
+            let start = unsafe { start.add(self.filled) };
+            // SAFETY: as above; the bytes may be uninitialised.
+            let room = unsafe { slice::from_raw_parts_mut(start, self.capacity - self.filled) };
+            let first = room.as_ptr().cast::<u8>();
+            match read(self.filled as u64, room) {
+                // Only a slice of the room itself proves that its bytes are initialised.
+                Ok(written) if !written.is_empty() && ptr::eq(written.as_ptr(), first) => {
+                    self.filled = self.capacity.min(self.filled + written.len());
+                }
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the memory away: the caller releases it by `free`.
+    pub fn into_raw(self) -> (*mut c_void, usize) {
+        let kept = ManuallyDrop::new(self);
+        (kept.start.as_ptr().cast(), kept.filled)
+    }
+}
+
+impl Drop for Handed {
+    fn drop(&mut self) {
+        // SAFETY: `start` came from malloc and was not given away.
+        unsafe { libc::free(self.start.as_ptr().cast()) }
+    }
+}
+
+// SAFETY: it owns its memory alone.
+unsafe impl Send for Handed {}
+
+// SAFETY: `capacity` bytes from `start` on can be written, and the first `filled` of them are
+// initialised; `filled` is only raised by zstd, which says how many bytes it wrote.
+unsafe impl WriteBuf for Handed {
+    fn as_slice(&self) -> &[u8] {
+        self.bytes()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    unsafe fn filled_until(&mut self, filled: usize) {
+        self.filled = filled.min(self.capacity);
+    }
+}
+
+/// Releases memory that [`Handed::into_raw`] gave away.
+///
+/// # Safety
+///
+/// `start` is NULL or came from there, and is not used again.
+pub unsafe fn release(start: *mut c_void) {
+    // SAFETY: the caller's promise is the one that free asks for.
+    unsafe { libc::free(start) }
+}
+
+/// Moves a value into memory of its own. Unlike `Box::new`, it fails where there is none.
+pub fn place<T>(value: T) -> Result<NonNull<T>, OutOfMemory> {
+    let mut cell = Vec::new();
+    cell.try_reserve_exact(1)?;
+    cell.push(value);
+    let mut cell = ManuallyDrop::new(cell);
+    NonNull::new(cell.as_mut_ptr()).ok_or(OutOfMemory)
+}
+
+/// Drops a value that [`place`] moved.
+///
+/// # Safety
+///
+/// `value` came from [`place`], and is not used again.
+pub unsafe fn remove<T>(value: NonNull<T>) {
+    // SAFETY: `place` made a vector of exactly one element, and let nobody else own it.
+    drop(unsafe { Vec::from_raw_parts(value.as_ptr(), 1, 1) });
+}
+
+/// A list that only grows, up to a fixed number of elements, and that threads share without a lock.
+/// Elements stay where they are until the list is dropped.
+pub struct SharedList<T> {
+    slots: Vec<AtomicPtr<T>>,
+}
+
+// SAFETY: elements are handed to other threads by shared reference, and dropped by whichever thread
+// drops the list: both are what `T: Send + Sync` allows.
+unsafe impl<T: Send + Sync> Sync for SharedList<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Send for SharedList<T> {}
+
+impl<T> SharedList<T> {
+    /// Makes room for `capacity` elements, at 8 bytes each.
+    pub fn new(capacity: usize) -> Result<Self, OutOfMemory> {
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(capacity)?;
+        slots.resize_with(capacity, || AtomicPtr::new(ptr::null_mut()));
+        Ok(Self { slots })
+    }
+
+    /// The element with this number.
+    pub fn get(&self, index: usize) -> Option<&T> {
+        let element = self.slots.get(index)?.load(Ordering::Acquire);
+        // SAFETY: a slot is NULL, or has an element that lives as long as the list. Acquire makes
+        // the writes before its publication visible.
+        unsafe { element.as_ref() }
+    }
+
+    /// All elements, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..).map_while(|index| self.get(index))
+    }
+
+    /// Appends what `make` gives, unless an element before it is the `same`; the number of the one that
+    /// is in the list then. Without room or memory, that is none.
+    pub fn append(&self, value: T, same: impl Fn(&T, &T) -> bool) -> Result<usize, OutOfMemory> {
+        let placed = place(value)?;
+        for (index, slot) in self.slots.iter().enumerate() {
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            let empty = ptr::null_mut();
+            let Err(there) = slot.compare_exchange(empty, placed.as_ptr(), success, failure) else {
+                return Ok(index);
+            };
+            // SAFETY: `there` is not NULL, and an element lives as long as the list; `placed` has
+            // not been published.
+            if unsafe { same(&*there, placed.as_ref()) } {
+                // SAFETY: it came from `place`, and nobody else knows it.
+                unsafe { remove(placed) };
+                return Ok(index);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { remove(placed) };
+        Err(OutOfMemory)
+    }
+}
+
+impl<T> Drop for SharedList<T> {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            if let Some(element) = NonNull::new(*slot.get_mut()) {
+                // SAFETY: it came from `place`, and the list, which is borrowed mutably, is its owner.
+                unsafe { remove(element) };
+            }
+        }
+    }
+}
+
+/// The bytes that a C caller points to, of which only a self-delimiting value says how many there are.
+pub struct Pointed {
+    next: *const u8,
+    left: u64,
+}
+
+impl Pointed {
+    /// Bytes from `start` on, at most `limit`.
+    ///
+    /// # Safety
+    ///
+    /// `start` points to a whole MessagePack value, or to `limit` bytes, that do not change.
+    pub unsafe fn new(start: *const c_void, limit: u64) -> Self {
+        Self { next: start.cast(), left: limit }
+    }
+}
+
+impl Input for Pointed {
+    type Error = Infallible;
+
+    fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Infallible> {
+        // SAFETY: the decoder asks for bytes of the value alone, and for no more than are left.
+        unsafe { ptr::copy_nonoverlapping(self.next, buffer.as_mut_ptr(), buffer.len()) };
+        self.skip(buffer.len() as u64)
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), Infallible> {
+        let count = count.min(self.left);
+        self.left -= count;
+        // No more than the limit of markers, which any address space holds; nothing is read there.
+        self.next = self.next.wrapping_add(usize::try_from(count).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
+/// The value of an environment variable, copied; nothing if it is not set.
+pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
+    // SAFETY: `name` ends with a NUL. As with every reader of the environment, another thread that
+    // changes it meanwhile breaks the rules of getenv, which the header names.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    // SAFETY: getenv gives NULL or a text that ends with a NUL.
+    let Some(value) = (unsafe { text(value) }) else { return Ok(None) };
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(value.to_bytes().len())?;
+    copy.extend_from_slice(value.to_bytes());
+    Ok(Some(copy))
+}
+
+/// A text of a C caller; nothing for NULL.
+///
+/// # Safety
+///
+/// `start` is NULL or points to bytes that end with a NUL, and that do not change during `'a`.
+pub unsafe fn text<'a>(start: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: the caller's promise is the one of `CStr::from_ptr`.
+    (!start.is_null()).then(|| unsafe { CStr::from_ptr(start) })
+}

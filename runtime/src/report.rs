@@ -1,0 +1,137 @@
+//! Texts: of the last error in a thread, of debug lines, of lines for users.
+//!
+//! They take no memory but a fixed buffer for each thread, so that "out of memory" has a text, too.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+use std::fmt::{self, Write};
+
+use rockpack_kpack::Code;
+use rustix::io::Errno;
+
+/// Longest text in bytes, with its NUL. What is longer is cut.
+pub const TEXT_LIMIT: usize = 2048;
+
+/// A text of limited length that ends with a NUL.
+#[derive(Clone)]
+pub struct Text {
+    bytes: [u8; TEXT_LIMIT],
+    len: usize,
+}
+
+impl Text {
+    /// An empty text.
+    pub const fn new() -> Self {
+        Self { bytes: [0; TEXT_LIMIT], len: 0 }
+    }
+
+    /// The bytes before the NUL.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Appends to it; what is too long is cut.
+    pub fn append(&mut self, text: fmt::Arguments<'_>) {
+        let _ = self.write_fmt(text);
+    }
+
+    fn set(&mut self, text: fmt::Arguments<'_>) {
+        *self = Self::new();
+        // The only failure is that the rest is cut.
+        let _ = self.write_fmt(text);
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = (TEXT_LIMIT - 1).saturating_sub(self.len);
+        let mut cut = room.min(text.len());
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let end = self.len + cut;
+        if let Some(bytes) = self.bytes.get_mut(self.len..end) {
+            bytes.copy_from_slice(text.as_bytes().get(..cut).unwrap_or_default());
+            self.len = end;
+        }
+        if cut == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+thread_local! {
+    /// Constant, and nothing to drop: no thread allocates for it or has to clean up.
+    static LAST: RefCell<Text> = const { RefCell::new(Text::new()) };
+}
+
+/// Remembers why a call of this thread fails; its code.
+pub fn fail(code: Code, why: fmt::Arguments<'_>) -> Code {
+    // A text that is being read is left alone.
+    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| last.set(why)));
+    code
+}
+
+/// Remembers that memory was refused for `what`.
+pub fn refused(what: &str) -> Code {
+    fail(Code::OutOfMemory, format_args!("out of memory: {what}"))
+}
+
+/// The text of the last error in this thread, which ends with a NUL. It stays at its address as long
+/// as the thread lives.
+pub fn last() -> *const c_char {
+    let of_last = LAST.try_with(|last| Some(last.try_borrow().ok()?.bytes.as_ptr().cast()));
+    of_last.ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+/// A copy of the text of the last error in this thread.
+pub fn copy_of_last() -> Text {
+    let copy = LAST.try_with(|last| last.try_borrow().ok().map(|last| Text::clone(&last)));
+    copy.ok().flatten().unwrap_or(Text::new())
+}
+
+/// Writes one line to the standard error, in one call, without a lock and without memory.
+pub fn line(text: fmt::Arguments<'_>) {
+    let mut line = Text::new();
+    line.set(format_args!("{text}\n"));
+    // A standard error that is closed or full is nobody's fault here.
+    let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
+}
+
+/// Bytes as they are told: what is no UTF-8, and what a terminal would obey, is escaped.
+pub struct Shown<'a>(pub &'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
+            }
+            write!(f, "{}", chunk.invalid().escape_ascii())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(self.as_bytes()).unwrap_or_default())
+    }
+}
+
+/// The cause of a failed system call. The words of the standard library would take memory.
+pub struct Cause(pub Errno);
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.0 {
+            Errno::NOENT => "there is no such file",
+            Errno::ACCESS | Errno::PERM => "permission denied",
+            Errno::NOTDIR => "a part of its path is no folder",
+            Errno::LOOP => "too many links",
+            Errno::MFILE | Errno::NFILE => "too many open files",
+            Errno::IO => "input/output error",
+            Errno::NOMEM => "out of memory",
+            other => return write!(f, "error {}", other.raw_os_error()),
+        };
+        f.write_str(words)
+    }
+}

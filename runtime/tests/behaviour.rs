@@ -1,0 +1,190 @@
+//! Archives that callers open themselves: what is in them, and what damage is to callers.
+
+use std::fs;
+
+use rmpv::Value;
+use tempfile::TempDir;
+
+use crate::archives::{Draft, code, digest, frame};
+use crate::program::{run, source};
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn contents() -> Vec<Vec<u8>> {
+    vec![code(1, 40_000), code(2, 7), Vec::new(), code(3, 900_000)]
+}
+
+#[test]
+fn both_schemes_give_the_bytes_that_went_in() {
+    let folder = folder();
+    let arches = ["gfx1100", "gfx90a:xnack-"];
+    for draft in [Draft::zstd(&arches, &contents()), Draft::stored(&arches, &contents())] {
+        let file = draft.write(folder.path().join("x.kpack"));
+        let file = file.to_str().unwrap();
+        let keys = "lib/x.so#0 lib/x.so#1 lib/x.so#2 lib/x.so#3";
+        let told = format!("0 arches gfx1100 gfx90a:xnack- binaries {keys} above 1 1\n");
+        assert_eq!(run(&["open", file]), told);
+        for (index, content) in contents().iter().enumerate() {
+            let (size, hash) = (content.len(), digest(content));
+            let got = run(&["get", file, &format!("lib/x.so#{index}"), "gfx90a:xnack-"]);
+            assert_eq!(got, format!("0 {size} {hash} size 0 {size}\n"));
+        }
+        for (key, arch) in [("lib/x.so#4", "gfx1100"), ("lib/x.so", "gfx1100"), ("lib/x.so#0", "x")]
+        {
+            let got = run(&["get", file, key, arch]);
+            assert!(got.starts_with("5 untouched ") && got.contains("has no row of"), "{got}");
+        }
+        assert_eq!(run(&["nulls", file]).lines().next(), Some("0 wrong"));
+        let stopped = run(&["arches", file]);
+        assert_eq!(stopped, "0 stopped after 1\n1 null path\n1 null callback\n");
+    }
+}
+
+#[test]
+fn an_address_is_found_in_its_file_and_in_no_other_memory() {
+    let folder = folder();
+    let file = Draft::stored(&["gfx1100"], &contents()).write(folder.path().join("x.kpack"));
+    let got = run(&["nulls", file.to_str().unwrap()]);
+    let lines: Vec<&str> = got.lines().collect();
+    assert_eq!(lines[1], format!("0 {}", crate::program::program().display()));
+    assert_eq!(lines[2], "11 heap, 11 unmapped");
+}
+
+/// What is not an archive, with the code of AMD's library.
+#[test]
+fn damage_has_the_code_of_the_contract_and_a_text() {
+    let folder = folder();
+    let whole = Draft::zstd(&["gfx1100"], &contents()).bytes();
+    let toc = u64::from_le_bytes(whole[8..16].try_into().unwrap());
+    let changed = |at: usize, bytes: &[u8]| {
+        let mut copy = whole.clone();
+        copy[at..at + bytes.len()].copy_from_slice(bytes);
+        copy
+    };
+    let draft = |change: fn(&mut Draft)| {
+        let mut draft = Draft::zstd(&["gfx1100"], &contents());
+        change(&mut draft);
+        draft.bytes()
+    };
+    let end = whole.len() as u64;
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("9", Vec::new()),
+        ("3", whole[..15].to_vec()),
+        ("3", changed(0, b"KPAC")),
+        ("4", changed(4, &[2])),
+        ("3", changed(8, &end.to_le_bytes())),
+        ("3", changed(8, &u64::MAX.to_le_bytes())),
+        ("10", changed(toc as usize, &[0x93])),
+        ("10", changed(toc as usize, &[0xc1])),
+        ("10", whole[..whole.len() - 1].to_vec()),
+        ("10", draft(|draft| draft.zstd_offset = "64".into())),
+        ("10", draft(|draft| draft.zstd_offset = (-1).into())),
+        ("10", draft(|draft| draft.rows[0].2 = 1.5.into())),
+        ("10", draft(|draft| draft.rows[0].2 = (1_u64 << 32).into())),
+        ("10", draft(|draft| draft.rows[0].3 = Value::Boolean(true))),
+        ("3", draft(|draft| draft.zstd_size = Some(((4_u64 << 30) + 1).into()))),
+        ("3", draft(|draft| draft.zstd_size = Some(3.into()))),
+        ("9", draft(|draft| draft.zstd_size = Some((1_u64 << 31).into()))),
+        ("3", changed(64, &((1_u32 << 20) + 1).to_le_bytes())),
+        ("3", changed(64, &5_u32.to_le_bytes())),
+        ("3", changed(68, &u32::MAX.to_le_bytes())),
+    ];
+    let file = folder.path().join("x.kpack");
+    for (index, (wanted, bytes)) in cases.iter().enumerate() {
+        fs::write(&file, bytes).unwrap();
+        let got = run(&["open", file.to_str().unwrap()]);
+        let told = format!("{wanted} untouched {}: ", file.display());
+        assert!(got.starts_with(&told) && got.len() > told.len() + 8, "case {index}: {got}");
+    }
+    let got = run(&["open", folder.path().join("none").to_str().unwrap()]);
+    assert!(got.starts_with("2 untouched "), "{got}");
+    assert!(run(&["open", folder.path().to_str().unwrap()]).starts_with("3 untouched "));
+    assert!(run(&["open", file.join("below").to_str().unwrap()]).starts_with("9 untouched "));
+    assert!(run(&["open", "/dev/null"]).starts_with("9 untouched "));
+}
+
+type Change<'a> = dyn Fn(&mut Draft) + 'a;
+
+/// Rows that lie, among rows that do not.
+#[test]
+fn a_row_that_lies_fails_alone() {
+    let folder = folder();
+    let file = folder.path().join("x.kpack");
+    let draft = |stored: bool, change: &Change<'_>| {
+        let make = if stored { Draft::stored } else { Draft::zstd };
+        let mut draft = make(&["gfx1100"], &contents());
+        change(&mut draft);
+        draft.write(&file);
+    };
+    let huge = || Value::from(1_u64 << 40);
+    let cases: [(bool, &str, &Change<'_>); 9] = [
+        (false, "5", &|draft| draft.rows[0].2 = 99.into()),
+        (false, "5", &|draft| draft.rows[0].2 = Value::Nil),
+        (false, "6", &|draft| draft.rows[0].3 = Value::Nil),
+        (false, "6", &|draft| draft.rows[0].3 = 39_999.into()),
+        (false, "6", &|draft| draft.rows[0].3 = 40_001.into()),
+        (false, "6", &|draft| draft.rows[0].3 = huge()),
+        (false, "6", &|draft| *draft.blob.get_mut(20).unwrap() ^= 0x55),
+        (true, "9", &|draft| draft.blobs[0].1 = 1 << 40),
+        (true, "9", &|draft| draft.blobs[0].0 = u64::MAX),
+    ];
+    for (index, (stored, wanted, change)) in cases.iter().enumerate() {
+        draft(*stored, change);
+        let file = file.to_str().unwrap();
+        let got = run(&["get", file, "lib/x.so#0", "gfx1100"]);
+        assert!(got.starts_with(&format!("{wanted} untouched {file}: ")), "case {index}: {got}");
+        let whole = run(&["get", file, "lib/x.so#1", "gfx1100"]);
+        assert!(whole.starts_with("0 7 "), "case {index}: {whole}");
+    }
+}
+
+/// What decoders of zstd take: several frames, skippable ones, no content size; and a checksum.
+#[test]
+fn frames_of_any_form_are_read_and_a_wrong_checksum_is_found() {
+    let folder = folder();
+    let content = code(4, 300_000);
+    let with_checksum = {
+        let mut compressor = zstd::bulk::Compressor::new(3).unwrap();
+        compressor.include_checksum(true).unwrap();
+        compressor.include_contentsize(false).unwrap();
+        compressor.compress(&content).unwrap()
+    };
+    let two = [frame(&content[..1000]), frame(&content[1000..])].concat();
+    let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9][..], &frame(&content)].concat();
+    let mut damaged = with_checksum.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    for (wanted, bytes) in [("0", with_checksum), ("0", two), ("0", skippable), ("6", damaged)] {
+        let mut draft = Draft::zstd(&["gfx1100"], std::slice::from_ref(&content));
+        draft.blob =
+            [&1_u32.to_le_bytes()[..], &(bytes.len() as u32).to_le_bytes(), &bytes].concat();
+        let file = draft.write(folder.path().join("x.kpack"));
+        let got = run(&["get", file.to_str().unwrap(), "lib/x.so#0", "gfx1100"]);
+        assert!(got.starts_with(wanted), "{got}");
+        assert!(wanted != "0" || got.contains(&digest(&content)), "{got}");
+    }
+}
+
+/// A code object that clang compiled has the names of its kernels in a note.
+#[test]
+fn kernels_are_found_by_row_and_rows_by_kernel() {
+    let folder = folder();
+    let code_object = fs::read(source("tests/kernels.co")).unwrap();
+    let contents = [code_object, b"no ELF file".to_vec()];
+    let mut draft = Draft::zstd(&["gfx1100", "gfx1101"], &contents);
+    let file = draft.write(folder.path().join("x.kpack"));
+    let file = file.to_str().unwrap();
+    let got = run(&["more", file, "lib/x.so#0", "gfx1100", "second"]);
+    let rows = "lib/x.so#0@gfx1100 lib/x.so#0@gfx1101";
+    let told = format!("targets gfx1100 gfx1101 0 kernels first second 0 rows {rows} 0 ");
+    assert_eq!(got, format!("{told}verify 0 4 \n"));
+    let got = run(&["more", file, "lib/x.so#1", "gfx1100", "third"]);
+    assert_eq!(got, "targets gfx1100 gfx1101 0 kernels 0 rows 0 verify 0 4 \n");
+    // Damage in a row that nobody asked for is found by looking at all.
+    *draft.blob.last_mut().unwrap() ^= 0xff;
+    draft.rows[3].3 = 10.into();
+    draft.write(file);
+    let got = run(&["more", file, "lib/x.so#0", "gfx1100", "third"]);
+    assert!(got.contains("verify 6 0 ") && got.contains("lib/x.so#1 for gfx110"), "{got}");
+}

@@ -1,0 +1,43 @@
+//! Archives from the future: what a reader of version 1 does with what later writers may add. The rules
+//! stand in `crates/kpack/src/archive/mod.rs`.
+
+use rmpv::Value;
+
+use crate::archives::{Draft, code, digest};
+use crate::program::run;
+
+fn got(draft: &Draft) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = draft.write(folder.path().join("x.kpack"));
+    run(&["get", file.to_str().unwrap(), "lib/x.so#0", "gfx1100"])
+}
+
+#[test]
+fn a_version_2_archive_is_refused_as_such_and_additions_to_version_1_are_read() {
+    let content = code(9, 5000);
+    let folder = tempfile::tempdir().unwrap();
+    let mut draft = Draft::zstd(&["gfx1100"], std::slice::from_ref(&content));
+    draft.version = 2;
+    let file = draft.write(folder.path().join("x.kpack"));
+    let told = run(&["open", file.to_str().unwrap()]);
+    assert!(told.starts_with("4 untouched ") && told.contains("version 2 is not known"), "{told}");
+
+    // Keys that are not known, of any type and depth, before the known ones.
+    draft.version = 1;
+    let deep = (0..200).fold(Value::Nil, |inner, _| Value::Array(vec![inner]));
+    draft.extra = vec![
+        (Value::from("checksums"), deep),
+        (Value::from(7), Value::Map(vec![(Value::Nil, Value::F64(1.0))])),
+        (Value::from("index"), Value::Binary(vec![0xc1; 70_000])),
+    ];
+    let wanted = format!("0 5000 {} size 0 5000\n", digest(&content));
+    assert_eq!(got(&draft), wanted);
+}
+
+/// A scheme that is not known is read as "none": its rows have to be unreadable then, not wrong.
+#[test]
+fn a_new_compression_scheme_gives_an_error_and_no_compressed_bytes() {
+    let mut draft = Draft::zstd(&["gfx1100"], &[code(9, 5000)]);
+    draft.scheme = "zstd-with-dictionary";
+    assert!(got(&draft).starts_with("5 untouched "));
+}

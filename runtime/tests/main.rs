@@ -1,0 +1,10 @@
+//! The library, asked by a C program that knows its header alone.
+
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
+
+mod archives;
+mod behaviour;
+mod exported;
+mod future;
+mod loading;
+mod program;

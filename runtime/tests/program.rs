@@ -1,0 +1,76 @@
+//! The C program beside this file, compiled once for each run, and the library that it loads.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The library that cargo built for this test program.
+pub fn library() -> PathBuf {
+    let library = std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
+    assert!(library.is_file(), "{} is not there", library.display());
+    library
+}
+
+/// A path of the crate.
+pub fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Runs a command that has to succeed; its standard output.
+pub fn succeed(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(status.success(), "{command:?}: {status}\n{}{}", text(&stdout), text(&stderr));
+    text(&stdout)
+}
+
+/// The compiled program.
+pub fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let program = folder.join("program");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-rdynamic", "-I"]);
+        cc.arg(source("include")).arg(source("tests/program.c")).arg("-o").arg(&program);
+        succeed(cc.args(["-ldl", "-lpthread"]));
+        program
+    })
+}
+
+/// A command of the program, without variables that change the library.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    for name in ["PATH", "PATH_PREFIX", "DISABLE", "DEBUG", "QUIET"] {
+        command.env_remove(format!("ROCM_KPACK_{name}"));
+    }
+    command.arg(library()).args(arguments);
+    command
+}
+
+/// The standard output of a command of the program.
+pub fn run(arguments: &[&str]) -> String {
+    succeed(&mut command(arguments))
+}
+
+/// The lines of both streams of a command of the program: output, errors.
+pub fn both(command: &mut Command) -> (String, String) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// The output of a tool that not every machine has. Where `ROCKPACK_INTEROP` is set, as in .ci/run, a
+/// missing tool fails the test; elsewhere it is told, and nothing is judged.
+pub fn by_tool(tool: &mut Command) -> Option<Output> {
+    let name = tool.get_program().to_string_lossy().into_owned();
+    match tool.output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            assert!(std::env::var_os("ROCKPACK_INTEROP").is_none(), "{name}: {error}");
+            eprintln!("skipped: needs {name}");
+            None
+        }
+    }
+}

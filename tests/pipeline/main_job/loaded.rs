@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::{GROUPS, Group, PREFIX, Set, UNITS, kernels};
-use support::runtime::{Line, Runtime, TOOLS, fat, found, missing};
+use support::runtime::{Line, Runtime, TOOLS, answers, fat, found, missing};
 use support::tools;
 
 const LIBRARY: &str = "lib/libexblas.so.1";
@@ -27,7 +27,7 @@ impl Installed {
         let prefix = root.join(PREFIX);
         let mut binaries = vec![prefix.join(LIBRARY)];
         binaries.extend(PROGRAMS.map(|program| prefix.join(program)));
-        let runtime = Runtime::build(&set.scratch("stub"), &binaries);
+        let runtime = Runtime::build(&set.scratch("stub"), &binaries).with_kpack_library();
         let installed = Self { set, root, runtime };
         for group in groups {
             installed.add(group);
@@ -67,6 +67,8 @@ impl Installed {
         let expected: BTreeMap<_, _> =
             UNITS.iter().map(|(key, unit)| ((*key).to_owned(), group.tag(unit, device))).collect();
         assert_eq!(tags, expected, "{device}");
+        // The runtime library gave the same bytes each time.
+        assert_eq!(answers(&lines, 0), found(&lines).len(), "{device}");
         self.kernels_are_there(&lines);
         for done in ["bench: done", "tune: done"] {
             assert!(lines.contains(&Line::Other(done.to_owned())), "{device}: {lines:?}");
@@ -108,6 +110,9 @@ fn every_device_of_an_installed_group_finds_its_kernels() {
     for device in ["gfx1200", "gfx1151", "gfx906"] {
         installed.finds_nothing(device);
     }
+    // Of two devices the one without kernels is skipped: 13.
+    let both = installed.use_all(&installed.prefix(), "gfx1100,gfx906");
+    assert_eq!((answers(&both, 0), answers(&both, 13)), (3 * 2 + 2, 3 * 2 + 2), "{both:?}");
     installed.add(rdna4);
     for device in rdna4.archs {
         installed.works(&installed.prefix(), rdna4, device);

@@ -14,6 +14,8 @@ pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];
 pub struct Runtime {
     folder: PathBuf,
     libraries: Vec<PathBuf>,
+    /// A librocm_kpack that has to find what the stand-in finds.
+    kpack: Option<PathBuf>,
 }
 
 /// One line of the runtime's report.
@@ -114,7 +116,16 @@ impl Runtime {
                 .args(["-ldl", "-o"])
                 .arg(folder.join("load")),
         );
-        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()] }
+        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()], kpack: None }
+    }
+
+    /// Also asks the runtime library of this repository for each wrapper and device. It has to give the
+    /// same bytes; cargo builds it for test programs that depend on it.
+    pub fn with_kpack_library(mut self) -> Self {
+        let library = std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
+        assert!(library.is_file(), "{} is not there", library.display());
+        self.kpack = Some(library);
+        self
     }
 
     /// Also looks for libraries in `folder`.
@@ -140,6 +151,9 @@ impl Runtime {
         let mut command = Command::new(program);
         command.args(arguments).env("LD_LIBRARY_PATH", &path);
         command.env("ROCKPACK_STUB_ARCH", devices).env("ROCKPACK_STUB_DECODE", "1");
+        if let Some(library) = &self.kpack {
+            command.env("ROCKPACK_STUB_KPACK", library);
+        }
         let output = tools::run(&mut command);
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(Line::parse).collect()
@@ -174,4 +188,11 @@ pub fn fat(lines: &[Line], binary: &str) -> usize {
         .iter()
         .filter(|line| matches!(line, Line::Fat { binary: name, .. } if name == binary))
         .count()
+}
+
+/// How often the runtime library gave a code, by [`Runtime::with_kpack_library`].
+pub fn answers(lines: &[Line], code: u32) -> usize {
+    let end = format!(" {code}");
+    let told = |line: &&Line| matches!(line, Line::Other(text) if text.starts_with("library ") && text.ends_with(&end));
+    lines.iter().filter(told).count()
 }

@@ -13,6 +13,11 @@
  *   absent KERNEL_NAME#CO_INDEX DEVICE KERNEL
  *   kernels KERNEL_NAME#CO_INDEX DEVICE FOUND/REGISTERED          at unload
  *
+ * With ROCKPACK_STUB_KPACK=LIBRARY, a librocm_kpack, that is asked for each wrapper and device as a HIP
+ * runtime asks it, and has to give the bytes that were decoded here, or 13 or 14 where there are none:
+ *
+ *   library KERNEL_NAME#CO_INDEX DEVICE CODE
+ *
  * It plays the released loaders: an archive is chosen by replacing @GFXARCH@ with each target the
  * device is compatible with, most specific first; the archive's first listed target that the device
  * is compatible with is committed to, and a missing row for that target is a failure. */
@@ -175,6 +180,35 @@ static void load_for(struct cursor marker, const char *directory, struct loaded 
   if (fault) printf("MISSING %s %s: %s\n", loaded->key, loaded->device, fault);
 }
 
+typedef int load_function(void *, const void *, const char *, uint32_t, const char *const *, size_t, void **, size_t *);
+
+/* Asks ROCKPACK_STUB_KPACK for what was loaded, with one cache for the process. */
+static void load_by_library(const struct wrapper *wrapper, const char *binary, const struct loaded *loaded) {
+  static void *cache;
+  static load_function *load;
+  const char *path = getenv("ROCKPACK_STUB_KPACK");
+  if (!path) return;
+  if (!cache) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*create)(void **) = library ? (int (*)(void **))dlsym(library, "kpack_cache_create") : NULL;
+    load = library ? (load_function *)dlsym(library, "kpack_load_code_object") : NULL;
+    if (!create || !load || create(&cache)) {
+      printf("MISSING %s: %s is no librocm_kpack: %s\n", loaded->key, path, dlerror());
+      return;
+    }
+  }
+  char target[128];
+  snprintf(target, sizeof target, "amdgcn-amd-amdhsa--%s", loaded->device);
+  const char *list[] = {target};
+  void *code_object = NULL;
+  size_t size = 0;
+  int code = load(cache, wrapper->binary, binary, (uint32_t)wrapper->reserved, list, 1, &code_object, &size);
+  int is_same = loaded->code ? !code && size == loaded->size && !memcmp(code_object, loaded->code, size)
+                             : code == 13 || code == 14;
+  printf("%s %s %s %d\n", is_same ? "library" : "MISSING by librocm_kpack:", loaded->key, loaded->device, code);
+  free(code_object); /* as kpack_free_code_object does */
+}
+
 static struct module *register_kpack(const struct wrapper *wrapper, const char *binary) {
   struct module *module = calloc(1, sizeof *module);
   const unsigned char *at = wrapper->binary;
@@ -194,6 +228,7 @@ static struct module *register_kpack(const struct wrapper *wrapper, const char *
     loaded->key = strdup(key);
     loaded->device = strdup(device);
     load_for(marker, directory, loaded);
+    load_by_library(wrapper, binary, loaded);
   }
   free(devices);
   free(kernel_name);

@@ -432,7 +432,7 @@ findings! {
         ["{package}"]
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
     /// A package has the name of a package of the distribution.
-    NameOfDistribution = "R067" "name-of-distribution" Warning by "epoch" {
+    NameOfDistribution = "R067" "name-of-distribution" Warning {
             package: String,
             version: String,
             distribution: String,

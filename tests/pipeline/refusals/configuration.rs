@@ -181,7 +181,7 @@ fn a_configuration_of_an_unknown_syntax() {
     let bad = Bad::new();
     let file = bad.folder.path().join("c.yaml");
     fs::write(&file, TOML).unwrap();
-    refused(&mut with(&bad, &file), USAGE, &["c.yaml: ", "its name ends in .json or .toml"]);
+    refused(&mut with(&bad, &file), USAGE, &["c.yaml: ", "ends neither in .json nor in .toml"]);
     assert!(!bad.out().exists());
 }
 

@@ -4,12 +4,13 @@
 //! signature  267 or 268: OpenPGP signature of the header, by Ed25519 or RSA
 //!            269 SHA1, 273 SHA256 of the header   1000 SIZE (header and payload)
 //!            270 LONGSIZE, 271 LONGARCHIVESIZE    1007 PAYLOADSIZE (archive before compression)
-//!            from 4 GiB on                        1008 RESERVEDSPACE, zeros for a later signature
+//!                   (those of 4 GiB and more)     1008 RESERVEDSPACE, zeros for a later signature
 //! ```
 //!
 //! rpmbuild also writes 1004 MD5 over header and payload, which one pass cannot know; rpm has
 //! verified packages by the other digests since 4.14. The reserved space shrinks by what a
-//! signature and the long sizes take, so that the block has one size for all.
+//! signature and the long sizes take. So the block of a package has one size, whether `build`
+//! signs it or not.
 //!
 //! A signature covers the header, and with it the digests of payload and files. It is what
 //! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are

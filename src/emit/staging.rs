@@ -24,6 +24,7 @@ use super::earlier::{self, SpdxDocument};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::files::{Durability, Outlet, Swap, kind_of};
+use crate::package::Format;
 use crate::receipt::{self, SetPart};
 
 static PACKAGES: Outlet = Outlet {
@@ -31,6 +32,7 @@ static PACKAGES: Outlet = Outlet {
     holds: "packages",
     durability: Durability::Synced,
     rank: earlier::rank,
+    writes: |name| earlier::rank(name) > 0 || Format::of_file_name(Path::new(name)).is_some(),
 };
 
 /// A place for a package set that is not whole yet; removed with everything in it unless

@@ -106,6 +106,9 @@ fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {
     ))
 }
 
+/// The most bytes of a record of names: those of a hundred thousand packages.
+const RECORD_MAX: u64 = 16 << 20;
+
 /// The text of the regular file at `path`, which this user made; nothing where nothing is.
 pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
     if kind_of(path)?.is_none() {
@@ -114,7 +117,13 @@ pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
     let mut file = open_file(path, OpenOptions::new().read(true))?;
     refuse_owner(&file.metadata().map_err(|e| Error::io(path, "inspect", e))?, path)?;
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|e| Error::io(path, "read", e))?;
+    let read = file.by_ref().take(RECORD_MAX + 1).read_to_string(&mut text);
+    if read.map_err(|e| Error::io(path, "read", e))? as u64 > RECORD_MAX {
+        let message = format!("has more than {RECORD_MAX} bytes, and a record of names never has");
+        return Err(Error::new(Kind::Limit, message)
+            .file(path)
+            .hint("no run of rockpack left this: remove the folder that it is in"));
+    }
     Ok(Some(text))
 }
 

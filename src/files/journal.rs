@@ -18,7 +18,7 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, abridged};
 
 /// The line in front of what is moved out of the way. No name has a slash.
 const SEPARATOR: &str = "replaces/";
@@ -104,12 +104,13 @@ impl Journal {
 
 /// Whether a name is that of something right below a folder, on a line of its own.
 pub(super) fn is_plain(name: &str) -> bool {
-    Path::new(name).file_name() == Some(OsStr::new(name)) && !name.contains(['\n', '\r'])
+    Path::new(name).file_name() == Some(OsStr::new(name)) && !name.contains(['\n', '\r', '\0'])
 }
 
 /// The error that no file appears by `name`, which `place` has.
 pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
-    let message = format!("`{}` is no name to appear by", name.to_string_lossy().escape_debug());
+    let name = name.to_string_lossy();
+    let message = format!("`{}` is no name to appear by", abridged(&name).escape_debug());
     Error::malformed(message)
         .file(place)
         .hint("if a run left this, it was not of rockpack: remove the folder that it is in")

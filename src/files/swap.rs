@@ -62,6 +62,9 @@ pub struct Outlet {
     pub durability: Durability,
     /// The rank of a name; see the module.
     pub rank: fn(&str) -> u8,
+    /// Whether something of this name is written; nothing else is taken back after a run that was cut
+    /// off, whatever its record says.
+    pub writes: fn(&str) -> bool,
 }
 
 impl Outlet {
@@ -252,6 +255,9 @@ impl<'a> Commit<'a> {
         let record = scratch.join(RECORD);
         let Some(text) = guarded::read_own(&record)? else { return Ok(None) };
         let Journal { names, aside } = Journal::parse(&text, &record)?;
+        if let Some(foreign) = names.iter().find(|name| !(outlet.writes)(name)) {
+            return Err(no_name(OsStr::new(foreign), &record));
+        }
         let mut commit = Self::new(outlet, out, scratch, names)?;
         commit.journal.aside = aside;
         refuse_no_folder(&commit.replaced)?;

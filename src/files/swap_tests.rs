@@ -12,6 +12,7 @@ static OUTLET: Outlet = Outlet {
         "doc" => 1,
         _ => 0,
     },
+    writes: |name| name != "of another",
 };
 
 const OLD: [&str; 4] = ["a", "b", "doc", "mark"];
@@ -174,6 +175,23 @@ fn nothing_outside_is_taken_back() {
         assert!(error.to_string().contains("is no name to appear by"), "{error}");
         assert!(victim.exists() && scratch.exists());
     }
+}
+
+/// Nobody writes a thing of that name here, so a record that has it is a forged one.
+#[test]
+fn what_is_of_another_is_not_taken_back() {
+    let room = tempfile::tempdir().unwrap();
+    let scratch = room.path().join(".scratch-1");
+    fs::create_dir_all(scratch.join(REPLACED)).unwrap();
+    fs::write(room.path().join("of another"), "precious").unwrap();
+    fs::write(scratch.join(RECORD), "of another\nb").unwrap();
+    fs::write(scratch.join("b"), "").unwrap();
+    let error = OUTLET.recover(room.path(), &scratch).unwrap_err();
+    assert!(error.to_string().contains("`of another` is no name to appear by"), "{error}");
+    assert!(room.path().join("of another").exists());
+    fs::write(scratch.join(RECORD), vec![b'a'; (16 << 20) + 1]).unwrap();
+    let error = OUTLET.recover(room.path(), &scratch).unwrap_err();
+    assert!(error.to_string().contains("a record of names never has"), "{error}");
 }
 
 /// A commit of `b` in the place of another one, cut off when that was moved out of the way.

@@ -151,8 +151,9 @@ fn unusable(message: impl Into<String>) -> Error {
 }
 
 /// The one secret key in `bytes`.
-fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
-    let unreadable = |error: pgp::errors::Error| unusable("is no OpenPGP key").cause(error);
+pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
+    // The parser's own errors show the bytes that it read, and those are the secret.
+    let unreadable = |_: pgp::errors::Error| unusable("is no OpenPGP key");
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
         let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(unreadable)?;

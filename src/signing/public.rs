@@ -14,8 +14,10 @@ use crate::formats::armor;
 
 /// The public keys of a file. One with a secret key in it is refused: it was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    let fault = |error: pgp::errors::Error| {
-        Error::new(Kind::Usage, "is no public key of OpenPGP").cause(error)
+    // The parser's own errors show the bytes that it read, and those may be somebody's secret.
+    let fault = |_: pgp::errors::Error| {
+        Error::new(Kind::Usage, "is no public key of OpenPGP")
+            .hint("give what `gpg --armor --export` wrote")
     };
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
@@ -64,4 +66,35 @@ fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
     let newest =
         key.public_subkeys.iter().filter(signs).max_by_key(|sub| sub.key.created_at().as_secs());
     newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signing::key::secret_key;
+
+    /// What is no key of OpenPGP, and broken armour, may be a secret: nothing of it is shown.
+    #[test]
+    fn errors_show_nothing_of_a_file_that_is_no_key() {
+        let body = "c2VjcmV0IG9mIHNvbWVib2R5IHRoYXQgbm9ib2R5IG1heSBzZWU";
+        for armour in ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "PGP X"] {
+            for text in [
+                format!("-----BEGIN {armour}-----\n\n{body}\n-----END {armour}-----\n"),
+                format!("----BEGIN {armour}-----\n\n{body}\n-----END {armour}-----\n"),
+                format!("-----BEGIN {armour}----- {body} -----END {armour}-----"),
+            ] {
+                let secret = secret_key(text.as_bytes()).map(drop).unwrap_err();
+                for error in [secret, public_keys(text.as_bytes()).unwrap_err()] {
+                    let shown = format!("{} {error:?}", error.in_full());
+                    let bytes = format!(
+                        "{}, {}, {}",
+                        body.as_bytes()[0],
+                        body.as_bytes()[1],
+                        body.as_bytes()[2]
+                    );
+                    assert!(!shown.contains(&body[..8]) && !shown.contains(&bytes), "{shown}");
+                }
+            }
+        }
+    }
 }

@@ -195,6 +195,9 @@ impl Origins<'_> {
             let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
+                if prefix.is_empty() {
+                    leave_uninvited(sieve, packages.len());
+                }
                 SetComparison { packages, prefix, excuses, inputs }.check(&mut own)?;
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
@@ -206,12 +209,20 @@ impl Origins<'_> {
             for packages in &sets {
                 let mut own = Problems::default();
                 binary.check(packages, excuses, &mut own)?;
+                leave_uninvited(sieve, packages.len());
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
             *report.input_code_objects.get_or_insert(0) += binary.count() as u64;
         }
         Ok(problems)
     }
+}
+
+/// What nobody made, files and scripts, is known where all artifacts and the prefix are.
+fn leave_uninvited(sieve: &mut Sieve, packages: usize) {
+    [Check::FileForeign, Check::ScriptForeign].into_iter().for_each(|check| {
+        sieve.leave_open(check, packages);
+    });
 }
 
 /// Refuses to compare the paths of a whole set without its prefix.

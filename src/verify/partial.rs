@@ -55,6 +55,13 @@ impl Sieve {
         decided
     }
 
+    /// Counts a check that was not made of so many packages, as something of a part of a set is not known.
+    pub(super) fn leave_open(&mut self, check: Check, packages: usize) {
+        if self.extent == Extent::Part {
+            *self.open.entry(check).or_default() += packages;
+        }
+    }
+
     /// Whether checks failed that would not fail of a part of a set.
     pub(super) fn has_open(&self) -> bool {
         !self.open.is_empty() && self.extent == Extent::Whole

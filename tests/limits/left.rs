@@ -35,13 +35,14 @@ fn fails(command: &Command) -> String {
     said.replace('\n', " ")
 }
 
-/// A folder as a run that was cut off leaves it, in which `x` is about to appear.
+/// A folder as a run that was cut off leaves it, in which something is about to appear that it writes.
 fn cut_off(out: &Path, prefix: &str) -> PathBuf {
     let _ = fs::remove_dir_all(out);
     let left = out.join(format!("{prefix}1"));
     fs::create_dir_all(&left).unwrap();
-    fs::write(left.join("x"), "").unwrap();
-    fs::write(left.join("committing"), "x").unwrap();
+    let name = if prefix.contains("staging") { "x.deb" } else { "x_lib_generic" };
+    fs::write(left.join(name), "").unwrap();
+    fs::write(left.join("committing"), name).unwrap();
     left
 }
 
@@ -62,7 +63,9 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
         assert!(fails(command).contains("symbolic link"));
         is_whole(&victim);
         assert!(!out.join("precious").exists());
-        for name in ["committing", "replaced", &format!("{prefix}2"), "../victim"] {
+        for name in
+            ["committing", "replaced", "notes.txt", ".git", &format!("{prefix}2"), "../victim"]
+        {
             let left = cut_off(out, prefix);
             fs::write(left.join("committing"), name).unwrap();
             assert!(fails(command).contains("is no name to appear by"), "{name}");

@@ -69,6 +69,32 @@ fn what_no_artifact_has_is_named_in_a_deb() {
     set.fires(&[], &["V100"]);
 }
 
+/// Archives, documents and folders have the modes that rules give, whatever the receipt says.
+#[test]
+fn modes_of_what_rules_make_are_compared() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    let modes = [
+        (set.kernels("gfx110x"), format!("{PREFIX}/lib/.kpack/blas_lib_gfx1100.kpack"), 0o666),
+        (set.kernels("gfx115x"), format!("{PREFIX}/lib/.kpack"), 0o777),
+        (set.host(), "usr/share/doc/rocm-blas/copyright".to_owned(), 0o600),
+    ];
+    for (package, path, mode) in &modes {
+        set.edit(package, |root| {
+            fs::set_permissions(root.join(path), Permissions::from_mode(*mode)).unwrap();
+        });
+    }
+    let run = set.verify(SHARDS);
+    let found = run.problems();
+    for (_, path, mode) in &modes {
+        let told = format!("is in a package with mode {mode:o}");
+        let of = |problem: &&serde_json::Value| {
+            problem["code"] == "V013" && problem.to_string().contains(&told)
+        };
+        assert!(found.iter().any(|it| of(&it) && it.to_string().contains(path)), "{}", run.text);
+    }
+}
+
 /// dpkg and apt act on fields and conffiles, and nobody knows who put a hard link into a package.
 #[test]
 fn what_no_build_writes_is_named_in_a_deb() {

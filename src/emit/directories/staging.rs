@@ -33,6 +33,7 @@ pub(super) static ARTIFACTS: Outlet = Outlet {
     holds: "artifacts",
     durability: Durability::Unsynced,
     rank: |_| 0,
+    writes: |name| name.parse::<ArtifactName>().is_ok(),
 };
 
 /// The mode of artifact folders and of the folders down to a stage prefix.

@@ -13,7 +13,7 @@ use crate::verify::checks::scripts;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{Problem, Problems};
+use crate::verify::problem::{FileLoss, Problem, Problems};
 
 impl SetComparison<'_> {
     /// Adds every file, link, empty folder and script of unknown origin.
@@ -28,10 +28,28 @@ impl SetComparison<'_> {
                 if !self.is_invited(package, path, node, &known) {
                     let (file, kind) = (package.at(path), node.kind().to_owned());
                     problems.add(Problem::FileForeign { file, kind });
+                } else if let Some(loss) = self.other_mode(path, node) {
+                    problems.add(Problem::FileLost { path: path.clone(), loss });
                 }
             }
             scripts::check(package, self.prefix, problems);
         }
+    }
+
+    /// How the mode of a folder, or of a file that a rule makes, is another one than rules give.
+    fn other_mode(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
+        let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
+        let is_of_input =
+            inside.and_then(|path| TreePath::new(path).ok()).is_some_and(|it| self.inputs.has(&it));
+        let (mode, wanted) = match node {
+            InstalledNode::Directory { mode } => (*mode, 0o755),
+            // Modes of files of the artifacts, and of debug files, are held against those.
+            InstalledNode::File { mode, .. } if !is_of_input && !debug_files::is_place(path) => {
+                (*mode, 0o644)
+            }
+            _ => return None,
+        };
+        (mode != wanted).then_some(FileLoss::OtherMode { mode, wanted })
     }
 
     /// The digests of all files of the artifacts.

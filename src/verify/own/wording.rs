@@ -190,6 +190,13 @@ fn is_value(name: &str, value: &str, subject: Subject<'_>) -> bool {
             value.starts_with("/opt/")
                 && prefix.strip_prefix(value).is_some_and(|it| it.starts_with('/'))
         }
+        // Within quotes in shell, and with its own in Lua; below the prefix.
+        "libdir" => {
+            let folder = if is_lua { lua.as_deref() } else { Some(value) };
+            folder.is_some_and(|folder| {
+                is_word(folder) && folder.split('/').all(|part| !part.is_empty() && part != "..")
+            })
+        }
         "change" => is_change(value, &inside),
         // Relative to the prefix in Lua.
         "link" | "folder.path" => plain.is_some_and(|path| is_lua || inside(path)),
@@ -303,6 +310,22 @@ mod tests {
         assert!(!known("postinst", &script(r"dir_to_symlink '/opt/rocm/a'\'$(evil)' 'c'")));
         assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' 'b' 'c'")));
         assert!(!known("postinst", &script("dir_to_symlink '/opt/rocm/a' 'b'; 'c'")));
+    }
+
+    /// The folder of libraries stands within quotes in the template: it may not end them.
+    #[test]
+    fn a_folder_within_quotes_is_nothing_but_that() {
+        let script = |folder: &str| {
+            let text = include_str!("../../../templates/loader-post.sh");
+            let text = text.replace("{{ prefix }}", "/opt/rocm").replace("{{ moved }}", MOVED);
+            text.replace("{{ file }}", "/etc/ld.so.conf.d/x.conf").replace("{{ libdir }}", folder)
+        };
+        assert!(known("%post", &script("lib64/x")));
+        for odd in
+            ["'$(evil)'", "'$(touch x;echo lib)''", "a'b", "$(evil)", "../x", "/etc", "a b", ""]
+        {
+            assert!(!known("%post", &script(odd)), "{odd}");
+        }
     }
 
     /// As the builder quotes names, in each language.

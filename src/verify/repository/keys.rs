@@ -68,7 +68,7 @@ impl PublicKeys {
 impl Trust {
     /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
-        let fault = |e: pgp::errors::Error| Error::malformed("is no signature").cause(e);
+        let fault = |_: pgp::errors::Error| Error::malformed("is no signature of OpenPGP");
         let mut found = Vec::new();
         for block in armor::blocks(signatures) {
             let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(fault)?;
@@ -116,7 +116,7 @@ impl Trust {
 
     /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
     pub fn clear_text(&self, message: &str) -> Result<(String, Result<()>)> {
-        let fault = |e: pgp::errors::Error| Error::malformed("is no clear-signed text").cause(e);
+        let fault = |_: pgp::errors::Error| Error::malformed("is no clear-signed text of OpenPGP");
         let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
         refuse_many(message.signatures().len())?;
         let text = message.signed_text();
@@ -148,8 +148,7 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
 
 /// The keys in a file, as they are judged; an error where there is none.
 fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    let fault =
-        |e: pgp::errors::Error| Error::new(Kind::Usage, "is no public key of OpenPGP").cause(e);
+    let fault = |_: pgp::errors::Error| Error::new(Kind::Usage, "is no public key of OpenPGP");
     let mut keys = Vec::new();
     for block in armor::blocks(bytes) {
         let (found, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;

@@ -8,7 +8,7 @@ const FINDINGS: &str = include_str!("../../docs/reference/findings.md");
 /// The page of checks.
 const CHECKS: &str = include_str!("../../docs/reference/checks.md");
 
-/// How unlike a name what is asked for may be, to be taken for a slip.
+/// How unlike a code or a name what is asked for may be, to be taken for a slip.
 const LIKE: f64 = 0.7;
 
 /// What the documentation says of a code.
@@ -32,12 +32,11 @@ pub fn find(asked: &str) -> Option<Explanation> {
     all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
 }
 
-/// The name that is most like `asked`, if any is.
+/// The code or name that is most like `asked`, if any is.
 pub fn nearest(asked: &str) -> Option<&'static str> {
     let asked = asked.to_lowercase();
     let likeness = |own: &str| strsim::jaro_winkler(&own.to_lowercase(), &asked);
-    // A code that is not there says nothing of what was meant.
-    let names = all().map(|it| it.name);
+    let names = all().flat_map(|it| [it.code, it.name]);
     let best = names.map(|own| (likeness(own), own)).max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, own)| own)
 }

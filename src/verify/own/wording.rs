@@ -192,7 +192,10 @@ fn is_value(name: &str, value: &str, subject: Subject<'_>) -> bool {
         }
         // Within quotes in shell, and with its own in Lua; below the prefix.
         "libdir" => {
+            // Lua puts it behind the prefix, with the slash between.
             let folder = if is_lua { lua.as_deref() } else { Some(value) };
+            let folder =
+                folder.map(|it| if is_lua { it.strip_prefix('/').unwrap_or(it) } else { it });
             folder.is_some_and(|folder| {
                 is_word(folder) && folder.split('/').all(|part| !part.is_empty() && part != "..")
             })

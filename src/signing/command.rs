@@ -109,9 +109,9 @@ impl CommandSigner {
             let message = format!("{} wrote no armoured signature for {mode}", self.program());
             return Err(Error::new(Kind::Malformed, message));
         }
-        let unreadable = |_| {
+        let unreadable = |error| {
             let message = format!("{} wrote a signature that cannot be read", self.program());
-            Error::new(Kind::Malformed, message)
+            Error::new(Kind::Malformed, message).cause(error)
         };
         let signatures = signatures(&signed, mode).map_err(unreadable)?;
         if signatures.is_empty() {

@@ -4,7 +4,9 @@
 //! told by their first bytes, never by a name. Refused: what is neither a `.deb` nor an `.rpm`.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
+use pgp::composed::{Deserializable, DetachedSignature};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
@@ -14,6 +16,9 @@ use crate::formats::path_digests::{PathDigests, path_digest};
 use crate::formats::rpm::LEAD_MAGIC;
 use crate::formats::{apt_index, deb, rpm, rpm_md};
 use crate::package::Format;
+
+/// Most signatures of a header that are looked at.
+const SIGNATURES_MAX: usize = 16;
 
 /// What the file of a package is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +121,22 @@ pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<Strin
 }
 
 fn rpm_facts(front: &rpm::Front) -> Result<Facts> {
-    rpm_md::RpmPackage::of_front(front).map(|package| Facts::Rpm(Box::new(package)))
+    let package = rpm_md::RpmPackage::of_front(front)?;
+    let signers = if package.signed { signers(front) } else { BTreeSet::new() };
+    Ok(Facts::Rpm(Box::new(rpm_md::RpmPackage { signers, ..package })))
+}
+
+/// The ids of the keys that the signatures of a header name; what cannot be read names none.
+fn signers(front: &rpm::Front) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for packets in front.metadata.raw_signatures().unwrap_or_default() {
+        let Ok(packets) = DetachedSignature::from_bytes_many(&*packets) else { continue };
+        for made in packets.take(SIGNATURES_MAX).flatten() {
+            let issuers = made.signature.issuer_key_id();
+            ids.extend(issuers.into_iter().map(|id| id.to_string().to_uppercase()));
+        }
+    }
+    ids
 }
 
 impl Facts {

@@ -1,14 +1,15 @@
 //! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
 //! zypper.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::RepoOptions;
 use super::state::ChannelState;
+use crate::error::Result;
 use crate::package::indexed::Facts;
 use crate::repo::keyring;
 use crate::report::Finding;
-use crate::signing::Algorithm;
+use crate::signing::{Algorithm, signer_ids};
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, String)> {
@@ -60,14 +61,39 @@ fn unsigned(state: &ChannelState) -> Vec<String> {
     unsigned.map(|(path, _)| path.clone()).collect()
 }
 
+/// Keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
+fn signed_by_others(
+    channel: &str,
+    state: &ChannelState,
+    options: &RepoOptions<'_>,
+) -> Result<Vec<Finding>> {
+    let Some(signer) = options.signer else { return Ok(Vec::new()) };
+    let known = signer_ids(signer.public_keys()?.as_bytes())?;
+    let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (path, record) in &state.records {
+        let Facts::Rpm(package) = &record.indexed.facts else { continue };
+        if !package.signers.is_empty() && package.signers.is_disjoint(&known) {
+            let keys = package.signers.iter().map(String::as_str).collect();
+            by.entry(keys).or_default().push(path.clone());
+        }
+    }
+    let finding = |(keys, packages): (Vec<&str>, Vec<String>)| Finding::PackagesByOtherKey {
+        channel: channel.to_owned(),
+        key: keys.join(", "),
+        packages,
+    };
+    Ok(by.into_iter().map(finding).collect())
+}
+
 /// What is worth knowing of the signatures of packages: that clients of the rpm repository are not told to
 /// insist on them, where whoever publishes may think that they are, because some packages are signed, or
-/// were to be; and that old versions of rpm refuse those that the run makes.
+/// were to be; that they are to insist, and do not get the key of some; and that old versions of rpm refuse
+/// those that the run makes.
 pub(super) fn of_signatures(
     channel: &str,
     state: &ChannelState,
     options: &RepoOptions<'_>,
-) -> Vec<Finding> {
+) -> Result<Vec<Finding>> {
     let (unsigned, of) = (unsigned(state), state.records.len());
     let (has_signed, signs) = (unsigned.len() < of, options.package_signer.is_some());
     let (channel, mut findings) = (|| channel.to_owned(), Vec::new());
@@ -76,8 +102,10 @@ pub(super) fn of_signatures(
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
         findings.push(Finding::PackagesByEd25519 { channel: channel() });
     }
-    if state.signed && !unsigned.is_empty() && (signs || has_signed) {
+    if unsigned.is_empty() {
+        findings.extend(signed_by_others(&channel(), state, options)?);
+    } else if state.signed && (signs || has_signed) {
         findings.push(Finding::PackagesUnsigned { channel: channel(), unsigned, of });
     }
-    findings
+    Ok(findings)
 }

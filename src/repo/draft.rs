@@ -232,7 +232,7 @@ fn files(
         findings.add(Finding::ClientFilesMissing { channel: channel.name() });
     }
     if *channel == Channel::Rpm {
-        let noticed = clients::of_signatures(&channel.name(), next, options);
+        let noticed = clients::of_signatures(&channel.name(), next, options)?;
         noticed.into_iter().for_each(|finding| findings.add(finding));
     }
     match channel {

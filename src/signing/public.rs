@@ -1,5 +1,7 @@
 //! Files of public keys.
 
+use std::collections::BTreeSet;
+
 use pgp::armor::BlockType;
 use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
@@ -30,6 +32,17 @@ pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
         }
     }
     if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
+}
+
+/// The ids of the keys and subkeys that sign in a file of public keys.
+pub fn signer_ids(bytes: &[u8]) -> Result<BTreeSet<String>> {
+    let id = |part: &dyn KeyDetails| part.legacy_key_id().to_string().to_uppercase();
+    let mut ids = BTreeSet::new();
+    for key in public_keys(bytes)? {
+        ids.insert(id(&key.primary_key));
+        ids.extend(key.public_subkeys.iter().map(|sub| id(&sub.key)));
+    }
+    Ok(ids)
 }
 
 fn is_secret(key: &SignedSecretKey) -> Error {

@@ -88,11 +88,14 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     let problems = problems.finish();
     // Parts are the set only if nothing at all is wrong with them.
     let joined = joined.filter(|_| problems.is_empty());
-    let Report { repositories, indexes, indexed, elsewhere, signatures, data_unread, .. } =
-        repositories;
-    report.signatures_unchecked = repositories > 0 && trust.keys.is_empty();
-    let report =
-        Report { repositories, indexes, indexed, elsewhere, signatures, data_unread, ..report };
+    report.signatures_unchecked = repositories.repositories > 0 && trust.keys.is_empty();
+    report.repositories = repositories.repositories;
+    report.indexes = repositories.indexes;
+    report.indexed = repositories.indexed;
+    report.elsewhere = repositories.elsewhere;
+    report.signatures = repositories.signatures;
+    report.signers_beside = repositories.signers_beside;
+    report.data_unread = repositories.data_unread;
     Ok(Report { problems, joined, ..report })
 }
 

@@ -9,7 +9,7 @@ use support::keys::{Key, key};
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
 };
-use support::tools::{need, run, succeed};
+use support::tools::{need, run, succeed, told};
 
 use crate::clients_apt::{Root, need_all};
 use crate::clients_rpm;
@@ -69,12 +69,23 @@ fn every_index_has_a_signature_of_each_key_and_verify_takes_either() {
     assert!(shown.contains("own@example.org") && shown.contains("new@example.org"), "{shown}");
     let said = verify_by(&out, &served);
     assert!(said.contains("3 good signatures") && said.contains("all checks passed"), "{said}");
-    // Either is enough for the indexes; the keyring has a key that was not given.
+    // Either is enough.
     for by in [&keys.old.public, &keys.new.public] {
         let said = verify_by(&out, by);
-        assert!(said.contains("3 good signatures"), "{said}");
-        assert_eq!(failed_checks(&said), ["V104"], "{said}");
+        assert!(said.contains("3 good signatures") && said.contains("all checks passed"), "{said}");
+        assert!(said.contains(" signs every index, too, and clients take what it signs"), "{said}");
     }
+    // A key that signs some of the indexes alone is not one of two that sign together.
+    let asc = out.join("repodata/repomd.xml.asc");
+    let both = fs::read(&asc).unwrap();
+    let by =
+        ["--batch", "--yes", "--armor", "--detach-sign", "--faked-system-time", "20231115T000000"];
+    let mut gpg = Command::new("gpg");
+    gpg.env("GNUPGHOME", &keys.old.home).args(by).arg("--output").arg(&asc);
+    run(gpg.arg(out.join("repodata/repomd.xml")));
+    let said = verify_by(&out, &keys.old.public);
+    assert_eq!(failed_checks(&said), ["V104"], "{said}");
+    fs::write(&asc, both).unwrap();
     assert_eq!(failed_checks(&verify_by(&out, &other.public)), ["V074"]);
     // The same keys and time give the same bytes, and a key that signs is named once.
     let again = room.path().join("again");
@@ -87,9 +98,45 @@ fn every_index_has_a_signature_of_each_key_and_verify_takes_either() {
     publish(Keys::sign(signed.arg("--sign-packages"), &keys.both()));
     let signed = room.path().join("signed");
     let served = signed.join("rocm-archive-keyring.asc");
-    assert!(verify_by(&signed, &served).contains("all checks passed"));
-    let said = verify_by(&signed, &keys.new.public);
-    assert!(said.contains("its header is signed by none of the keys"), "{said}");
+    for by in [&served, &keys.old.public, &keys.new.public] {
+        let said = verify_by(&signed, by);
+        assert!(said.contains("3 good signatures") || said.contains("2 good signatures"), "{said}");
+        assert!(said.contains("all checks passed"), "{said}");
+    }
+}
+
+/// Packages stay as they were signed when the key that signs is another one.
+#[test]
+fn packages_of_a_key_that_clients_lose_are_named() {
+    need(&["gpg", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let keys = Keys::of(room.path());
+    let [plain, more] = ["plain", "more"].map(|name| rpm(room.path(), &plain_spec(name, "1", "")));
+    let out = room.path().join("out");
+    let signed = |package: &Path, key: &Key, also: &[&Key]| {
+        let mut repo = repo(&[package], &out);
+        repo.arg("--sign-packages").arg("--sign-key").arg(&key.secret);
+        for key in also {
+            repo.arg("--also-key").arg(&key.public);
+        }
+        told(&mut repo)
+    };
+    let lost = "R117 packages-by-other-key: rpm: 1 package is signed by the key ";
+    for (package, key, also, is_lost) in [
+        (&plain, &keys.old, &[][..], false),
+        (&more, &keys.new, &[&keys.old], false),
+        (&more, &keys.new, &[], true),
+    ] {
+        let said = signed(package, key, also);
+        assert_eq!(said.contains(lost), is_lost, "{said}");
+        let fails = failed_checks(&verify_by(&out, &key.public));
+        let expected: &[&str] = match (is_lost, also) {
+            (true, _) => &["V074"],
+            (false, [_]) => &["V074", "V104"],
+            _ => &[],
+        };
+        assert_eq!(fails, expected, "{said}");
+    }
 }
 
 /// Signed by the old key, then by both, then by the new one: who trusts one of the two alone gets what

@@ -14,6 +14,11 @@ pub fn verify_text(report: &Report) -> String {
     if report.signatures_unchecked {
         text.push_str("signatures were not checked, because no key was given (--key)\n");
     }
+    for key in &report.signers_beside {
+        text.push_str(&text_line!(
+            "the key {key} signs every index, too, and clients take what it signs; it was not given"
+        ));
+    }
     for UnreadData { file, reason } in &report.data_unread {
         text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
     }

@@ -719,6 +719,20 @@ findings! {
             if files.len() == 1 { "has" } else { "have" },
             few(&shown(files), 3)
         ];
+    /// Packages are signed by a key that clients are not told of, and clients are to check signatures.
+    PackagesByOtherKey = "R117" "packages-by-other-key" Warning
+        { channel: String, key: String, packages: Vec<String> }
+        ["{channel}"]
+        [
+            "{} {} signed by the key {key}, which clients do not get, so dnf and zypper refuse {} ({}): \
+             have clients get the key (--also-key), or publish {} anew with a new release number and \
+             --sign-packages",
+            counted(packages.len(), "package"),
+            are(packages.len()),
+            if packages.len() == 1 { "it" } else { "them" },
+            few(packages, 3),
+            if packages.len() == 1 { "it" } else { "them" },
+        ];
 }
 
 /// Names with what is not seen of them written out.

@@ -653,6 +653,16 @@ fn of_updates() -> Vec<Finding> {
         Finding::SecretReadable { file: text("/k/own.secret"), mode: text("644") },
         Finding::NamesUnseen { artifact: one(), files: texts(["a\u{202e}b"]) },
         Finding::NamesUnseen { artifact: one(), files: texts(["a\u{200b}", "b\u{200b}"]) },
+        Finding::PackagesByOtherKey {
+            channel: text("rpm"),
+            key: text("0123456789ABCDEF"),
+            packages: texts(["packages/r/rocm-1-1.noarch.rpm"]),
+        },
+        Finding::PackagesByOtherKey {
+            channel: text("rpm"),
+            key: text("0123456789ABCDEF"),
+            packages: ["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec(),
+        },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

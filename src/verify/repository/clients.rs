@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::context::Context;
 use super::keys::{PublicKeys, Trust, is_refused};
+use super::signers::{KEYRING, SignedFile, signed_files};
 use crate::content::{is_file, is_folder, list, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::{ClientFault, Problem};
@@ -21,9 +22,6 @@ const INSECURE: [(&str, &[&str]); 8] = [
     ("sslverify", &["no", "false", "0"]),
     ("verify-peer", &["no", "false", "0"]),
 ];
-
-/// How the name of a keyring for clients ends.
-const KEYRING: &str = "-archive-keyring.asc";
 
 /// The beginning of keys in a text.
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
@@ -179,7 +177,8 @@ fn keys_within(text: &str) -> Option<String> {
 }
 
 /// Judges a keyring: it may have none of the keys given, though one of them signed, keys beside those
-/// given, or no key that made a signature. Whether signatures are good is told of the indexes.
+/// given that do not sign together with them, or no key that made a signature. Whether signatures are good
+/// is told of the indexes.
 fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
     let keys = match PublicKeys::read(bytes) {
         Ok(keys) => keys,
@@ -194,7 +193,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
         if !given.any_of(&keys) {
             return Ok(counts.then_some(ClientFault::OtherKeys).into_iter().collect());
         }
-        let more = keys.beyond(given);
+        let more = keys.without(&context.takes.keys).fingerprints();
         let fault = (!more.is_empty()).then_some(ClientFault::MoreKeys { fingerprints: more });
         return Ok(fault.into_iter().collect());
     }
@@ -202,38 +201,4 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
     let is_by = |file: &SignedFile| file.check(&trust).map_or_else(is_refused, |()| true);
     let is_wrong = !signed.is_empty() && !signed.iter().any(is_by);
     Ok(is_wrong.then_some(ClientFault::NoSigner).into_iter().collect())
-}
-
-/// A text that is signed.
-struct SignedFile {
-    text: Vec<u8>,
-    /// Without one, the text has it around it.
-    signature: Option<Vec<u8>>,
-}
-
-impl SignedFile {
-    fn check(&self, trust: &Trust) -> Result<()> {
-        match &self.signature {
-            Some(signature) => trust.check_detached(signature, &self.text),
-            None => trust.clear_text(&String::from_utf8_lossy(&self.text))?.1,
-        }
-    }
-}
-
-/// The indexes of a repository that are signed.
-fn signed_files(root: &Path) -> Result<Vec<SignedFile>> {
-    let mut found = Vec::new();
-    let read = |path: &Path| read_file(path).map_err(|e| Error::io(path, "read", e));
-    let (repomd, signature) =
-        (root.join("repodata/repomd.xml"), root.join("repodata/repomd.xml.asc"));
-    if is_file(&repomd)? && is_file(&signature)? {
-        found.push(SignedFile { text: read(&repomd)?, signature: Some(read(&signature)?) });
-    }
-    for suite in super::suites(root)? {
-        let clear = root.join("dists").join(suite).join("InRelease");
-        if is_file(&clear)? {
-            found.push(SignedFile { text: read(&clear)?, signature: None });
-        }
-    }
-    Ok(found)
 }

@@ -28,7 +28,7 @@ const UNPACKED: u64 = 64;
 const ASIDE: u64 = 32 << 20;
 
 /// Bytes of a file that makes others valid; the largest distributions have less than a hundredth.
-const HEAD_MAX: u64 = 16 << 20;
+pub(super) const HEAD_MAX: u64 = 16 << 20;
 
 /// Clocks differ by less than this, in seconds.
 const DAY: i64 = 86_400;
@@ -36,7 +36,10 @@ const DAY: i64 = 86_400;
 /// What a check works on.
 pub(super) struct Context<'a> {
     pub(super) root: &'a Path,
+    /// What indexes have to be signed by.
     pub(super) trust: &'a Trust,
+    /// The same and the keys that sign together with them: what clients take packages by.
+    pub(super) takes: &'a Trust,
     /// Paths that an index named, relative to the root.
     pub(super) named: BTreeSet<String>,
     pub(super) report: &'a mut Report,
@@ -48,11 +51,11 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn new(
         root: &'a Path,
-        trust: &'a Trust,
+        (trust, takes): (&'a Trust, &'a Trust),
         report: &'a mut Report,
         problems: &'a mut Problems,
     ) -> Self {
-        Self { root, trust, named: BTreeSet::new(), report, problems, aside: ASIDE }
+        Self { root, trust, takes, named: BTreeSet::new(), report, problems, aside: ASIDE }
     }
 
     /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.

@@ -13,12 +13,12 @@ use crate::formats::armor;
 use crate::signing::judge::{self, Alive, Moment};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
-const SIGNATURES_MAX: usize = 16;
+pub(super) const SIGNATURES_MAX: usize = 16;
 
 const NO_KEY: &str = "is signed by none of the keys given";
 
 /// What repositories are trusted by.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Trust {
     /// Keys of which one must have signed; without any, signatures are not looked at.
     pub keys: PublicKeys,
@@ -27,7 +27,7 @@ pub struct Trust {
 }
 
 /// Public keys.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct PublicKeys(Vec<SignedPublicKey>);
 
 impl PublicKeys {
@@ -43,12 +43,27 @@ impl PublicKeys {
         keys_in(bytes).map(Self)
     }
 
-    /// The fingerprints of the keys that are not among `others`, in their order.
-    pub(super) fn beyond(&self, others: &Self) -> Vec<String> {
-        let prints = |keys: &Self| -> BTreeSet<String> {
-            keys.0.iter().map(|key| key.fingerprint().to_string()).collect()
-        };
-        prints(self).difference(&prints(others)).cloned().collect()
+    /// These keys and `others`.
+    pub(super) fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The keys that are not among `others`, each once.
+    pub(super) fn without(self, others: &Self) -> Self {
+        let mut known = BTreeSet::from_iter(others.fingerprints());
+        let is_new = |key: &SignedPublicKey| known.insert(key.fingerprint().to_string());
+        Self(self.0.into_iter().filter(is_new).collect())
+    }
+
+    /// Each of the keys by itself.
+    pub(super) fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|key| Self(vec![key]))
+    }
+
+    /// The fingerprints of the keys, in their order.
+    pub(super) fn fingerprints(&self) -> Vec<String> {
+        self.0.iter().map(|key| key.fingerprint().to_string()).collect()
     }
 
     /// Whether one of the keys is among `others`.

@@ -14,6 +14,7 @@ mod orphans;
 mod owners;
 mod places;
 mod rpm;
+mod signers;
 mod xml;
 
 use std::path::Path;
@@ -33,8 +34,11 @@ pub(super) fn check(
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    let mut context = Context::new(root, trust, report, problems);
-    context.report.repositories += 1;
+    let together = signers::together(root, trust)?;
+    report.signers_beside.extend(together.fingerprints());
+    report.repositories += 1;
+    let takes = Trust { keys: trust.keys.clone().and(together), at: trust.at };
+    let mut context = Context::new(root, (trust, &takes), report, problems);
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;
     }

@@ -236,7 +236,7 @@ fn check_packages(
     files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) -> Result<()> {
     let packages = of_files(context, primary);
-    let (root, trust) = (context.root, context.trust);
+    let (root, trust) = (context.root, context.takes);
     let unsigned = unsigned_packages(root)?;
     let look = |package: &&RpmEntry| {
         let files = files.and_then(|files| files.get(&*package.checksum)).copied();

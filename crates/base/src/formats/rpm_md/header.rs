@@ -62,6 +62,7 @@ impl RpmPackage {
             files,
             changelog: changelog(metadata)?,
             signed: !metadata.raw_signatures().map_err(bad)?.is_empty(),
+            signers: BTreeSet::new(),
             replaced: Vec::new(),
         };
         package.check()?;

@@ -1,5 +1,7 @@
 //! What the indexes say of a package.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -55,6 +57,9 @@ pub struct RpmPackage {
     pub changelog: Vec<Changelog>,
     /// Whether it carries an OpenPGP signature.
     pub signed: bool,
+    /// The ids of the keys that its signatures name, where whoever read it looked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub signers: BTreeSet<String>,
     /// Names of the fields that indexes have in other characters: texts that are not UTF-8, and texts
     /// with control characters that XML lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

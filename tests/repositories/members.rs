@@ -46,13 +46,59 @@ fn numbered(name: &str, at: usize, number: &[u8]) -> Vec<u8> {
     with(name, member.with(at, &blank).with(at, number))
 }
 
+/// Two members of these types at one path.
+fn twice(name: &str, kinds: [u8; 2]) -> Vec<u8> {
+    let member = |kind| {
+        let end = if kind == b'5' { "/" } else { "" };
+        RawMember::link(&format!("./{name}.twice{end}"), kind, &format!("{name}.own"))
+    };
+    [data(name, &kinds.map(member)), END.to_vec()].concat()
+}
+
+/// A file below a member of a type.
+fn below(name: &str, kind: u8) -> Vec<u8> {
+    let above = RawMember::link("./x", kind, &format!("{name}.own"));
+    [data(name, &[above, RawMember::file("./x/y", "")]), END.to_vec()].concat()
+}
+
+/// A hard link to `d/f`, with another separator in its target.
+fn hard_to(name: &str, separator: &str) -> Vec<u8> {
+    let folder = RawMember::new("./d/", b'5', b"");
+    let link = RawMember::link("./l", b'1', &format!("d{separator}f"));
+    [data(name, &[folder, RawMember::file("./d/f", ""), link]), END.to_vec()].concat()
+}
+
 /// Data that dpkg installs.
 const INSTALLED: &[(&str, Archive)] = &[
     ("bare", |name| with(name, RawMember::file(&format!("{name}.more"), ""))),
     ("absolute", |name| with(name, RawMember::file(&format!("//{name}.more"), ""))),
     ("dotted", |name| with(name, RawMember::file(&format!("././/{name}.more"), ""))),
     ("control-char", |name| with(name, RawMember::file(&format!("./{name}\u{1}"), ""))),
-    ("slashed", |name| with(name, RawMember::file(&format!("./{name}.folder/"), ""))),
+    ("slashed", |name| with(name, RawMember::file(&format!("./{name}.folder/"), "a file"))),
+    ("slashed-old", |name| with(name, RawMember::new(&format!("./{name}.folder/"), 0, b"a file"))),
+    ("hard-spelt", |name| {
+        let file = RawMember::file(&format!("././{name}.f"), "");
+        let links = ["//", ".//./"].map(|front| {
+            let own = format!("./{name}.{}", front.len());
+            RawMember::link(&own, b'1', &format!("{front}{name}.f"))
+        });
+        [data(name, &[&[file][..], &links].concat()), END.to_vec()].concat()
+    }),
+    ("hard-as-spelt", |name| {
+        let folder = RawMember::new(&format!("./{name}/"), b'5', b"");
+        let file = RawMember::file(&format!("./{name}//f"), "");
+        let link = RawMember::link(&format!("./{name}.l"), b'1', &format!("{name}//f"));
+        [data(name, &[folder, file, link]), END.to_vec()].concat()
+    }),
+    ("longest", |name| {
+        let long = RawMember::new("././@LongLink", b'L', &[b'l'; 246]);
+        [data(name, &[long, RawMember::file("./short", "")]), END.to_vec()].concat()
+    }),
+    ("twice-link", |name| twice(name, [b'0', b'2'])),
+    ("twice-pipe", |name| twice(name, [b'6', b'3'])),
+    ("twice-folder", |name| twice(name, [b'6', b'5'])),
+    ("twice-folders", |name| twice(name, [b'5', b'5'])),
+    ("folder-file", |name| twice(name, [b'5', b'0'])),
     ("old-type", |name| of_kind(name, 0)),
     ("hard", |name| of_kind(name, b'1')),
     ("hard-absolute", |name| {
@@ -76,6 +122,7 @@ const INSTALLED: &[(&str, Archive)] = &[
     ("early", |name| numbered(name, 136, &[0xff; 12])),
     ("blank-owner", |name| numbered(name, 108, b"       ")),
     ("blank-size", |name| numbered(name, 124, b"")),
+    ("blank-time", |name| numbered(name, 136, b"           \0")),
 ];
 
 /// Data that dpkg refuses, and what is said of it.
@@ -102,6 +149,44 @@ const REFUSED: &[(&str, Archive, &str)] = &[
     ("user-late", |name| numbered(name, 108, b"1 1"), "has a user that no system has"),
     ("group-large", |name| numbered(name, 116, &[0x80, 0, 0, 1]), "has a group that no system has"),
     ("size-below", |name| numbered(name, 124, &[0xff; 12]), "has a size that no system has"),
+    ("blanks-owner", |name| numbered(name, 108, &[b' '; 8]), "has a user that no system has"),
+    ("blanks-size", |name| numbered(name, 124, &[b' '; 12]), "has a size that no system has"),
+    ("blanks-time", |name| numbered(name, 136, &[b' '; 12]), "has a time that no system has"),
+    ("hard-inner", |name| hard_to(name, "//"), "which is no file in front of it"),
+    ("hard-dotted", |name| hard_to(name, "/./"), "which is no file in front of it"),
+    (
+        "hard-slashed",
+        |name| with(name, RawMember::link("./l", b'1', &format!("{name}.own/"))),
+        "which is no file in front of it",
+    ),
+    (
+        "link-slashed",
+        |name| with(name, RawMember::link("./l/", b'2', "x")),
+        "has a slash at the end",
+    ),
+    ("dotted-end", |name| with(name, RawMember::file("./l/.", "")), "that ends with `/.`"),
+    ("over-file", |name| twice(name, [b'0', b'5']), "has a file in front of it"),
+    ("over-hard", |name| twice(name, [b'1', b'6']), "has a file in front of it"),
+    ("below-file", |name| below(name, b'0'), "is below `x`, which is no folder"),
+    ("below-link", |name| below(name, b'2'), "is below `x`, which is no folder"),
+    ("below-pipe", |name| below(name, b'6'), "is below `x`, which is no folder"),
+    (
+        "two-spellings",
+        |name| {
+            let folder = RawMember::new("./d/", b'5', b"");
+            let files = ["./d/f", "./d//f"].map(|path| RawMember::file(path, ""));
+            [data(name, &[&[folder][..], &files].concat()), END.to_vec()].concat()
+        },
+        "is there twice, spelt in two ways",
+    ),
+    (
+        "long-part",
+        |name| {
+            let long = RawMember::new("././@LongLink", b'L', &[b'l'; 247]);
+            [data(name, &[long, RawMember::file("./short", "")]), END.to_vec()].concat()
+        },
+        "has a name of 247 bytes",
+    ),
     ("time-text", |name| numbered(name, 136, b"-1"), "has a time that no system has"),
     (
         "content",
@@ -137,6 +222,33 @@ const CONTROLS: &[(&str, Archive)] = &[
     }),
     ("control-owner", |name| {
         ended(&[RawMember::file("control", &control(name)).with(108, b"x\0\0\0\0\0\0\0")])
+    }),
+    ("control-last", |name| {
+        let pax = ["./md5sums", "./control"].map(|path| RawMember::pax(b'x', "path", path));
+        ended(&[&pax[..], &[RawMember::file("./s", &control(name))]].concat())
+    }),
+    ("control-pax-first", |name| {
+        let pax = RawMember::pax(b'x', "path", "./control");
+        let long = RawMember::new("././@LongLink", b'L', b"./md5sums\0");
+        ended(&[pax, long, RawMember::file("./s", &control(name))])
+    }),
+    ("control-pax-last", |name| {
+        let pax = RawMember::pax(b'x', "path", "./control");
+        let long = RawMember::new("././@LongLink", b'L', b"./md5sums\0");
+        ended(&[long, pax, RawMember::file("./s", &control(name))])
+    }),
+    ("control-solaris", |name| {
+        let pax = RawMember::pax(b'X', "path", "./control");
+        ended(&[pax, RawMember::file("./s", &control(name))])
+    }),
+    ("control-unknown", |name| {
+        ended(&[RawMember::new("./control", b'Z', control(name).as_bytes())])
+    }),
+    ("control-dumped", |name| {
+        ended(&[RawMember::new("./", b'D', b"x\0"), RawMember::file("./control", &control(name))])
+    }),
+    ("control-time", |name| {
+        ended(&[RawMember::file("./control", &control(name)).with(136, b"-0000000001\0")])
     }),
     ("control-endless", |name| members(&[RawMember::file("control", &control(name))])),
 ];
@@ -268,6 +380,9 @@ fn control_files_that_two_readers_see_differently_are_refused() {
         (RawMember::link("./pipe", b'6', ""), "no file right below ./"),
         (RawMember::file("./../control", &control(name)), "no file right below ./"),
         (RawMember::pax(b'g', "path", "./control"), "names or sizes all members at once"),
+        (RawMember::file("./md5sums", "").with(100, &[b' '; 8]), "has no mode"),
+        (RawMember::file("./md5sums", "").with(108, &[b' '; 8]), "has a user that no system has"),
+        (RawMember::file("./md5sums", "").with(136, &[b' '; 12]), "has a time that no system has"),
     ] {
         let archive = ended(&[own(), more]);
         let file = write(room.path(), name, &archive, &[data(name, &[]), END.to_vec()].concat());

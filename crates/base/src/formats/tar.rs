@@ -43,6 +43,8 @@ pub(super) const LONG_NAME_MAX: u64 = 4096;
 /// (64 KiB on Linux) fit several times.
 const PAX_MAX: u64 = 256 << 10;
 
+const TWICE: &str = "names or sizes a member twice";
+
 /// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
 const CAPABILITIES: [&[u8]; 2] =
     [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
@@ -52,7 +54,8 @@ const CAPABILITIES: [&[u8]; 2] =
 pub enum Dialect {
     /// As dpkg reads the data of a package: GNU's long names, and no other member about members.
     Dpkg,
-    /// As GNU tar reads the control files of a package, for dpkg: also pax records and volume labels.
+    /// As GNU tar reads the control files of a package, for dpkg: also pax records, of which the last one
+    /// counts and more than a long name, and volume labels.
     Control,
     /// As archives of artifacts are read: the same members, and nothing that a writer of archives
     /// would not make.
@@ -64,15 +67,29 @@ pub enum Dialect {
 struct Extended {
     name: Option<String>,
     target: Option<String>,
+    /// What its pax header says, which counts for more.
+    pax: Option<PaxHeader>,
+}
+
+/// What a pax header says.
+#[derive(Default)]
+struct PaxHeader {
+    name: Option<String>,
+    target: Option<String>,
     size: Option<u64>,
     has_capabilities: bool,
-    /// Whether there was a pax header, which may also say nothing of interest.
-    pax: bool,
 }
 
 impl Extended {
     fn is_empty(&self) -> bool {
-        !self.pax && self.name.is_none() && self.target.is_none()
+        self.pax.is_none() && self.name.is_none() && self.target.is_none()
+    }
+
+    /// Whether a GNU member and a pax header say one thing.
+    fn says_twice(&self) -> bool {
+        let both = |own: &Option<String>, pax: &Option<String>| own.is_some() && pax.is_some();
+        let pax = self.pax.as_ref();
+        pax.is_some_and(|pax| both(&self.name, &pax.name) || both(&self.target, &pax.target))
     }
 }
 
@@ -164,15 +181,14 @@ impl<R: Read> TarMembers<R> {
             EntryType::GNULongLink if extended.target.is_none() || lenient => {
                 extended.target = Some(self.text(size)?);
             }
-            EntryType::XHeader if pax && !extended.pax => {
+            kind if self.is_pax(kind) && (extended.pax.is_none() || lenient) => {
                 self.note_extension("has a pax header");
-                self.pax(size, extended)?;
+                extended.pax = Some(self.pax(size)?);
             }
             EntryType::XGlobalHeader if pax => {
                 self.note_extension("has a pax header for all members");
                 let start = self.source.at();
-                let mut all = Extended::default();
-                self.pax(size, &mut all)?;
+                let all = self.pax(size)?;
                 if all.name.is_some() || all.target.is_some() || all.size.is_some() {
                     return Err(fault(start, "names or sizes all members at once"));
                 }
@@ -188,7 +204,18 @@ impl<R: Read> TarMembers<R> {
             }
             _ => return Ok(false),
         }
+        if !lenient && extended.says_twice() {
+            return Err(fault(self.source.at(), TWICE));
+        }
         Ok(true)
+    }
+
+    /// Whether a member of this type is a pax header of the next. GNU tar takes those of Solaris, too.
+    fn is_pax(&self, kind: EntryType) -> bool {
+        match kind {
+            EntryType::XHeader => self.dialect != Dialect::Dpkg,
+            kind => self.dialect == Dialect::Control && kind.as_byte() == b'X',
+        }
     }
 
     fn member(
@@ -199,14 +226,16 @@ impl<R: Read> TarMembers<R> {
         start: u64,
     ) -> Result<TarMember> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| self.no_utf8(start));
-        let name = extended.name.map_or_else(|| text(name_in(&header)), Ok)?;
-        let target = extended.target.map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
+        let pax = extended.pax.unwrap_or_default();
+        let name = pax.name.or(extended.name).map_or_else(|| text(name_in(&header)), Ok)?;
+        let target = pax.target.or(extended.target);
+        let target = target.map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
         let mut kind = header.entry_type();
-        if kind == EntryType::Regular && name.ends_with('/') && self.dialect != Dialect::Strict {
+        if kind == EntryType::Regular && name.ends_with('/') && self.dialect == Dialect::Control {
             kind = EntryType::Directory;
         }
-        let size = extended.size.unwrap_or(size);
-        let Extended { has_capabilities, .. } = extended;
+        let size = pax.size.unwrap_or(size);
+        let PaxHeader { has_capabilities, .. } = pax;
         let header = Box::new(header);
         let member = TarMember { name, target, kind, size, has_capabilities, header, start };
         let is_dpkg = self.dialect == Dialect::Dpkg;
@@ -239,32 +268,32 @@ impl<R: Read> TarMembers<R> {
         String::from_utf8(bytes).map_err(|_| self.no_utf8(start))
     }
 
-    fn pax(&mut self, size: u64, extended: &mut Extended) -> Result<()> {
+    fn pax(&mut self, size: u64) -> Result<PaxHeader> {
         let start = self.source.at();
         let bytes = self.bytes(size, PAX_MAX, "has an extended header of too many bytes")?;
-        extended.pax = true;
+        let mut found = PaxHeader::default();
         for record in PaxExtensions::new(&bytes) {
             let record = record.map_err(|e| fault(start, "has a wrong pax record").cause(e))?;
             let key = record.key_bytes();
             if key.starts_with(b"GNU.sparse.") {
                 return Err(sparse(start));
             }
-            extended.has_capabilities |= CAPABILITIES.contains(&key);
+            found.has_capabilities |= CAPABILITIES.contains(&key);
             if ![&b"path"[..], b"linkpath", b"size"].contains(&key) {
                 continue;
             }
             let value = record.value();
             let value = value.map_err(|_| fault(start, "has a name that is no UTF-8"))?.to_owned();
             let twice = match key {
-                b"path" => extended.name.replace(value).is_some(),
-                b"linkpath" => extended.target.replace(value).is_some(),
-                _ => extended.size.replace(pax_size(&value, start)?).is_some(),
+                b"path" => found.name.replace(value).is_some(),
+                b"linkpath" => found.target.replace(value).is_some(),
+                _ => found.size.replace(pax_size(&value, start)?).is_some(),
             };
-            if twice {
-                return Err(fault(start, "names or sizes a member twice"));
+            if twice && self.dialect == Dialect::Strict {
+                return Err(fault(start, TWICE));
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// The content of a member about other members.

@@ -119,18 +119,27 @@ pub(super) fn is_label(header: &Header) -> bool {
     header.entry_type().as_byte() == VOLUME_LABEL
 }
 
-/// The header and the size in a block, with its sum and numbers checked. GNU tar passes over owners that
-/// are no numbers.
+/// The header and the size in a block, with its sum and numbers checked. GNU tar passes over modes, owners
+/// and times that are no numbers, unless they are blank, and takes sums of signed bytes.
 pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
     let field = |place: Range<usize>| number(block.get(place).unwrap_or_default());
     let stated = field(148..156).ok_or_else(|| fault(start, "has no checksum"))?;
     let outside = |index: &usize| !(148..156).contains(index);
-    let sum: u32 = (0..BLOCK).filter(outside).map(|i| u32::from(block[i])).sum();
-    if stated != i128::from(sum + 8 * u32::from(b' ')) {
+    let summed = |value: fn(u8) -> i128| -> i128 {
+        let bytes = (0..BLOCK).filter(outside).map(|i| value(block[i]));
+        bytes.sum::<i128>() + 8 * i128::from(b' ')
+    };
+    let is_lenient = dialect == Dialect::Control;
+    let is_signed = || is_lenient && stated == summed(|byte| byte.cast_signed().into());
+    if stated != summed(i128::from) && !is_signed() {
         return Err(fault(start, "has a wrong checksum"));
     }
+    if is_lenient && is_blank(&block[MODE]) {
+        return Err(fault(start, "has no mode"));
+    }
     for (name, place, possible) in NUMBERS {
-        let is_passed_over = dialect == Dialect::Control && place.end <= SIZE.start;
+        let is_blank = || is_blank(block.get(place.clone()).unwrap_or_default());
+        let is_passed_over = is_lenient && place != SIZE && !is_blank();
         let is_possible = field(place).is_some_and(|number| possible.contains(&number));
         if !is_passed_over && !is_possible {
             return Err(fault(start, &format!("has a {name} that no system has")));
@@ -140,6 +149,11 @@ pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result
     let mut header = Header::new_old();
     header.as_mut_bytes().copy_from_slice(block);
     Ok((header, size.ok_or_else(|| fault(start, "has no size"))?))
+}
+
+/// Whether GNU tar sees nothing in a field for a number, and fails: blanks, also behind a NUL.
+fn is_blank(field: &[u8]) -> bool {
+    field.strip_prefix(&[0]).unwrap_or(field).iter().all(|byte| *byte == b' ')
 }
 
 /// The name in a header, with the prefix that ustar has.

@@ -1,7 +1,8 @@
 //! Numbers in the headers of tar archives, as dpkg reads them.
 //!
 //! ```text
-//! octal digits, with blanks in front, and blanks and NULs behind; without a digit, zero
+//! octal digits, with blanks in front, and blanks and NULs behind; a NUL and no digit is zero, and nothing
+//! but blanks is no number
 //! 0x80, then the number, big-endian
 //! 0xff, then the number, big-endian in two's complement, which is negative
 //! ```
@@ -24,7 +25,7 @@ fn big_endian(start: i128, bytes: &[u8]) -> i128 {
 
 fn octal(field: &[u8]) -> Option<i128> {
     let is_filler = |byte: &u8| matches!(byte, b' ' | 0);
-    let start = field.iter().position(|byte| *byte != b' ').unwrap_or(field.len());
+    let start = field.iter().position(|byte| *byte != b' ')?;
     let field = field.get(start..).unwrap_or_default();
     let end = field.iter().position(is_filler).unwrap_or(field.len());
     let (digits, rest) = field.split_at_checked(end)?;
@@ -51,7 +52,8 @@ mod tests {
             (b"777777777777", Some(0o7777_7777_7777)),
             (b"\0\0\0\0\0\0\0\0", Some(0)),
             (b"       \0", Some(0)),
-            (b"", Some(0)),
+            (b"        ", None),
+            (b"", None),
             (b"644 x\0\0\0", None),
             (b"644\0x\0\0\0", None),
             (b"9\0\0\0\0\0\0\0", None),

@@ -18,6 +18,7 @@ mod lists;
 mod owned;
 mod reader;
 mod tar;
+mod tar_paths;
 mod tar_reader;
 mod version;
 mod writer;

@@ -12,6 +12,12 @@ use crate::formats::payload::PayloadEntryKind;
 /// Debian has 120,000.
 const MEMBERS_MAX: usize = 1 << 22;
 
+/// Bytes that a name may have which dpkg writes with `.dpkg-new` behind it.
+const NAME_MAX: usize = 246;
+
+/// Bytes that such a path may have, without its leading slash.
+const PATH_MAX: usize = 4085;
+
 /// Calls `own` with the path of everything but folders in the data archive, without leading slash, in its
 /// order. Refused: data that cannot be unpacked here ([`Kind::Unsupported`]), what is no archive, and what
 /// dpkg would not install.
@@ -35,6 +41,20 @@ pub fn why_unread(error: &Error) -> String {
     }
 }
 
+/// Refuses a path that Linux does not have with `.dpkg-new` behind it.
+fn refuse_overlong(path: &str) -> Result<(), String> {
+    let longest = path.split('/').map(str::len).max().unwrap_or_default();
+    if longest <= NAME_MAX && path.len() <= PATH_MAX {
+        return Ok(());
+    }
+    let start: String = path.chars().take(40).collect();
+    Err(format!(
+        "the path {start}… has a name of {longest} bytes and {} in all, more than the {NAME_MAX} and \
+         {PATH_MAX} that dpkg can write",
+        path.len()
+    ))
+}
+
 fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<()> {
     let mut members = DebMembers::new(archive);
     let mut count = 0;
@@ -43,6 +63,7 @@ fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<
         if count > MEMBERS_MAX {
             return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
         }
+        refuse_overlong(&read.entry.path).map_err(|message| members.fault(&message))?;
         if read.entry.kind != PayloadEntryKind::Directory {
             own(&read.entry.path);
         }

@@ -36,6 +36,9 @@ const FIELDS_ASIDE: u64 = 256 << 10;
 /// Bytes of fields for one packed byte of the control archive: texts have some five.
 const UNPACKED: u64 = 64;
 
+/// The type of a folder in GNU tar's incremental archives, which has the names of its files for content.
+const DUMPED_FOLDER: u8 = b'D';
+
 /// Where the decoder of a member reads from.
 pub(super) type BufferedContent = BufReader<ContentReader>;
 
@@ -227,15 +230,19 @@ fn control_name(member: &TarMember) -> Result<&str> {
     let name = below_root(&member.name);
     match member.kind {
         EntryType::Directory if matches!(name, "" | ".") => Ok(""),
-        EntryType::Regular | EntryType::Continuous if is_plain(name) && !name.contains('/') => {
-            Ok(name)
-        }
+        kind if kind.as_byte() == DUMPED_FOLDER && matches!(name, "" | ".") => Ok(""),
+        kind if is_file(kind) && is_plain(name) && !name.contains('/') => Ok(name),
         _ => {
             let message = format!("control archive has ./{name}, which is no file right below ./");
             let hint = "a link could stand for another control file: rebuild it with files alone";
             Err(member.unsupported(message).hint(hint))
         }
     }
+}
+
+/// Whether GNU tar unpacks a member of this type as a file: types that it does not know, it does.
+fn is_file(kind: EntryType) -> bool {
+    !b"123456DKLMSVXgx".contains(&kind.as_byte())
 }
 
 /// The size of a member that, with its name and header, is within what is left.

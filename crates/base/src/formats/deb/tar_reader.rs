@@ -2,20 +2,21 @@
 //!
 //! Installed by dpkg, and read: files, directories, symbolic and hard links, named pipes, and devices, by
 //! any spelling of their names. All else is refused, as dpkg does: other types, names that lead through
-//! `..` (which dpkg follows out of the root) or have line breaks, links to nothing. What rockpack would
-//! have written in another way is counted ([`Oddities`]).
+//! `..` (which dpkg follows out of the root) or have line breaks, links to nothing, and what cannot be
+//! where it is to be ([`Paths`]). What rockpack would have written in another way is counted
+//! ([`Oddities`]).
 
-use std::collections::HashSet;
 use std::io::Read;
 
 use tar::EntryType;
 
+use super::tar_paths::Paths;
 use crate::error::{Error, Result};
-use crate::formats::path_digests::path_digest;
 use crate::formats::payload::{
     Marking, Oddities, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind,
 };
 use crate::formats::tar::{Dialect, TarMember, TarMembers};
+use crate::formats::tar_header::fault;
 
 /// Why dpkg does not install a member.
 const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
@@ -23,20 +24,26 @@ const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it
 /// Reads an archive member by member.
 pub(super) struct DebMembers<R: Read> {
     members: TarMembers<R>,
-    /// The digests of the paths that hard links may lead to.
-    files: HashSet<u64>,
+    paths: Paths,
+    /// Where the header of the current member starts, in bytes.
+    start: u64,
 }
 
 impl<R: Read> DebMembers<R> {
     /// Reads a data archive from the first member on.
     pub fn new(source: R) -> Self {
-        Self { members: TarMembers::new(source, Dialect::Dpkg), files: HashSet::new() }
+        Self { members: TarMembers::new(source, Dialect::Dpkg), paths: Paths::default(), start: 0 }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
     /// skipped.
     pub fn next(&mut self) -> Result<Option<ReadEntry>> {
         self.members.next_member()?.map(|member| self.read_entry(&member)).transpose()
+    }
+
+    /// An error about the current member.
+    pub fn fault(&self, message: &str) -> Error {
+        fault(self.start, message)
     }
 
     /// What was read so far and rockpack would not have written.
@@ -50,16 +57,15 @@ impl<R: Read> DebMembers<R> {
     }
 
     fn read_entry(&mut self, member: &TarMember) -> Result<ReadEntry> {
+        self.start = member.start;
         let path = plain_path(member, &member.name)?;
         let kind = self.kind(member)?;
         let is_folder = kind == PayloadEntryKind::Directory;
         if path.is_empty() && !is_folder {
             return Err(refused(member, "is the root, and no directory"));
         }
-        let is_linkable = !is_folder && !matches!(kind, PayloadEntryKind::Link { .. });
-        if is_linkable {
-            self.files.insert(path_digest(&path));
-        }
+        let added = self.paths.add(&member.name, &path, &kind);
+        added.map_err(|why| refused(member, &why))?;
         self.note(member, &kind, &path)?;
         let [user, group] = member.owners();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
@@ -93,7 +99,7 @@ impl<R: Read> DebMembers<R> {
     /// The path of the file that a hard link stands for.
     fn linked(&self, member: &TarMember) -> Result<String> {
         let target = plain_path(member, &member.target)?;
-        if self.files.contains(&path_digest(&target)) {
+        if self.paths.is_linkable(&member.target) {
             return Ok(target);
         }
         let target = &member.target;

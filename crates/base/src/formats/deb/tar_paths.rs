@@ -1,0 +1,121 @@
+//! What dpkg makes of the paths of a data archive, one after the other: it unpacks each file under a
+//! name of its own beside the final one, and moves all there when the archive has ended.
+//!
+//! Source: `src/main/archives.c` of dpkg 1.21 and 1.22, and what they do with pairs of members.
+
+use std::collections::HashMap;
+
+use crate::formats::path_digests::path_digest;
+use crate::formats::payload::{PayloadEntryKind, SpecialKind};
+
+/// What is at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File,
+    Link,
+    /// A pipe or a device.
+    Special,
+}
+
+impl Kind {
+    fn of(kind: &PayloadEntryKind) -> Self {
+        match kind {
+            PayloadEntryKind::Directory => Self::Folder,
+            PayloadEntryKind::File | PayloadEntryKind::Special(SpecialKind::HardLink { .. }) => {
+                Self::File
+            }
+            PayloadEntryKind::Link { .. } => Self::Link,
+            PayloadEntryKind::Special(_) => Self::Special,
+        }
+    }
+
+    /// What is there after a member of this kind and one of `next`; none where dpkg fails.
+    fn then(self, next: Self) -> Option<Self> {
+        match (self, next) {
+            (Self::File, Self::Special | Self::Folder) => None,
+            (Self::Folder, Self::Link) => Some(Self::Folder),
+            (Self::Link, Self::File | Self::Special) => Some(Self::Link),
+            _ => Some(next),
+        }
+    }
+}
+
+struct Seen {
+    kind: Kind,
+    /// Whether a member is spelt like that.
+    is_spelt: bool,
+    /// Whether hard links may lead there.
+    is_linkable: bool,
+}
+
+/// The paths of the members so far.
+#[derive(Default)]
+pub(super) struct Paths(HashMap<u64, Seen>);
+
+impl Paths {
+    /// Adds a member called `name`, which is `path` below the root; why dpkg refuses it, as the rest of a
+    /// sentence.
+    pub fn add(&mut self, name: &str, path: &str, kind: &PayloadEntryKind) -> Result<(), String> {
+        let is_folder = *kind == PayloadEntryKind::Directory;
+        if name.ends_with('/') && !is_folder && *kind != PayloadEntryKind::File {
+            return Err("has a slash at the end of its name, and is no folder".to_owned());
+        }
+        let name = spelling(name.trim_end_matches('/'));
+        if !path.is_empty() && name.rsplit('/').next() == Some(".") {
+            return Err("has a name that ends with `/.`".to_owned());
+        }
+        if let Some(above) = self.not_a_folder(path) {
+            return Err(format!("is below `{above}`, which is no folder in this package"));
+        }
+        self.place(name, path, Kind::of(kind))
+    }
+
+    fn place(&mut self, name: &str, path: &str, kind: Kind) -> Result<(), String> {
+        let (own, plain) = (path_digest(name), path_digest(path));
+        let before = self.0.get(&plain).map(|seen| seen.kind);
+        let is_spelt = self.0.get(&own).is_some_and(|seen| seen.is_spelt);
+        let both_files = kind != Kind::Folder && before.is_some_and(|kind| kind != Kind::Folder);
+        if both_files && !is_spelt {
+            return Err("is there twice, spelt in two ways".to_owned());
+        }
+        let kind = before.map_or(Some(kind), |before| before.then(kind));
+        let kind = kind.ok_or("stands where the package has a file in front of it")?;
+        for (digest, spelt) in [(plain, own == plain), (own, true)] {
+            let seen = self.0.entry(digest);
+            let seen = seen.or_insert(Seen { kind, is_spelt: false, is_linkable: false });
+            seen.kind = kind;
+            seen.is_spelt |= spelt;
+            seen.is_linkable |= spelt && matches!(kind, Kind::File | Kind::Special);
+        }
+        Ok(())
+    }
+
+    /// Whether a hard link may lead to the file in front of it which is called `target`.
+    pub fn is_linkable(&self, target: &str) -> bool {
+        self.0.get(&path_digest(spelling(target))).is_some_and(|seen| seen.is_linkable)
+    }
+
+    /// A path above `path` where the package has something other than a folder. Those above a folder were
+    /// looked at when it was added.
+    fn not_a_folder<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let mut path = path;
+        while let Some((above, _)) = path.rsplit_once('/') {
+            match self.0.get(&path_digest(above)).map(|seen| seen.kind) {
+                Some(Kind::Folder) => return None,
+                Some(_) => return Some(above),
+                None => path = above,
+            }
+        }
+        None
+    }
+}
+
+/// A name as dpkg compares it: without what stands for the root in front.
+fn spelling(name: &str) -> &str {
+    let mut name = name;
+    while let Some(rest) = name.strip_prefix('/').or_else(|| name.strip_prefix("./")) {
+        name = rest;
+    }
+    name
+}

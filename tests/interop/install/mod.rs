@@ -12,6 +12,7 @@ mod foreign;
 mod kinds;
 mod own;
 mod rpm;
+mod runtime;
 mod scenarios;
 mod sets;
 mod system;
@@ -70,6 +71,9 @@ on_every_system! {
 
     own:
     rockpack_itself_is_installed_and_works;
+
+    runtime:
+    the_runtime_library_loads_what_is_installed;
 
     debug:
     versions_and_families_share_debug_files;

@@ -2,13 +2,18 @@
 //!
 //! Needs gcc, readelf, ldconfig and awk.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::example::names;
 use crate::tools;
 
 /// The tools that [`Runtime::build`] needs.
 pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];
+
+/// Where [`Runtime::inside`] puts what it needs.
+pub const INSIDE: &str = "/srv/stand-in";
 
 /// Stand-ins for what a set of libraries needs, and the program that loads libraries with them.
 pub struct Runtime {
@@ -16,6 +21,8 @@ pub struct Runtime {
     libraries: Vec<PathBuf>,
     /// A librocm_kpack that has to find what the stand-in finds.
     kpack: Option<PathBuf>,
+    /// The system in which all of it runs, where that is another one: paths are those inside.
+    root: Option<PathBuf>,
 }
 
 /// One line of the runtime's report.
@@ -116,7 +123,12 @@ impl Runtime {
                 .args(["-ldl", "-o"])
                 .arg(folder.join("load")),
         );
-        Self { folder: folder.to_owned(), libraries: vec![folder.to_owned()], kpack: None }
+        Self {
+            folder: folder.to_owned(),
+            libraries: vec![folder.to_owned()],
+            kpack: None,
+            root: None,
+        }
     }
 
     /// Also asks the runtime library of this repository for each wrapper and device. It has to give the
@@ -126,6 +138,23 @@ impl Runtime {
         assert!(library.is_file(), "{} is not there", library.display());
         self.kpack = Some(library);
         self
+    }
+
+    /// Moves all of it into the system at `root`, with the zstd that it decodes by.
+    pub fn inside(self, root: &Path) -> Self {
+        let folder = Path::new(INSIDE);
+        let place = root.join(INSIDE.trim_start_matches('/'));
+        fs::create_dir_all(&place).unwrap();
+        let mut files: Vec<PathBuf> =
+            names(&self.folder).into_iter().map(|name| self.folder.join(name)).collect();
+        files.extend(self.kpack.clone());
+        files.push(zstd_library());
+        for file in files {
+            fs::copy(&file, place.join(file.file_name().unwrap())).unwrap();
+        }
+        let kpack = self.kpack.map(|library| folder.join(library.file_name().unwrap()));
+        let (libraries, root) = (vec![folder.to_owned()], Some(root.to_owned()));
+        Self { folder: folder.to_owned(), libraries, kpack, root }
     }
 
     /// Also looks for libraries in `folder`.
@@ -148,7 +177,10 @@ impl Runtime {
 
     fn report(&self, program: &Path, arguments: &[PathBuf], devices: &str) -> Vec<Line> {
         let path = std::env::join_paths(&self.libraries).unwrap();
-        let mut command = Command::new(program);
+        let mut command = match &self.root {
+            Some(root) => within(root, program),
+            None => Command::new(program),
+        };
         command.args(arguments).env("LD_LIBRARY_PATH", &path);
         command.env("ROCKPACK_STUB_ARCH", devices).env("ROCKPACK_STUB_DECODE", "1");
         if let Some(library) = &self.kpack {
@@ -158,6 +190,20 @@ impl Runtime {
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(Line::parse).collect()
     }
+}
+
+/// A program of the system at `root`.
+pub fn within(root: &Path, program: &Path) -> Command {
+    let mut command = Command::new("chroot");
+    command.arg(root).arg(program).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command
+}
+
+/// The zstd library of this machine.
+fn zstd_library() -> PathBuf {
+    let known = tools::succeed(Command::new("/sbin/ldconfig").arg("-p"));
+    let line = known.lines().find(|line| line.trim().starts_with("libzstd.so.1 ")).unwrap();
+    PathBuf::from(line.rsplit(' ').next().unwrap())
 }
 
 /// The code objects found, by key and target as reported.

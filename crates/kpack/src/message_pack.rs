@@ -30,6 +30,12 @@ pub trait Input {
 
     /// Leaves out the next `count` bytes, which are not more than what is left.
     fn skip(&mut self, count: u64) -> Result<(), Self::Error>;
+
+    /// Some of the bytes that come next, without reading any: those that are at hand.
+    #[inline]
+    fn ahead(&self) -> &[u8] {
+        &[]
+    }
 }
 
 /// Why a value cannot be decoded.
@@ -76,6 +82,7 @@ type Decoded<T, I> = Result<T, Fault<<I as Input>::Error>>;
 
 impl<I: Input> Decoder<I> {
     /// Decodes the value that `input` begins with.
+    #[inline]
     pub fn new(input: I) -> Self {
         Self { input }
     }
@@ -86,6 +93,7 @@ impl<I: Input> Decoder<I> {
     }
 
     /// The next item.
+    #[inline]
     pub fn item(&mut self) -> Decoded<Item, I> {
         let [first] = self.array()?;
         Ok(match first {
@@ -110,6 +118,12 @@ impl<I: Input> Decoder<I> {
         })
     }
 
+    /// How many of `count` values of `each` bytes or more can still come.
+    pub fn at_most(&self, count: u32, each: u64) -> usize {
+        let most = u64::from(count).min(self.input.left() / each);
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+
     /// The number that the next item is; nothing for anything else, which is skipped.
     pub fn number(&mut self) -> Decoded<Option<u64>, I> {
         match self.item()? {
@@ -124,19 +138,31 @@ impl<I: Input> Decoder<I> {
         let Item::Text(len) = item else {
             return self.skip_rest_of(item).map(|()| None);
         };
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let which = |text: &[u8]| {
+            known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known)
+        };
+        if let Some(text) = self.input.ahead().get(..len) {
+            let found = which(text);
+            return self.skip_rest_of(item).map(|()| found);
+        }
         let mut buffer = [0; LONGEST_NAME];
-        let text = usize::try_from(len).ok().and_then(|len| buffer.get_mut(..len));
-        let Some(text) = text else {
+        let Some(text) = buffer.get_mut(..len) else {
             return self.skip_rest_of(item).map(|()| None);
         };
         self.fill(text)?;
-        Ok(known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known))
+        Ok(which(text))
     }
 
     /// Appends the `len` bytes of a text to `bytes`. Memory is reserved as they come: a length that
     /// is only claimed costs nothing.
     pub fn text(&mut self, len: u32, bytes: &mut Vec<u8>) -> Decoded<(), I> {
         let mut left = usize::try_from(len).map_err(|_| Fault::OutOfMemory)?;
+        if let Some(text) = self.input.ahead().get(..left) {
+            bytes.try_reserve(left).map_err(OutOfMemory::from)?;
+            bytes.extend_from_slice(text);
+            return self.input.skip(len.into()).map_err(Fault::Read);
+        }
         self.room_for(len.into())?;
         while left > 0 {
             let (start, part) = (bytes.len(), left.min(TEXT_PART));
@@ -171,8 +197,15 @@ impl<I: Input> Decoder<I> {
     }
 
     /// Skips what belongs to `item`, which was the last one.
+    #[inline]
     pub fn skip_rest_of(&mut self, item: Item) -> Decoded<(), I> {
-        let mut items = self.pass(item)?;
+        match self.pass(item)? {
+            0 => Ok(()),
+            items => self.skip_items(items),
+        }
+    }
+
+    fn skip_items(&mut self, mut items: u64) -> Decoded<(), I> {
         while items > 0 {
             // An item has a byte at least.
             self.room_for(items)?;
@@ -191,8 +224,12 @@ impl<I: Input> Decoder<I> {
             Item::Text(bytes) => bytes.into(),
             Item::Other(bytes) => bytes,
         };
-        self.room_for(bytes)?;
-        self.input.skip(bytes).map_err(Fault::Read)?;
+        if bytes > 0 {
+            if bytes > self.input.ahead().len() as u64 {
+                self.room_for(bytes)?;
+            }
+            self.input.skip(bytes).map_err(Fault::Read)?;
+        }
         Ok(0)
     }
 
@@ -217,6 +254,11 @@ impl<I: Input> Decoder<I> {
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Decoded<[u8; N], I> {
+        if let Some(bytes) = self.input.ahead().first_chunk() {
+            let bytes = *bytes;
+            self.input.skip(N as u64).map_err(Fault::Read)?;
+            return Ok(bytes);
+        }
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
@@ -260,6 +302,11 @@ impl Input for &[u8] {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         *self = self.get(count..).unwrap_or_default();
         Ok(())
+    }
+
+    #[inline]
+    fn ahead(&self) -> &[u8] {
+        self
     }
 }
 
@@ -351,11 +398,17 @@ impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
         Ok(())
     }
 
+    #[inline]
     fn skip(&mut self, count: u64) -> Result<(), R::Error> {
         if usize::try_from(count).ok().and_then(|count| self.taken(count)).is_none() {
             self.go_to(self.at().saturating_add(count));
         }
         Ok(())
+    }
+
+    #[inline]
+    fn ahead(&self) -> &[u8] {
+        self.window.get(self.next..).unwrap_or_default()
     }
 }
 

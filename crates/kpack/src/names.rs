@@ -5,6 +5,9 @@ use std::ffi::CStr;
 
 use crate::code::{OutOfMemory, push};
 
+/// Bytes that a name likely has, with its NUL.
+const LIKELY: usize = 24;
+
 /// Names as bytes, each with a NUL behind it, so that a C interface can hand them out.
 ///
 /// A name takes its bytes and 9 more.
@@ -55,6 +58,12 @@ impl Names {
             }
         }
         None
+    }
+
+    /// Room for so many names.
+    pub(crate) fn reserve(&mut self, count: usize) -> Result<(), OutOfMemory> {
+        self.bytes.try_reserve_exact(count.saturating_mul(LIKELY))?;
+        Ok(self.ends.try_reserve_exact(count)?)
     }
 
     /// Takes the last name away.

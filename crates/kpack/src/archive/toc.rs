@@ -246,6 +246,9 @@ fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, F
     }
 }
 
+/// Bytes of a key with one row in the table, at least: each writer has far more.
+const ROW_MIN: u64 = 40;
+
 /// Rows as they come.
 #[derive(Default)]
 struct Drafts {
@@ -269,6 +272,7 @@ impl Drafts {
             Item::Map(keys) => keys,
             other => return Ok(decoder.skip_rest_of(other).map(|()| drafts)?),
         };
+        drafts.reserve(decoder.at_most(keys, ROW_MIN))?;
         for _ in 0..keys {
             if !name(decoder, &mut drafts.keys)? {
                 decoder.skip()?;
@@ -280,6 +284,13 @@ impl Drafts {
             }
         }
         Ok(drafts)
+    }
+
+    /// Room for so many keys with a row each, as most have.
+    fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
+        self.keys.reserve(keys)?;
+        self.targets.reserve(keys)?;
+        Ok(self.rows.try_reserve_exact(keys)?)
     }
 
     /// The rows of the last key.

@@ -8,7 +8,7 @@ use rockpack_kpack::message_pack::Fault;
 use rockpack_kpack::{Code, Names};
 
 use crate::decoders;
-use crate::file::{Identity, OpenFile, Source};
+use crate::file::{self, Identity, OpenFile, Source, State};
 use crate::memory::Handed;
 use crate::report::{self, Shown};
 
@@ -31,7 +31,7 @@ impl fmt::Display for RowName<'_> {
 }
 
 /// Why a table cannot be read, in words.
-struct Why<'a>(&'a OpenFault<Code>);
+struct Why<'a>(&'a OpenFault<file::Fault>);
 
 impl fmt::Display for Why<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +48,7 @@ impl fmt::Display for Why<'_> {
     }
 }
 
-fn write_fault(fault: &Fault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_fault(fault: &Fault<file::Fault>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
         Fault::Truncated => f.write_str("the table ends too early"),
         Fault::Invalid(byte) => write!(f, "the byte {byte:#04x} in the table begins no value"),
@@ -57,7 +57,7 @@ fn write_fault(fault: &Fault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
 }
 
-fn write_frames(fault: &FrameFault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_frames(fault: &FrameFault<file::Fault>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match fault {
         FrameFault::TooLarge(size) => write!(f, "its frames claim {size} bytes, above 4 GiB"),
         FrameFault::TooMany(count) => write!(f, "it claims {count} frames, above 1,048,576"),
@@ -73,11 +73,11 @@ fn write_frames(fault: &FrameFault<Code>, f: &mut fmt::Formatter<'_>) -> fmt::Re
     }
 }
 
-/// Whether the text of a fault was written where it happened.
-fn is_told(fault: &OpenFault<Code>) -> Option<Code> {
+/// The fault of a read, whose text was written where it happened.
+fn is_told(fault: &OpenFault<file::Fault>) -> Option<file::Fault> {
     match fault {
-        OpenFault::Toc(Fault::Read(code)) | OpenFault::Frames(FrameFault::Read(code)) => {
-            Some(*code)
+        OpenFault::Toc(Fault::Read(told)) | OpenFault::Frames(FrameFault::Read(told)) => {
+            Some(*told)
         }
         _ => None,
     }
@@ -85,12 +85,12 @@ fn is_told(fault: &OpenFault<Code>) -> Option<Code> {
 
 impl OpenArchive {
     /// Opens an archive and reads its table.
-    pub fn open(path: &CStr) -> Result<Self, Code> {
+    pub fn open(path: &CStr) -> Result<Self, file::Fault> {
         let file = OpenFile::open(path)?;
         let table = Archive::open(&Source::new(&file)).map_err(|fault| {
             is_told(&fault).unwrap_or_else(|| {
                 let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
-                report::fail(code_of(&fault), why)
+                report::fail(code_of(&fault), why).into()
             })
         })?;
         file.unchanged()?;
@@ -102,9 +102,14 @@ impl OpenArchive {
         self.file.path()
     }
 
-    /// What tells its content from another.
+    /// The state in which its file was opened.
     pub fn identity(&self) -> Identity {
         self.file.identity()
+    }
+
+    /// How its file is now.
+    pub fn state(&self) -> State {
+        self.file.state()
     }
 
     /// The targets that it answers for.
@@ -177,7 +182,7 @@ impl OpenArchive {
 }
 
 /// AMD's code for a fault, but a table without memory is no damaged table.
-fn code_of(fault: &OpenFault<Code>) -> Code {
+fn code_of(fault: &OpenFault<file::Fault>) -> Code {
     match fault {
         OpenFault::Frames(FrameFault::OutOfMemory) => Code::OutOfMemory,
         other => other.code(),

@@ -4,7 +4,10 @@
 //! first load of a binary   candidates are opened; the plan, which archives there are, is kept
 //! later loads              the plan's archives in order: no path is looked up, no file opened
 //! a load that fails        candidates are looked up again, for files that came since
+//! relative candidates      have no plan: they are looked up for each load
 //! ```
+//!
+//! Whatever the paths, a file that is open already is not read again: its state tells it.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -16,30 +19,42 @@ use rockpack_kpack::target::{CompatibleTarget, TRIPLE_PREFIX, compatible};
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
+use crate::archives::{Archives, Place};
 use crate::candidates::Places;
 use crate::environment::Environment;
+use crate::lookup::Lookup;
 use crate::memory::{Handed, SharedList};
 use crate::report::{self, Shown, Text};
+use crate::slot::Slot;
 
-/// Most archives that stay open: each holds a file descriptor.
-const ARCHIVES_LIMIT: usize = 4096;
 /// Most plans that are kept; a load beyond them makes its plan each time.
 const PLANS_LIMIT: usize = 1024;
+/// Most looks for the archives of one load, where other threads close what the one before found.
+const LOOKS_LIMIT: usize = 4;
 
 /// Archives that were opened, and which of them each binary has.
 pub struct Cache {
     environment: Environment,
-    archives: SharedList<OpenArchive>,
-    plans: SharedList<Plan>,
+    archives: Archives,
+    plans: SharedList<Slot<Plan>>,
 }
 
 /// The archives of one binary and list of devices.
-#[derive(PartialEq, Eq)]
 struct Plan {
     /// Everything that it depends on.
     key: Vec<u8>,
-    /// Numbers in the list of archives, in the order in which they are asked.
-    archives: Vec<usize>,
+    /// The archives in the order in which they are asked.
+    archives: Vec<Place>,
+}
+
+/// Why archives do not give a code object.
+enum Refusal {
+    /// The last of those that list a target has no whole row for it.
+    Failed(Code),
+    /// None lists a target.
+    NoTarget,
+    /// One was closed meanwhile.
+    Closed,
 }
 
 /// One load.
@@ -55,18 +70,19 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Everything that decides which archives are asked, each part with a NUL behind it. No part has
-    /// a NUL of its own but paths of the marker, which their number sets apart.
+    /// Everything that decides which archives are asked, but for the working directory. Each part has
+    /// its length before it, and the numbers of parts come first.
     fn plan_key(&self) -> Result<Vec<u8>, OutOfMemory> {
         let mut key = Vec::new();
         let paths = &self.marker.search_paths;
-        let count = (paths.len() as u64).to_le_bytes();
+        let counts = [self.arches.len() as u64, paths.len() as u64].map(u64::to_le_bytes);
         let arches = self.arches.iter().map(|arch| arch.to_bytes());
-        let first = [&count[..], self.binary_path.to_bytes()].into_iter();
-        for part in first.chain(arches).chain([&b""[..]]).chain(paths.iter()) {
-            key.try_reserve(part.len() + 1)?;
+        let first = [counts.as_flattened(), self.binary_path.to_bytes()].into_iter();
+        for part in first.chain(arches).chain(paths.iter()) {
+            let len = (part.len() as u64).to_le_bytes();
+            key.try_reserve(len.len() + part.len())?;
+            key.extend_from_slice(&len);
             key.extend_from_slice(part);
-            key.push(0);
         }
         Ok(key)
     }
@@ -97,7 +113,7 @@ impl Cache {
         let refused = |_| report::refused("a cache of archives");
         Ok(Self {
             environment: Environment::read()?,
-            archives: SharedList::new(ARCHIVES_LIMIT).map_err(refused)?,
+            archives: Archives::new().map_err(refused)?,
             plans: SharedList::new(PLANS_LIMIT).map_err(refused)?,
         })
     }
@@ -116,143 +132,170 @@ impl Cache {
         let refused = |_| report::refused("what is looked for");
         let plan_key = request.plan_key().map_err(refused)?;
         let key = try_key(&request.marker.kernel_name, request.co_index).map_err(refused)?;
-        self.debug(format_args!("marker: {}", Shown(&key)));
-        let known = self.plans.iter().filter(|plan| plan.key == plan_key).last();
-        if let Some(plan) = known
-            && let Ok(handed) = self.load_from(&plan.archives, &key, request)
+        self.environment.debug(format_args!("marker: {}", Shown(&key)));
+        if let Some(archives) = self.planned(&plan_key).map_err(refused)?
+            && let Ok(handed) = self.ask(&archives, &key, request)
         {
             return Ok(handed);
         }
-        let mut looked = Text::new();
-        let plan = Plan { archives: self.open(request, &mut looked)?, key: plan_key };
-        let loaded = if plan.archives.is_empty() {
-            Err(self.not_found(request, &looked))
-        } else {
-            self.load_from(&plan.archives, &key, request)
-        };
-        self.tell_missing(loaded.as_ref().err(), request, &looked);
-        if !plan.archives.is_empty() && known != Some(&plan) {
-            // Without room for it the next load makes it again.
-            let _ = self.plans.append(plan, |there, new| there == new);
+        let (lookup, asked) = self.look_and_ask(&key, request)?;
+        let loaded = asked.map_err(|refusal| self.refused(&refusal, &lookup, &key, request));
+        if lookup.is_lasting() {
+            self.keep(Plan { key: plan_key, archives: lookup.found });
+        }
+        if lookup.has_opened {
+            self.archives.release(|place| self.is_planned(place));
         }
         loaded
     }
 
-    /// Opens the candidates that there are; their numbers, in order, each once.
-    fn open(&self, request: &Request<'_>, looked: &mut Text) -> Result<Vec<usize>, Code> {
-        let mut archives = Vec::new();
+    /// The archives of a plan that was kept.
+    fn planned(&self, key: &[u8]) -> Result<Option<Vec<Place>>, OutOfMemory> {
+        let copy = |plan: &Plan| {
+            let mut archives = Vec::new();
+            archives.try_reserve_exact(plan.archives.len())?;
+            archives.extend_from_slice(&plan.archives);
+            Ok(archives)
+        };
+        let of_plan = |plan: &Plan| (plan.key == key).then(|| copy(plan));
+        self.plans.iter().find_map(|slot| slot.read(of_plan).flatten()).transpose()
+    }
+
+    /// Whether a plan asks for an archive. One that is being changed may.
+    fn is_planned(&self, place: &Place) -> bool {
+        let has = |plan: &Plan| plan.archives.contains(place);
+        self.plans.iter().any(|slot| slot.read(has).unwrap_or(true))
+    }
+
+    /// Keeps a plan, in the place of an older one. Without room for it the next load makes it again.
+    fn keep(&self, plan: Plan) {
+        let same = |there: &Plan, new: &Plan| there.key == new.key;
+        let old =
+            self.plans.iter().find(|slot| slot.read(|there| same(there, &plan)) == Some(true));
+        match old {
+            Some(slot) if slot.read(|old| old.archives == plan.archives) == Some(true) => {}
+            Some(slot) => slot.set(plan),
+            None => drop(self.plans.put(plan, same)),
+        }
+    }
+
+    /// Looks for archives, opens those that are not open, and asks them.
+    fn look_and_ask(
+        &self,
+        key: &[u8],
+        request: &Request<'_>,
+    ) -> Result<(Lookup<'_>, Result<Handed, Refusal>), Code> {
         let places = Places {
             environment: &self.environment,
             binary_path: request.binary_path.to_bytes(),
             search_paths: &request.marker.search_paths,
             arches: request.arches,
         };
-        places.each(|path| {
-            let separator = if looked.as_bytes().is_empty() { "" } else { ", " };
-            looked.append(format_args!("{separator}{}", Shown(path.to_bytes())));
-            match self.open_one(path) {
-                Ok(index) if archives.contains(&index) => Ok(true),
-                Ok(index) => {
-                    archives.try_reserve(1).map_err(|_| report::refused("open archives"))?;
-                    archives.push(index);
-                    Ok(true)
-                }
-                // A device that is skipped for want of memory would be missed without a trace.
-                Err(Code::OutOfMemory) => Err(Code::OutOfMemory),
-                Err(code) => {
-                    self.debug(format_args!("archive skipped: {}", report::copy_of_last()));
-                    if code != Code::FileNotFound {
-                        looked.append(format_args!(" ({})", report::copy_of_last()));
-                    }
-                    Ok(code != Code::FileNotFound && code != Code::Io)
-                }
+        let mut looks = 1;
+        loop {
+            let lookup = Lookup::new(&self.archives, &self.environment, &places)?;
+            match self.ask(&lookup.found, key, request) {
+                Err(Refusal::Closed) if looks < LOOKS_LIMIT => looks += 1,
+                asked => return Ok((lookup, asked)),
             }
-        })?;
-        Ok(archives)
+        }
     }
 
-    /// Opens an archive, unless a file with this content is open already.
-    fn open_one(&self, path: &CStr) -> Result<usize, Code> {
-        let archive = OpenArchive::open(path)?;
-        self.debug(format_args!(
-            "archive opened: {}, {} architectures",
-            archive.path(),
-            archive.arches().len()
-        ));
-        let same = |there: &OpenArchive, new: &OpenArchive| there.identity() == new.identity();
-        let full = |_| report::refused("a further open archive");
-        self.archives.append(archive, same).map_err(full)
-    }
-
-    /// Asks the archives for each target in turn; the last error if none has it.
-    fn load_from(
+    /// Asks archives for each target in turn.
+    fn ask(
         &self,
-        archives: &[usize],
+        archives: &[Place],
         key: &[u8],
         request: &Request<'_>,
-    ) -> Result<Handed, Code> {
-        let mut last = None;
+    ) -> Result<Handed, Refusal> {
+        let mut last = Refusal::NoTarget;
         for target in request.targets() {
-            for archive in archives.iter().filter_map(|index| self.archives.get(*index)) {
-                if !archive.arches().iter().any(|arch| target.is(arch)) {
-                    continue;
-                }
-                let mut name = Vec::new();
-                target.append_to(&mut name).map_err(|_| report::refused("a target"))?;
-                match archive.load(key, &name) {
-                    Ok(handed) => {
-                        let (path, len) = (archive.path(), handed.bytes().len());
-                        let row = (Shown(key), Shown(&name));
-                        self.debug(format_args!(
-                            "{} for {}: {len} bytes from {path}",
-                            row.0, row.1
-                        ));
-                        return Ok(handed);
-                    }
-                    Err(code) => last = Some(code),
+            for place in archives {
+                let asked = self.archives.with(place, |archive| {
+                    let is_listed = archive.arches().iter().any(|arch| target.is(arch));
+                    is_listed.then(|| self.ask_one(archive, target, key))
+                });
+                match asked {
+                    None => return Err(Refusal::Closed),
+                    Some(None) => {}
+                    Some(Some(Ok(handed))) => return Ok(handed),
+                    Some(Some(Err(code))) => last = Refusal::Failed(code),
                 }
             }
         }
-        Err(last.unwrap_or_else(|| self.no_arch(archives, key, request)))
+        Err(last)
     }
 
-    fn no_arch(&self, archives: &[usize], key: &[u8], request: &Request<'_>) -> Code {
+    fn ask_one(
+        &self,
+        archive: &OpenArchive,
+        target: CompatibleTarget<'_>,
+        key: &[u8],
+    ) -> Result<Handed, Code> {
+        let mut name = Vec::new();
+        target.append_to(&mut name).map_err(|_| report::refused("a target"))?;
+        let handed = archive.load(key, &name)?;
+        let (path, len) = (archive.path(), handed.bytes().len());
+        let row = (Shown(key), Shown(&name));
+        self.environment.debug(format_args!("{} for {}: {len} bytes from {path}", row.0, row.1));
+        Ok(handed)
+    }
+
+    /// The code of a load that archives refused, and the line for users of a device without kernels.
+    fn refused(
+        &self,
+        refusal: &Refusal,
+        lookup: &Lookup<'_>,
+        key: &[u8],
+        request: &Request<'_>,
+    ) -> Code {
+        match (refusal, &lookup.fault) {
+            (Refusal::Failed(code), _) => return *code,
+            (Refusal::Closed, _) => {
+                let binary = Shown(request.binary_path.to_bytes());
+                let why = format_args!("{binary}: its kernel archives change all the time");
+                return report::fail_with_hint(Code::Io, why, "; start again");
+            }
+            // Another archive may have it.
+            (Refusal::NoTarget, Some(fault)) => return fault.again(),
+            (Refusal::NoTarget, None) => self.tell_missing(request, lookup),
+        }
+        if lookup.found.is_empty() {
+            not_found(request, &lookup.looked)
+        } else {
+            self.no_arch(&lookup.found, key, request)
+        }
+    }
+
+    fn no_arch(&self, archives: &[Place], key: &[u8], request: &Request<'_>) -> Code {
         let mut asked = Text::new();
-        for archive in archives.iter().filter_map(|index| self.archives.get(*index)) {
-            asked.append(format_args!(" {}", archive.path()));
+        for place in archives {
+            self.archives.with(place, |archive| asked.append(format_args!(" {}", archive.path())));
         }
         let (devices, key) = (Devices(request.arches), Shown(key));
-        let why = format_args!(
-            "no archive has {devices} for {key}; asked{asked}; install the kernels for it"
-        );
-        report::fail(Code::ArchNotFound, why)
-    }
-
-    fn not_found(&self, request: &Request<'_>, looked: &Text) -> Code {
-        let binary = Shown(request.binary_path.to_bytes());
-        let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
-        report::fail(Code::ArchiveNotFound, why)
+        let why = format_args!("no archive has {devices} for {key}; asked{asked}");
+        report::fail_with_hint(Code::ArchNotFound, why, "; install the kernels for it")
     }
 
     /// Tells the user of a device without kernels, once for each device: the HIP runtime skips it
     /// without a word.
-    fn tell_missing(&self, code: Option<&Code>, request: &Request<'_>, looked: &Text) {
-        let skips = matches!(code, Some(Code::ArchNotFound | Code::ArchiveNotFound));
-        if !skips || self.environment.is_quiet || !first_time(request.arches) {
+    fn tell_missing(&self, request: &Request<'_>, lookup: &Lookup<'_>) {
+        if self.environment.is_quiet || !first_time(request.arches) {
             return;
         }
+        let looked = &lookup.looked;
         let (devices, name) = (Devices(request.arches), Shown(&request.marker.kernel_name));
         report::line(format_args!(
             "rocm-kpack: no archive has {devices} for {name}; looked in {looked} \
              (ROCM_KPACK_QUIET=1 silences this)"
         ));
     }
+}
 
-    fn debug(&self, text: fmt::Arguments<'_>) {
-        if self.environment.is_debugged {
-            report::line(format_args!("kpack: {text}"));
-        }
-    }
+fn not_found(request: &Request<'_>, looked: &Text) -> Code {
+    let binary = Shown(request.binary_path.to_bytes());
+    let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
+    report::fail(Code::ArchiveNotFound, why)
 }
 
 /// Lists of devices that were told, by hash; 0 is none. When all are taken, no more is told.

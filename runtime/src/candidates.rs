@@ -7,6 +7,7 @@ use rockpack_kpack::target::compatible;
 use rockpack_kpack::{Code, Names, OutOfMemory};
 
 use crate::environment::{Environment, entries};
+use crate::file;
 use crate::report::{self, Shown};
 
 /// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features
@@ -46,28 +47,62 @@ fn placeholder(path: &[u8]) -> Option<usize> {
     path.windows(ARCH_PLACEHOLDER.len()).position(|part| part == ARCH_PLACEHOLDER.as_bytes())
 }
 
-/// Removes `.`, empty parts, and each `..` with the part before it, without asking the file system.
-fn normalized(path: &[u8]) -> Result<Vec<u8>, OutOfMemory> {
-    let mut normal = Vec::new();
-    normal.try_reserve_exact(path.len() + 1)?;
-    let is_absolute = path.first() == Some(&b'/');
+/// Removes `.`, empty parts, and each `..` with the part before it, of a relative path, without asking
+/// the file system.
+fn normalized(path: &[u8], normal: &mut Vec<u8>) -> Result<(), OutOfMemory> {
+    let start = normal.len();
     for part in path.split(|byte| *byte == b'/') {
-        let is_up = part == b"..";
-        let last = normal.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if part.is_empty() || part == b"." || (is_up && is_absolute && normal.is_empty()) {
+        let written = normal.get(start..).unwrap_or_default();
+        let last = written.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if part.is_empty() || part == b"." {
             continue;
         }
-        if is_up && !last.is_empty() && last != b".." {
+        if part == b".." && !last.is_empty() && last != b".." {
             let end = normal.len() - last.len();
-            normal.truncate(end.saturating_sub(1));
+            normal.truncate(end.saturating_sub(1).max(start));
             continue;
         }
-        if is_absolute || !normal.is_empty() {
-            append(&mut normal, b"/")?;
+        if !written.is_empty() {
+            append(normal, b"/")?;
         }
-        append(&mut normal, part)?;
+        append(normal, part)?;
     }
-    Ok(normal)
+    Ok(())
+}
+
+/// Whether the start of a path, up to `slash`, is a folder.
+fn is_folder(path: &[u8], slash: usize) -> Result<bool, OutOfMemory> {
+    let mut start = Vec::new();
+    append(&mut start, path.get(..slash.max(1)).unwrap_or_default())?;
+    append(&mut start, b"\0")?;
+    Ok(CStr::from_bytes_until_nul(&start).is_ok_and(file::is_folder))
+}
+
+/// The path that AMD's loader makes of one that leads nowhere: the folders that are there stay as they
+/// are, and of the rest each `..` takes the part before it away. Nothing if that is the same path.
+fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> {
+    let has_up = |path: &[u8]| path.split(|byte| *byte == b'/').any(|part| part == b"..");
+    let slashes = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/');
+    let Some(last) = slashes(path).filter(|_| has_up(path)) else { return Ok(None) };
+    // Most candidates that are not there are missing in a folder that is.
+    if is_folder(path, last)? {
+        return Ok(None);
+    }
+    let mut there = 0;
+    for (slash, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+        if !is_folder(path, slash)? {
+            break;
+        }
+        there = slash + 1;
+    }
+    let (there, rest) = path.split_at(there);
+    if !has_up(rest) {
+        return Ok(None);
+    }
+    let mut resolved = Vec::new();
+    append(&mut resolved, there)?;
+    normalized(rest, &mut resolved)?;
+    Ok(Some(resolved))
 }
 
 impl Places<'_> {
@@ -77,8 +112,7 @@ impl Places<'_> {
         let Environment { instead, before, .. } = self.environment;
         let replaces = entries(instead).next().is_some();
         for entry in entries(if replaces { instead } else { before }) {
-            let mut path = copied(&[entry])?;
-            candidate(&mut path, &mut left, &mut take)?;
+            candidate(&mut copied(&[entry])?, false, &mut left, &mut take)?;
         }
         if replaces {
             return Ok(());
@@ -87,7 +121,7 @@ impl Places<'_> {
             let is_absolute = search_path.first() == Some(&b'/');
             let from = if is_absolute { &b""[..] } else { folder(self.binary_path) };
             let pattern = copied(&[from, search_path])?;
-            self.expanded(&pattern, &mut left, &mut take)?;
+            self.expanded(&pattern, !is_absolute, &mut left, &mut take)?;
         }
         Ok(())
     }
@@ -95,11 +129,12 @@ impl Places<'_> {
     fn expanded(
         &self,
         pattern: &[u8],
+        is_resolved: bool,
         left: &mut usize,
         take: &mut impl FnMut(&CStr) -> Result<bool, Code>,
     ) -> Result<(), Code> {
         let Some(at) = placeholder(pattern) else {
-            return candidate(&mut copied(&[pattern])?, left, take);
+            return candidate(&mut copied(&[pattern])?, is_resolved, left, take);
         };
         let (before, rest) = pattern.split_at(at);
         let behind = rest.get(ARCH_PLACEHOLDER.len()..).unwrap_or_default();
@@ -110,11 +145,9 @@ impl Places<'_> {
             let mut path = copied(&[before])?;
             let appended = target.append_to(&mut path).map_err(OutOfMemory::from);
             appended.and_then(|()| append(&mut path, behind)).map_err(|_| no_memory())?;
-            if self.environment.is_debugged {
-                let (from, to) = (Shown(pattern), Shown(&path));
-                report::line(format_args!("kpack: expanded pattern: {from} -> {to}"));
-            }
-            candidate(&mut path, left, take)?;
+            let (from, to) = (Shown(pattern), Shown(&path));
+            self.environment.debug(format_args!("expanded pattern: {from} -> {to}"));
+            candidate(&mut path, is_resolved, left, take)?;
         }
         Ok(())
     }
@@ -132,25 +165,22 @@ fn copied(parts: &[&[u8]]) -> Result<Vec<u8>, Code> {
     Ok(path)
 }
 
-/// Takes a path as the kernel resolves it, or, where that leads nowhere, as its text does: AMD's
-/// loader removes `..` of folders that are not there.
+/// Takes a path as the kernel resolves it, or, where that leads nowhere and the path is one that AMD's
+/// loader resolves, as that does.
 fn candidate(
     path: &mut Vec<u8>,
+    is_resolved: bool,
     left: &mut usize,
     take: &mut impl FnMut(&CStr) -> Result<bool, Code>,
 ) -> Result<(), Code> {
     let Some(rest) = left.checked_sub(1) else { return Ok(()) };
     *left = rest;
-    if path.len() >= PATH_LIMIT || path.contains(&0) {
+    if path.len() >= PATH_LIMIT || path.contains(&0) || with_nul(path, take)? || !is_resolved {
         return Ok(());
     }
-    let has_up = path.windows(2).any(|part| part == b"..");
-    let normal = if has_up { Some(normalized(path).map_err(|_| no_memory())?) } else { None };
-    if with_nul(path, take)? {
-        return Ok(());
-    }
-    match normal {
-        Some(mut normal) => with_nul(&mut normal, take).map(|_| ()),
+    path.pop();
+    match without_missing_folders(path).map_err(|_| no_memory())? {
+        Some(mut resolved) => with_nul(&mut resolved, take).map(|_| ()),
         None => Ok(()),
     }
 }

@@ -77,14 +77,16 @@ pub fn decompress(
     let corrupt = |why: std::fmt::Arguments<'_>| {
         let path = file.path();
         let at = format_args!("{path}: {what}, {size} bytes at offset {offset}");
-        report::fail(Code::DecompressionFailed, format_args!("{at}: {why}; install it again"))
+        let why = format_args!("{at}: {why}");
+        report::fail_with_hint(Code::DecompressionFailed, why, "; install it again")
     };
     if !can_become(size, content) {
         return Err(corrupt(format_args!("cannot become the {content} bytes that its row has")));
     }
     let mut code_object = Handed::new(content).map_err(|_| report::refused("a code object"))?;
     let mut decoder = decoder(size)?;
-    let result = file.read(offset, &mut decoder.frame, size).and_then(|()| file.unchanged());
+    let read = file.read(offset, &mut decoder.frame, size).map_err(Code::from);
+    let result = read.and_then(|()| file.unchanged());
     let decoded = result.map(|()| {
         let Decoder { context, frame } = &mut decoder;
         context.decompress(&mut code_object, frame.bytes())

@@ -1,5 +1,7 @@
 //! The environment variables that decide how archives are found.
 
+use std::fmt;
+
 use rockpack_kpack::Code;
 
 use crate::memory::variable;
@@ -36,6 +38,13 @@ impl Environment {
             is_debugged: is_on(read(c"ROCM_KPACK_DEBUG")?),
             is_quiet: is_on(read(c"ROCM_KPACK_QUIET")?),
         })
+    }
+
+    /// Tells a step on the standard error, if that was asked for.
+    pub fn debug(&self, text: fmt::Arguments<'_>) {
+        if self.is_debugged {
+            report::line(format_args!("kpack: {text}"));
+        }
     }
 }
 

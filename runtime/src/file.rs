@@ -5,20 +5,68 @@ use std::ffi::CStr;
 
 use rockpack_kpack::{Code, ReadAt};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::memory::Handed;
 use crate::report::{self, Cause, Shown};
 
-/// What tells one content of a file from another. The time of the last status change is left out: a
-/// package manager that replaces the file changes it by removing the old name.
+/// Seconds and nanoseconds.
+type Time = (i64, i64);
+
+/// The state of a file that tells one content of it from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
     inode: u64,
     size: i64,
-    modified: (i64, i64),
+    modified: Time,
+    changed: Time,
+    links: u64,
+}
+
+impl Identity {
+    /// Whether both states are of one content. Tools can keep the time of modification of a file that
+    /// they write over, but not the time of its last change; a package manager that replaces the file
+    /// changes that, too, by taking the old name away, and then the number of links is another.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let content = |state: &Self| (state.device, state.inode, state.size, state.modified);
+        let is_linked = self.changed == other.changed || self.links != other.links;
+        content(self) == content(other) && is_linked
+    }
+}
+
+/// Why a file cannot be used: its text is the last error's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// The code for callers.
+    pub code: Code,
+    /// Whether the machine refused to look or to read (no descriptor is left, a disk fails), so that
+    /// nothing is known of the file.
+    pub is_of_machine: bool,
+}
+
+impl From<Code> for Fault {
+    fn from(code: Code) -> Self {
+        Self { code, is_of_machine: false }
+    }
+}
+
+impl From<Fault> for Code {
+    fn from(fault: Fault) -> Self {
+        fault.code
+    }
+}
+
+/// How an open file is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It is what was opened.
+    Whole,
+    /// It is what was opened, and no name leads to it any more.
+    Removed,
+    /// Its content is another, or unknown.
+    Changed,
 }
 
 /// A regular file that stays open.
@@ -30,34 +78,76 @@ pub struct OpenFile {
     len: u64,
 }
 
-fn no_file(path: &CStr, errno: Errno) -> Code {
-    let code = if errno == Errno::NOENT { Code::FileNotFound } else { Code::Io };
+/// The fault of a path that cannot be looked up or opened. Only some causes say that no file is there
+/// for this user; all others say nothing of the file.
+fn no_file(path: &CStr, errno: Errno) -> Fault {
+    let code = match errno {
+        Errno::NOENT => Code::FileNotFound,
+        Errno::NOMEM => Code::OutOfMemory,
+        _ => Code::Io,
+    };
+    let is_absent = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::PERM)
+        || matches!(errno, Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ);
     let cause = Cause(errno);
-    report::fail(code, format_args!("{}: cannot open: {cause}", Shown(path.to_bytes())))
+    report::fail(code, format_args!("{}: cannot open: {cause}", Shown(path.to_bytes())));
+    Fault { code, is_of_machine: !is_absent }
+}
+
+fn status(path: &CStr) -> Result<Stat, Errno> {
+    retry_on_intr(|| rustix::fs::stat(path))
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Whether a path leads to a folder.
+pub fn is_folder(path: &CStr) -> bool {
+    status(path).is_ok_and(|stat| kind(&stat) == FileType::Directory)
+}
+
+/// The state of the file that a path leads to, if it is a regular one and not empty.
+pub fn look(path: &CStr) -> Result<Identity, Fault> {
+    let stat = status(path).map_err(|errno| no_file(path, errno))?;
+    Ok(regular(path, &stat)?)
+}
+
+/// The state of a regular file that is not empty.
+fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
+    let shown = Shown(path.to_bytes());
+    match kind(stat) {
+        FileType::RegularFile if stat.st_size > 0 => Ok(identity(stat)),
+        FileType::RegularFile => Err(report::fail(Code::Io, format_args!("{shown}: is empty"))),
+        FileType::Directory => {
+            let why = format_args!("{shown}: is a directory, not a kernel archive");
+            Err(report::fail(Code::InvalidFormat, why))
+        }
+        _ => Err(report::fail(Code::Io, format_args!("{shown}: is no regular file"))),
+    }
+}
+
+/// Opens a file without waiting for the other end of a named pipe.
+fn opened(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let open = |flags| retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
+    match open(flags | OFlags::NONBLOCK) {
+        // Another process has a lease on the file, and gives it up to one that waits.
+        Err(Errno::AGAIN)
+            if status(path).is_ok_and(|stat| kind(&stat) == FileType::RegularFile) =>
+        {
+            open(flags)
+        }
+        opened => opened,
+    }
 }
 
 impl OpenFile {
     /// Opens a regular file that is not empty.
-    pub fn open(path: &CStr) -> Result<Self, Code> {
-        // Without NONBLOCK, a named pipe would be waited for.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = rustix::fs::open(path, flags, Mode::empty());
-        let descriptor = opened.map_err(|errno| no_file(path, errno))?;
+    pub fn open(path: &CStr) -> Result<Self, Fault> {
+        let descriptor = opened(path).map_err(|errno| no_file(path, errno))?;
         let stat = rustix::fs::fstat(&descriptor).map_err(|errno| no_file(path, errno))?;
-        let shown = Shown(path.to_bytes());
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => {}
-            FileType::Directory => {
-                let why = format_args!("{shown}: is a directory, not a kernel archive");
-                return Err(report::fail(Code::InvalidFormat, why));
-            }
-            _ => return Err(report::fail(Code::Io, format_args!("{shown}: is no regular file"))),
-        }
-        let identity = identity(&stat);
+        let identity = regular(path, &stat)?;
         let len = u64::try_from(identity.size).unwrap_or_default();
-        if len == 0 {
-            return Err(report::fail(Code::Io, format_args!("{shown}: is empty")));
-        }
         let mut copy = Vec::new();
         let bytes = path.to_bytes();
         copy.try_reserve_exact(bytes.len()).map_err(|_| report::refused("the path of a file"))?;
@@ -70,35 +160,44 @@ impl OpenFile {
         Shown(&self.path)
     }
 
-    /// What tells its content from another.
+    /// The state in which it was opened.
     pub fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// How the file is now.
+    pub fn state(&self) -> State {
+        match rustix::fs::fstat(&self.descriptor).map(|stat| identity(&stat)) {
+            Ok(now) if !now.is_same(&self.identity) => State::Changed,
+            Ok(Identity { links: 0, .. }) => State::Removed,
+            Ok(_) => State::Whole,
+            Err(_) => State::Changed,
+        }
     }
 
     /// Fails if the file was changed since it was opened. Asked behind each read, it finds every
     /// change that the read can have seen.
     pub fn unchanged(&self) -> Result<(), Code> {
-        let now = rustix::fs::fstat(&self.descriptor).map(|stat| identity(&stat));
-        if now == Ok(self.identity) {
+        if self.state() != State::Changed {
             return Ok(());
         }
-        let why = format_args!("{}: was changed while it was open; start again", self.path());
-        Err(report::fail(Code::Io, why))
+        let why = format_args!("{}: was changed while it was open", self.path());
+        Err(report::fail_with_hint(Code::Io, why, "; start again"))
     }
 
-    fn cut(&self, offset: u64) -> Code {
+    fn cut(&self, offset: u64) -> Fault {
         let why = format_args!("{}: ends at offset {offset}, within what is read", self.path());
-        report::fail(Code::Io, why)
+        report::fail(Code::Io, why).into()
     }
 
-    fn refuses(&self, offset: u64, errno: Errno) -> Code {
+    fn refuses(&self, offset: u64, errno: Errno) -> Fault {
         let cause = Cause(errno);
         let why = format_args!("{}: cannot read at offset {offset}: {cause}", self.path());
-        report::fail(Code::Io, why)
+        Fault { code: report::fail(Code::Io, why), is_of_machine: true }
     }
 
     /// Fills `room`, whose size is set, from `offset` on.
-    pub fn read(&self, offset: u64, room: &mut Handed, size: u64) -> Result<(), Code> {
+    pub fn read(&self, offset: u64, room: &mut Handed, size: u64) -> Result<(), Fault> {
         let filled = room.fill(|before, room| {
             let at = offset.saturating_add(before);
             rustix::io::pread(&self.descriptor, room, at).map(|(read, _)| read)
@@ -108,7 +207,7 @@ impl OpenFile {
         if read == size { Ok(()) } else { Err(self.cut(offset.saturating_add(read))) }
     }
 
-    fn read_slice(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Code> {
+    fn read_slice(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut read = 0;
         while let Some(room) = buffer.get_mut(read..).filter(|room| !room.is_empty()) {
             let at = offset.saturating_add(read as u64);
@@ -123,14 +222,18 @@ impl OpenFile {
     }
 }
 
-fn identity(stat: &rustix::fs::Stat) -> Identity {
-    // The types of these fields differ between machines.
-    #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
-    let modified = (
-        i64::try_from(stat.st_mtime).unwrap_or_default(),
-        i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
-    );
-    Identity { device: stat.st_dev, inode: stat.st_ino, size: stat.st_size, modified }
+// The types of these fields differ between machines.
+#[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
+fn identity(stat: &Stat) -> Identity {
+    let signed = |value| i64::try_from(value).unwrap_or_default();
+    Identity {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size: stat.st_size,
+        modified: (signed(stat.st_mtime), i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
+        changed: (signed(stat.st_ctime), i64::try_from(stat.st_ctime_nsec).unwrap_or_default()),
+        links: stat.st_nlink.into(),
+    }
 }
 
 /// Bytes that are read at once where a few are asked for. The sizes before small frames lie close to each
@@ -152,7 +255,7 @@ impl<'a> Source<'a> {
         Self { file, window: RefCell::new((0, 0, [0; WINDOW])) }
     }
 
-    fn by_window(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Code> {
+    fn by_window(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut window = self.window.borrow_mut();
         let (start, filled, bytes) = &mut *window;
         let within = |start: u64, filled: usize| {
@@ -180,13 +283,13 @@ impl<'a> Source<'a> {
 }
 
 impl ReadAt for Source<'_> {
-    type Error = Code;
+    type Error = Fault;
 
     fn len(&self) -> u64 {
         self.file.len
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Code> {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
         if buffer.len() <= 16 {
             self.by_window(offset, buffer)
         } else {

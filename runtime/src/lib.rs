@@ -3,7 +3,9 @@
 //! ```text
 //! abi      C functions: checks arguments, stops panics, hands out memory          (unsafe)
 //! memory   memory by malloc, lists without locks, what C callers point to         (unsafe)
-//! cache    marker, candidate files, targets in order, the code object that fits
+//! cache    marker, targets in order, the code object that fits; plans of binaries
+//! lookup   candidate files: which there are, and which of them open
+//! archives archives that stay open, by slots that are emptied while nobody reads
 //! archive  one open file: its table, reads that notice changes, decompression
 //! kernels  names of the kernels in a code object
 //! maps     the file that is mapped at an address
@@ -18,14 +20,17 @@
 
 mod abi;
 mod archive;
+mod archives;
 mod cache;
 mod candidates;
 mod decoders;
 mod environment;
 mod file;
 mod kernels;
+mod lookup;
 mod maps;
 mod memory;
 mod report;
+mod slot;
 
 pub use abi::*;

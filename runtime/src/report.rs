@@ -12,17 +12,22 @@ use rustix::io::Errno;
 /// Longest text in bytes, with its NUL. What is longer is cut.
 pub const TEXT_LIMIT: usize = 2048;
 
+/// What stands for the part of a text that was cut.
+const CUT: &str = "…";
+
 /// A text of limited length that ends with a NUL.
 #[derive(Clone)]
 pub struct Text {
     bytes: [u8; TEXT_LIMIT],
     len: usize,
+    /// Whether something did not fit. Nothing is appended behind it.
+    is_cut: bool,
 }
 
 impl Text {
     /// An empty text.
     pub const fn new() -> Self {
-        Self { bytes: [0; TEXT_LIMIT], len: 0 }
+        Self { bytes: [0; TEXT_LIMIT], len: 0, is_cut: false }
     }
 
     /// The bytes before the NUL.
@@ -35,6 +40,21 @@ impl Text {
         let _ = self.write_fmt(text);
     }
 
+    /// Appends an end that is never cut. What stands before it makes room, which `…` tells.
+    pub fn end(&mut self, end: &str) {
+        let room = (TEXT_LIMIT - 1).saturating_sub(end.len());
+        if self.is_cut || self.len > room {
+            let mut cut = room.saturating_sub(CUT.len()).min(self.len);
+            while self.bytes.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                cut = cut.saturating_sub(1);
+            }
+            self.bytes.get_mut(cut..).unwrap_or_default().fill(0);
+            (self.len, self.is_cut) = (cut, false);
+            self.append(format_args!("{CUT}"));
+        }
+        self.append(format_args!("{end}"));
+    }
+
     fn set(&mut self, text: fmt::Arguments<'_>) {
         *self = Self::new();
         // The only failure is that the rest is cut.
@@ -44,6 +64,9 @@ impl Text {
 
 impl Write for Text {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.is_cut {
+            return Err(fmt::Error);
+        }
         let room = (TEXT_LIMIT - 1).saturating_sub(self.len);
         let mut cut = room.min(text.len());
         while !text.is_char_boundary(cut) {
@@ -54,38 +77,57 @@ impl Write for Text {
             bytes.copy_from_slice(text.as_bytes().get(..cut).unwrap_or_default());
             self.len = end;
         }
-        if cut == text.len() { Ok(()) } else { Err(fmt::Error) }
+        self.is_cut = cut < text.len();
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
+// Constant, and nothing to drop: no thread allocates for them or has to clean up.
 thread_local! {
-    /// Constant, and nothing to drop: no thread allocates for it or has to clean up.
+    /// The text of the last fault, which the call that met it may still get over.
+    static DRAFT: RefCell<Text> = const { RefCell::new(Text::new()) };
+    /// The text of the last call that failed.
     static LAST: RefCell<Text> = const { RefCell::new(Text::new()) };
 }
 
-/// Remembers why a call of this thread fails; its code.
+/// Drafts the text of a fault; its code. A call that ends with the fault publishes it.
 pub fn fail(code: Code, why: fmt::Arguments<'_>) -> Code {
+    fail_with_hint(code, why, "")
+}
+
+/// Drafts the text of a fault whose end, a hint, is never cut; its code.
+pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &str) -> Code {
     // A text that is being read is left alone.
-    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| last.set(why)));
+    let _ = DRAFT.try_with(|draft| {
+        draft.try_borrow_mut().map(|mut draft| {
+            draft.set(why);
+            draft.end(hint);
+        })
+    });
     code
 }
 
-/// Remembers that memory was refused for `what`.
+/// Drafts that memory was refused for `what`.
 pub fn refused(what: &str) -> Code {
     fail(Code::OutOfMemory, format_args!("out of memory: {what}"))
 }
 
-/// The text of the last error in this thread, which ends with a NUL. It stays at its address as long
-/// as the thread lives.
+/// The text of the last fault in this thread, whether or not a call ended with it.
+pub fn draft() -> Text {
+    let copy = DRAFT.try_with(|draft| draft.try_borrow().ok().map(|draft| Text::clone(&draft)));
+    copy.ok().flatten().unwrap_or(Text::new())
+}
+
+/// Makes the text of the last fault that of the last call that failed.
+pub fn publish() {
+    let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = draft()));
+}
+
+/// The text of the last call that failed in this thread, which ends with a NUL. It stays at its
+/// address as long as the thread lives.
 pub fn last() -> *const c_char {
     let of_last = LAST.try_with(|last| Some(last.try_borrow().ok()?.bytes.as_ptr().cast()));
     of_last.ok().flatten().unwrap_or(c"".as_ptr())
-}
-
-/// A copy of the text of the last error in this thread.
-pub fn copy_of_last() -> Text {
-    let copy = LAST.try_with(|last| last.try_borrow().ok().map(|last| Text::clone(&last)));
-    copy.ok().flatten().unwrap_or(Text::new())
 }
 
 /// Writes one line to the standard error, in one call, without a lock and without memory.

@@ -8,3 +8,4 @@ mod exported;
 mod future;
 mod loading;
 mod program;
+mod surroundings;

@@ -1,4 +1,4 @@
-//! The C program beside this file, compiled once for each run, and the library that it loads.
+//! The C programs beside this file, compiled once for each run, and the library that they load.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,26 +24,42 @@ pub fn succeed(command: &mut Command) -> String {
     text(&stdout)
 }
 
-/// The compiled program.
+/// A C program beside this file, compiled.
+fn compiled(name: &str) -> PathBuf {
+    let folder = tempfile::tempdir().unwrap().keep();
+    let program = folder.join(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-rdynamic", "-I"]);
+    cc.arg(source("include")).arg(source(&format!("tests/{name}.c"))).arg("-o").arg(&program);
+    succeed(cc.args(["-ldl", "-lpthread"]));
+    program
+}
+
+/// The compiled program of commands.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let program = folder.join("program");
-        let mut cc = Command::new("cc");
-        cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-rdynamic", "-I"]);
-        cc.arg(source("include")).arg(source("tests/program.c")).arg("-o").arg(&program);
-        succeed(cc.args(["-ldl", "-lpthread"]));
-        program
-    })
+    PROGRAM.get_or_init(|| compiled("program"))
+}
+
+/// A process that takes `steps`, without variables that change the library.
+pub fn steps(steps: &[&str]) -> Command {
+    static STEPS: OnceLock<PathBuf> = OnceLock::new();
+    let mut command = Command::new(STEPS.get_or_init(|| compiled("steps")));
+    without_variables(&mut command);
+    command.arg(library()).args(steps);
+    command
+}
+
+fn without_variables(command: &mut Command) {
+    for name in ["PATH", "PATH_PREFIX", "DISABLE", "DEBUG", "QUIET"] {
+        command.env_remove(format!("ROCM_KPACK_{name}"));
+    }
 }
 
 /// A command of the program, without variables that change the library.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
-    for name in ["PATH", "PATH_PREFIX", "DISABLE", "DEBUG", "QUIET"] {
-        command.env_remove(format!("ROCM_KPACK_{name}"));
-    }
+    without_variables(&mut command);
     command.arg(library()).args(arguments);
     command
 }

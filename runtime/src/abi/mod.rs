@@ -32,7 +32,13 @@ fn answer(call: impl FnOnce() -> Result<(), Code>) -> c_int {
         Err(report::fail(Code::InvalidFormat, why))
     };
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(panicked);
-    result.map_or_else(Code::number, |()| 0)
+    result.map_or_else(
+        |code| {
+            report::publish();
+            code.number()
+        },
+        |()| 0,
+    )
 }
 
 fn invalid(what: &str) -> Code {

@@ -1,0 +1,142 @@
+//! One look for the archives of a load: which candidates there are, and which of them open.
+
+use std::ffi::CStr;
+
+use rockpack_kpack::Code;
+
+use crate::archives::{Archives, Place};
+use crate::candidates::Places;
+use crate::environment::Environment;
+use crate::file::{self, Fault, Identity};
+use crate::report::{self, Shown, Text};
+
+/// A fault of the machine, with its text.
+pub struct MachineFault {
+    code: Code,
+    text: Text,
+}
+
+impl MachineFault {
+    /// The fault as that of the load.
+    pub fn again(&self) -> Code {
+        report::fail(self.code, format_args!("{}", self.text))
+    }
+}
+
+/// The outcome of a look.
+pub struct Lookup<'a> {
+    archives: &'a Archives,
+    environment: &'a Environment,
+    /// Paths that were tried: each is, once.
+    tried: Vec<Vec<u8>>,
+    /// Files that are no archives.
+    damaged: Vec<Identity>,
+    /// The archives, in the order in which they are asked.
+    pub found: Vec<Place>,
+    /// The candidates, for texts.
+    pub looked: Text,
+    /// The first candidate of which nothing is known, for the machine refused to look or to read.
+    pub fault: Option<MachineFault>,
+    /// Whether candidates depend on the working directory.
+    pub is_relative: bool,
+    /// Whether an archive was opened for it.
+    pub has_opened: bool,
+}
+
+impl<'a> Lookup<'a> {
+    /// Looks at all candidates.
+    pub fn new(
+        archives: &'a Archives,
+        environment: &'a Environment,
+        places: &Places<'_>,
+    ) -> Result<Self, Code> {
+        let mut lookup = Self {
+            archives,
+            environment,
+            tried: Vec::new(),
+            damaged: Vec::new(),
+            found: Vec::new(),
+            looked: Text::new(),
+            fault: None,
+            is_relative: false,
+            has_opened: false,
+        };
+        places.each(|path| lookup.take(path))?;
+        Ok(lookup)
+    }
+
+    /// Whether archives that were found may be asked again without a look at their paths.
+    pub fn is_lasting(&self) -> bool {
+        !self.found.is_empty() && !self.is_relative && self.fault.is_none()
+    }
+
+    /// Tries a candidate; whether there is a file.
+    fn take(&mut self, path: &CStr) -> Result<bool, Code> {
+        let bytes = path.to_bytes();
+        if self.tried.iter().any(|tried| tried == bytes) {
+            return Ok(true);
+        }
+        self.remember(bytes)?;
+        self.is_relative |= bytes.first() != Some(&b'/');
+        let separator = if self.looked.as_bytes().is_empty() { "" } else { ", " };
+        self.looked.append(format_args!("{separator}{}", Shown(bytes)));
+        let state = match file::look(path) {
+            Ok(state) => state,
+            Err(fault) => return self.passed_over(fault).map(|()| false),
+        };
+        if self.damaged.contains(&state) {
+            return Ok(true);
+        }
+        match self.open(path, &state) {
+            Ok(place) if self.found.contains(&place) => {}
+            Ok(place) => {
+                self.found.try_reserve(1).map_err(|_| report::refused("open archives"))?;
+                self.found.push(place);
+            }
+            Err(fault) => {
+                self.damaged.try_reserve(1).map_err(|_| report::refused("damaged archives"))?;
+                self.damaged.push(state);
+                self.passed_over(fault)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn remember(&mut self, path: &[u8]) -> Result<(), Code> {
+        let refused = |_| report::refused("the path of an archive");
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(path.len()).map_err(refused)?;
+        copy.extend_from_slice(path);
+        self.tried.try_reserve(1).map_err(refused)?;
+        self.tried.push(copy);
+        Ok(())
+    }
+
+    /// The archive with this state: the one that is open, or else it is opened.
+    fn open(&mut self, path: &CStr, state: &Identity) -> Result<Place, Fault> {
+        if let Some(place) = self.archives.find(state) {
+            return Ok(place);
+        }
+        let place = self.archives.open(path)?;
+        self.has_opened = true;
+        self.environment.debug(format_args!("archive opened: {}", Shown(path.to_bytes())));
+        Ok(place)
+    }
+
+    /// Goes on behind a candidate that does not open. Without memory that ends the load: a device that
+    /// is skipped for want of it would be missed without a trace.
+    fn passed_over(&mut self, fault: Fault) -> Result<(), Code> {
+        if fault.code == Code::OutOfMemory {
+            return Err(fault.code);
+        }
+        let text = report::draft();
+        self.environment.debug(format_args!("archive skipped: {text}"));
+        if fault.code != Code::FileNotFound {
+            self.looked.append(format_args!(" ({text})"));
+        }
+        if fault.is_of_machine && self.fault.is_none() {
+            self.fault = Some(MachineFault { code: fault.code, text });
+        }
+        Ok(())
+    }
+}

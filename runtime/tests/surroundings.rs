@@ -1,0 +1,300 @@
+//! One cache while the world around it changes: working directory, descriptors, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+use crate::archives::{Draft, code, digest, marker};
+use crate::program::{both, steps};
+
+/// A folder with a marker of `lib/x.so`.
+struct World {
+    folder: TempDir,
+}
+
+impl World {
+    fn new(paths: &[&str]) -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        marker(world.path(), paths);
+        world
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes an archive for gfx1100 whose only code object has this seed.
+    fn archive(&self, name: &str, seed: u32) -> PathBuf {
+        Draft::zstd(&["gfx1100"], &[code(seed, 5000)]).write(self.path().join(name))
+    }
+
+    /// The lines of both streams of steps with one cache, in which `@` is the folder.
+    fn both(&self, list: &[&str]) -> (Vec<String>, String) {
+        let folder = self.path().to_str().unwrap();
+        let list: Vec<String> = list.iter().map(|step| step.replace('@', folder)).collect();
+        let start = format!("marker {folder}/marker");
+        let mut all = vec![start.as_str(), "cache"];
+        all.extend(list.iter().map(String::as_str));
+        let (out, errors) = both(&mut steps(&all));
+        (out.lines().map(str::to_owned).collect(), errors)
+    }
+
+    fn run(&self, list: &[&str]) -> Vec<String> {
+        self.both(list).0
+    }
+}
+
+fn loaded(seed: u32) -> String {
+    format!("0 5000 {}", digest(&code(seed, 5000)))
+}
+
+#[test]
+fn relative_paths_are_those_of_the_working_directory_of_the_load() {
+    for (paths, binary) in [(&["x_@GFXARCH@.kpack"][..], "./x.so"), (&["../b/y.kpack"], "c/x.so")] {
+        let world = World::new(paths);
+        for (folder, seed) in [("A", 1), ("B", 2)] {
+            world.archive(&format!("{folder}/x_gfx1100.kpack"), seed);
+            world.archive(&format!("{folder}/b/y.kpack"), seed);
+            fs::create_dir_all(world.path().join(folder).join("c")).unwrap();
+        }
+        let load = format!("load {binary} 0 gfx1100");
+        let got =
+            world.run(&["cd @/A", &load, "cd @/B", &load, &load, "cd @/A", &load, "cd /", &load]);
+        assert_eq!(got[..4], [loaded(1), loaded(2), loaded(2), loaded(1)]);
+        assert!(got[4].starts_with("13 "), "{got:?}");
+    }
+}
+
+#[test]
+fn relative_paths_of_the_environment_are_those_of_the_working_directory() {
+    for variable in ["ROCM_KPACK_PATH", "ROCM_KPACK_PATH_PREFIX"] {
+        let world = World::new(&["none"]);
+        let (folder, load) = (world.path().to_str().unwrap(), "load /x.so 0 gfx1100");
+        world.archive("A/x", 1);
+        world.archive("B/x", 2);
+        let (marker, a, b) =
+            (format!("marker {folder}/marker"), format!("cd {folder}/A"), format!("cd {folder}/B"));
+        let mut command = steps(&[&marker, &a, "cache", load, &b, load]);
+        let (out, _) = both(command.env(variable, "x"));
+        assert_eq!(out, format!("{}\n{}\n", loaded(1), loaded(2)), "{variable}");
+    }
+}
+
+/// No descriptor is left: that is no missing archive, for which a device would be skipped.
+#[test]
+fn without_a_descriptor_open_archives_go_on_and_others_are_an_error_of_input() {
+    let world = World::new(&["x.kpack"]);
+    world.archive("x.kpack", 1);
+    world.archive("b/x.kpack", 2);
+    let load = "load @/x.so 0 gfx1100";
+    let (out, errors) = world.both(&[
+        load,
+        "exhaust",
+        load,
+        // Another binary, a row and a device that are not there, of the archive that is open.
+        "load @/y.so 0 gfx1100",
+        "load @/y.so 7 gfx1100",
+        "load @/y.so 0 gfx1103",
+        // An archive that is not open.
+        "load @/b/x.so 0 gfx1100",
+    ]);
+    assert_eq!(out[..3], [loaded(1), loaded(1), loaded(1)]);
+    assert!(out[3].starts_with("5 ") && out[4].starts_with("14 "), "{out:?}");
+    assert!(out[5].starts_with("9 ") && out[5].contains("b/x.kpack: cannot open: too many open"));
+    // Only the device without kernels is told.
+    assert!(errors.contains("gfx1103") && errors.lines().count() == 1, "{errors}");
+}
+
+/// Another archive that has the code object is used where one cannot be opened.
+#[test]
+fn a_machine_fault_of_one_candidate_leaves_the_others() {
+    let world = World::new(&["other.kpack", "x.kpack"]);
+    world.archive("x.kpack", 1);
+    let load = "load @/x.so 0 gfx1100";
+    let got = world.run(&[
+        load,
+        "exhaust",
+        "run cp @/x.kpack @/other.kpack",
+        "load @/y.so 0 gfx1100",
+        "load @/y.so 0 gfx1103",
+    ]);
+    assert_eq!(got[..2], [loaded(1), loaded(1)]);
+    assert!(got[2].starts_with("9 ") && got[2].contains("other.kpack: cannot open"), "{got:?}");
+}
+
+/// Many rows, so that a table that is read again shows.
+fn large(world: &World, name: &str, damage: bool) -> u64 {
+    let mut draft = Draft::zstd(&["gfx1100"], &[code(1, 5000)]);
+    let row = draft.rows[0].clone();
+    draft.rows.extend((1..3000).map(|index| {
+        let (_, target, ordinal, size) = row.clone();
+        (format!("lib/x.so#{index}"), target, ordinal, size)
+    }));
+    if damage {
+        draft.rows.last_mut().unwrap().2 = "none".into();
+    }
+    let path = draft.write(world.path().join(name));
+    fs::metadata(path).unwrap().len()
+}
+
+#[test]
+fn an_archive_that_is_open_is_not_read_again() {
+    let world = World::new(&["../lib/x.kpack", "x.kpack", "./x.kpack", "x.kpack"]);
+    let len = large(&world, "lib/x.kpack", false);
+    let (hit, miss) = ("load @/lib/x.so 7 gfx1100", "load @/lib/x.so 5000 gfx1100");
+    let other = "load @/lib/y.so 7 gfx1100";
+    let device = "load @/lib/x.so 7 gfx1103";
+    let got = world.run(&[hit, "start", miss, miss, device, device, other, "read"]);
+    let codes: Vec<&str> = got.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(codes[..6], ["0", "5", "5", "14", "14", "0"]);
+    let read: u64 = got[6].parse().unwrap();
+    assert!(read < len / 10, "{read} of {len}");
+}
+
+/// One marker names a file many times, under one name and under many.
+#[test]
+fn a_file_that_is_named_often_is_read_once() {
+    for damage in [false, true] {
+        let names: Vec<String> =
+            (0..200).map(|number| format!("{}x.kpack", "./".repeat(number % 50))).collect();
+        let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let len = large(&world, "x.kpack", damage);
+        let got = world.run(&["start", "load @/x.so 7 gfx1100", "read"]);
+        assert!(got[0].starts_with(if damage { "13 " } else { "0 " }), "{got:?}");
+        let read: u64 = got[1].parse().unwrap();
+        assert!(read < 2 * len, "{read} of {len}");
+    }
+}
+
+#[test]
+fn an_archive_that_was_replaced_gives_its_descriptor_back() {
+    let world = World::new(&["x.kpack"]);
+    world.archive("x.kpack", 1);
+    world.archive("y.kpack", 2);
+    let (load, miss) = ("load @/x.so 0 gfx1100", "load @/x.so 9 gfx1100");
+    let mut list = vec![load.to_owned(), "descriptors".to_owned()];
+    for number in 0..20 {
+        // Changed in place, which the next load notices.
+        list.push(format!("run touch -d 2020-01-{:02} @/x.kpack", number + 1));
+        list.push(load.to_owned());
+        // Replaced, which the next load that fails notices.
+        list.push("run cp @/y.kpack @/new && mv @/new @/x.kpack".to_owned());
+        list.extend([load.to_owned(), miss.to_owned(), load.to_owned()]);
+    }
+    list.push("descriptors".to_owned());
+    let got = world.run(&list.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(got.first(), Some(&loaded(1)));
+    assert_eq!(got[1], *got.last().unwrap(), "{got:?}");
+    // The open file stays until a load fails; then the new one is found.
+    assert_eq!(got[2..6], [loaded(1), loaded(1), got[4].clone(), loaded(2)]);
+    assert!(got[4].starts_with("5 "), "{got:?}");
+}
+
+/// Another binary, which has not failed, goes on with the file that its kernels came from.
+#[test]
+fn a_removed_archive_stays_open_for_those_whose_plan_has_it() {
+    let world = World::new(&["x.kpack"]);
+    world.archive("x.kpack", 1);
+    world.archive("new", 2);
+    let (one, other) = ("load @/x.so 0 gfx1100", "load @/y.so 0 gfx1100");
+    let miss = "load @/x.so 9 gfx1100";
+    let got = world.run(&[one, other, "run mv @/new @/x.kpack", miss, one, other]);
+    assert_eq!([&got[3], &got[4]], [&loaded(2), &loaded(1)]);
+}
+
+/// Tools that keep the time of modification of a file that they write over.
+#[test]
+fn a_file_that_is_written_over_with_its_old_times_is_noticed() {
+    let world = World::new(&["x.kpack"]);
+    let make = |name: &str, content: &[u8; 4]| {
+        Draft::stored(&["gfx1100"], &[content.to_vec()]).write(world.path().join(name));
+    };
+    make("x.kpack", b"aaaa");
+    make("new", b"bbbb");
+    let same = "run touch -d 2020-01-01 @/new @/x.kpack";
+    let over = "run sleep 0.02 && cp --preserve=timestamps @/new @/x.kpack";
+    let (load, get) = ("load @/x.so 0 gfx1100", "get lib/x.so#0 gfx1100");
+    let got = world.run(&[same, "open @/x.kpack", load, get, over, get, load]);
+    let (a, b) = (format!("0 4 {}", digest(b"aaaa")), format!("0 4 {}", digest(b"bbbb")));
+    assert_eq!([&got[1], &got[2], &got[4]], [&a, &a, &b]);
+    assert!(got[3].starts_with("9 ") && got[3].ends_with("; start again"), "{got:?}");
+    // A further name, and its loss, change no content.
+    let got = world.run(&["open @/x.kpack", "run ln @/x.kpack @/y", get, "run rm @/x.kpack", get]);
+    assert_eq!(got[1], b, "{got:?}");
+}
+
+/// A path with a NUL is no other path.
+#[test]
+fn markers_that_differ_by_a_nul_have_plans_of_their_own() {
+    let world = World::new(&["a\0b", "c"]);
+    let second = TempDir::new_in(world.path()).unwrap();
+    marker(second.path(), &["a", "b\0c"]);
+    world.archive("a", 1);
+    world.archive("c", 2);
+    let load = "load @/x.so 0 gfx1100";
+    let other = format!("marker {}/marker", second.path().display());
+    assert_eq!(world.run(&[load, &other, load]), [loaded(2), loaded(1)]);
+}
+
+/// Whatever a call got over is no error.
+#[test]
+fn a_call_that_succeeds_leaves_the_last_error_as_it_is() {
+    let world = World::new(&["none.kpack", "x.kpack"]);
+    world.archive("x.kpack", 1);
+    let load = "load @/x.so 0 gfx1100:xnack-";
+    let got = world.run(&["error", load, "error", "open @/nowhere", load, "error"]);
+    assert_eq!([got[0].as_str(), got[1].as_str(), got[2].as_str()], ["", &loaded(1), ""]);
+    assert!(got[3].contains("/nowhere: cannot open") && got[3] == format!("2 {}", got[5]));
+}
+
+#[test]
+fn looking_at_many_candidates_takes_no_long_time() {
+    let names: Vec<String> = (0..5000).map(|number| format!("{number}")).collect();
+    let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let start = Instant::now();
+    let got = world.run(&["load @/x.so 7 gfx1100"]);
+    assert!(got[0].starts_with("13 ") && start.elapsed().as_secs() < 5, "{got:?}");
+}
+
+/// The paths of a marker lead where AMD's loader has them lead: over links where there are some, and
+/// through folders that are not there by their text. Other paths are as they are.
+#[test]
+fn parent_folders_are_those_of_links_and_of_missing_folders() {
+    let world = World::new(&[]);
+    for folder in ["other/dir", "lib/file"] {
+        fs::create_dir_all(world.path().join(folder)).unwrap();
+    }
+    std::os::unix::fs::symlink("../other/dir", world.path().join("lib/link")).unwrap();
+    world.archive("other/x", 1);
+    world.archive("lib/x", 2);
+    world.archive("x", 3);
+    let absolute = world.path().join("lib/missing/../x");
+    let cases = [
+        ("link/../x", Some(1)),
+        ("link/../missing/../x", Some(1)),
+        ("link/missing/../../x", Some(1)),
+        ("missing/../x", Some(2)),
+        ("missing/deeper/.././../x", Some(2)),
+        ("missing/../../x", Some(3)),
+        ("../missing/../x", Some(3)),
+        ("x/../x", Some(2)),
+        ("../none/x", None),
+        (absolute.to_str().unwrap(), None),
+    ];
+    for (path, seed) in cases {
+        marker(world.path(), &[path]);
+        for load in [&["load @/lib/x.so 0 gfx1100"][..], &["cd @/lib", "load x.so 0 gfx1100"]] {
+            let got = world.run(load);
+            match seed {
+                Some(seed) => assert_eq!(got, [loaded(seed)], "{path}"),
+                None => assert!(got[0].starts_with("13 "), "{path}: {got:?}"),
+            }
+        }
+    }
+    let (folder, load) = (world.path().to_str().unwrap(), "load /x.so 0 gfx1100");
+    let mut command = steps(&[&format!("marker {folder}/marker"), "cache", load]);
+    let (out, _) = both(command.env("ROCM_KPACK_PATH", absolute.to_str().unwrap()));
+    assert!(out.starts_with("13 "), "{out}");
+}

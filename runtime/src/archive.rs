@@ -19,9 +19,11 @@ pub struct OpenArchive {
 }
 
 /// A row as it is named in texts.
-struct RowName<'a> {
-    key: &'a [u8],
-    target: &'a [u8],
+pub struct RowName<'a> {
+    /// The key of its binary and wrapper.
+    pub key: &'a [u8],
+    /// Its target.
+    pub target: &'a [u8],
 }
 
 impl fmt::Display for RowName<'_> {
@@ -127,55 +129,76 @@ impl OpenArchive {
         self.table.rows_of(key)
     }
 
-    fn row(&self, key: &[u8], target: &[u8]) -> Result<(Row, Span), Code> {
-        let path = self.path();
-        let name = RowName { key, target };
-        let Some(row) = self.table.row(key, target) else {
-            return Err(report::fail(
-                Code::KernelNotFound,
-                format_args!("{path}: has no row of {name}"),
-            ));
-        };
-        let span = self.table.stored(row.ordinal).map_err(|code| {
-            let ordinal = row.ordinal;
-            report::fail(
-                code,
-                format_args!("{path}: {name}: code object {ordinal} is not within the file"),
-            )
+    /// How many code objects are stored.
+    pub fn count(&self) -> usize {
+        self.table.count()
+    }
+
+    /// Where a code object is stored, if it is within the file.
+    pub fn stored(&self, ordinal: u32) -> Option<Span> {
+        self.table.stored(ordinal).ok()
+    }
+
+    fn row(&self, name: &RowName<'_>) -> Result<Row, Code> {
+        self.table.row(name.key, name.target).ok_or_else(|| {
+            let path = self.path();
+            report::fail(Code::KernelNotFound, format_args!("{path}: has no row of {name}"))
+        })
+    }
+
+    /// Where the code object of a row is stored, and its size in bytes once it is loaded.
+    fn content(&self, row: Row, name: &RowName<'_>) -> Result<(Span, u64), Code> {
+        let (path, ordinal) = (self.path(), row.ordinal);
+        let span = self.table.stored(ordinal).map_err(|code| match code {
+            Code::KernelNotFound => {
+                let count = self.count();
+                let why = format_args!("{path}: {name}: no code object {ordinal}: it has {count}");
+                report::fail(code, why)
+            }
+            _ => {
+                let why = "is not within the file";
+                report::fail(code, format_args!("{path}: {name}: code object {ordinal} {why}"))
+            }
         })?;
-        Ok((row, span))
+        let size = match self.table.scheme() {
+            Scheme::None => span.size,
+            Scheme::ZstdPerKernel => row.original_size.ok_or_else(|| {
+                let why = format_args!("{path}: {name}: its row has no original_size");
+                report::fail(Code::DecompressionFailed, why)
+            })?,
+        };
+        Ok((span, size))
     }
 
     /// The size in bytes of the code object of a row.
     pub fn size(&self, key: &[u8], target: &[u8]) -> Result<u64, Code> {
-        let (row, span) = self.row(key, target)?;
-        match self.table.scheme() {
-            Scheme::None => Ok(span.size),
-            Scheme::ZstdPerKernel => self.original_size(row, &RowName { key, target }),
-        }
+        let name = RowName { key, target };
+        self.size_of(self.row(&name)?, &name)
     }
 
-    fn original_size(&self, row: Row, name: &RowName<'_>) -> Result<u64, Code> {
-        row.original_size.ok_or_else(|| {
-            let why = format_args!("{}: {name}: its row has no original_size", self.path());
-            report::fail(Code::DecompressionFailed, why)
-        })
+    /// The size in bytes of the code object of a row that is known.
+    pub fn size_of(&self, row: Row, name: &RowName<'_>) -> Result<u64, Code> {
+        self.content(row, name).map(|(_, size)| size)
     }
 
     /// The code object of a row.
     pub fn load(&self, key: &[u8], target: &[u8]) -> Result<Handed, Code> {
-        let (row, span) = self.row(key, target)?;
         let name = RowName { key, target };
+        self.load_of(self.row(&name)?, &name)
+    }
+
+    /// The code object of a row that is known.
+    pub fn load_of(&self, row: Row, name: &RowName<'_>) -> Result<Handed, Code> {
+        let (span, size) = self.content(row, name)?;
         match self.table.scheme() {
             Scheme::None => {
-                let handed = Handed::new(span.size);
+                let handed = Handed::new(size);
                 let mut handed = handed.map_err(|_| report::refused("a code object"))?;
-                self.file.read(span.offset, &mut handed, span.size)?;
+                self.file.read(span.offset, &mut handed, size)?;
                 self.file.unchanged().map(|()| handed)
             }
             Scheme::ZstdPerKernel => {
-                let content = self.original_size(row, &name)?;
-                decoders::decompress(&self.file, (span.offset, span.size), content, &name)
+                decoders::decompress(&self.file, (span.offset, span.size), size, name)
             }
         }
     }

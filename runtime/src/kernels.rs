@@ -4,52 +4,105 @@
 //! 32 is a MessagePack map, whose array `amdhsa.kernels` has a map with `.name` for each kernel.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use object::LittleEndian;
-use object::elf::FileHeader64;
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{FileHeader64, NoteType, PT_NOTE};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader};
 use rockpack_kpack::message_pack::{Decoder, Fault, Item};
-use rockpack_kpack::{Code, Names};
+use rockpack_kpack::{Code, Names, OutOfMemory};
 
 use crate::report;
 
-/// The names of the kernels in `code_object`; none where it has no note of them.
-pub fn names(code_object: &[u8]) -> Result<Names, Code> {
-    match metadata(code_object).map(decoded) {
-        None => Ok(Names::default()),
-        Some(Ok(names)) => Ok(names),
-        Some(Err(Fault::OutOfMemory)) => Err(report::refused("the names of kernels")),
-        Some(Err(_)) => Err(report::fail(
-            Code::InvalidMetadata,
-            format_args!("the note AMDGPU of the code object is no MessagePack map of kernels"),
-        )),
+type Elf = FileHeader64<LittleEndian>;
+
+/// The type of the note, which LLVM calls `NT_AMDGPU_METADATA`.
+const METADATA: NoteType = NoteType(32);
+
+/// The alignment in bytes of the parts of a note.
+const ALIGNMENT: u64 = 4;
+
+/// Why the notes of a code object cannot be read.
+enum Damage {
+    OutOfMemory,
+    /// In words.
+    Because(&'static str),
+}
+
+impl From<OutOfMemory> for Damage {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
     }
 }
 
-/// The type of the note, which LLVM calls `NT_AMDGPU_METADATA`.
-const METADATA: object::elf::NoteType = object::elf::NoteType(32);
+impl From<Fault<Infallible>> for Damage {
+    fn from(fault: Fault<Infallible>) -> Self {
+        match fault {
+            Fault::OutOfMemory => Self::OutOfMemory,
+            _ => Self::Because("a note AMDGPU is no MessagePack map of kernels"),
+        }
+    }
+}
 
-/// The description of the note.
-fn metadata(code_object: &[u8]) -> Option<&[u8]> {
-    let header = FileHeader64::<LittleEndian>::parse(code_object).ok()?;
-    let endian = header.endian().ok()?;
-    for segment in header.program_headers(endian, code_object).ok()? {
-        let Ok(Some(mut notes)) = segment.notes(endian, code_object) else { continue };
-        while let Ok(Some(note)) = notes.next() {
-            if note.name() == b"AMDGPU" && note.n_type(endian) == METADATA {
-                return Some(note.desc());
+/// The names of the kernels in `code_object`; none where it is no ELF file or has no note of them. `what`
+/// names it in texts.
+pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code> {
+    let mut names = Names::default();
+    let Ok(header) = Elf::parse(code_object) else { return Ok(names) };
+    match append_all(header, code_object, &mut names) {
+        Ok(()) => Ok(names),
+        Err(Damage::OutOfMemory) => Err(report::refused("the names of kernels")),
+        Err(Damage::Because(why)) => {
+            let why = format_args!("{what}: the code object is damaged: {why}");
+            Err(report::fail_with_hint(Code::InvalidMetadata, why, "; install it again"))
+        }
+    }
+}
+
+/// Appends the names in all notes: a code object that was linked of several objects has one of each.
+fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(), Damage> {
+    for (start, end) in note_segments(header, code_object)? {
+        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        let bytes = range.and_then(|(start, end)| code_object.get(start..end));
+        let bytes = bytes.ok_or(Damage::Because("a segment of notes leaves it"))?;
+        let notes = NoteIterator::<Elf>::new(LittleEndian, ALIGNMENT, bytes);
+        let leaves = |_| Damage::Because("a note leaves its segment");
+        for note in notes.map_err(leaves)? {
+            let note = note.map_err(leaves)?;
+            if note.name() == b"AMDGPU" && note.n_type(LittleEndian) == METADATA {
+                append(note.desc(), names)?;
             }
         }
     }
-    None
+    Ok(())
+}
+
+/// Where the segments of notes begin and end, in the order of the file. Those that share bytes are
+/// refused: many headers over the same notes would keep a reader busy. Equal ones are one.
+fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<(u64, u64)>, Damage> {
+    let headers = header.program_headers(LittleEndian, code_object);
+    let mut segments = Vec::new();
+    for segment in headers.map_err(|_| Damage::Because("its program headers leave it"))? {
+        let (offset, size) = segment.file_range(LittleEndian);
+        if segment.p_type(LittleEndian) == PT_NOTE && size > 0 {
+            segments.try_reserve(1).map_err(OutOfMemory::from)?;
+            segments.push((offset, offset.saturating_add(size)));
+        }
+    }
+    segments.sort_unstable();
+    segments.dedup();
+    if segments.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
+        return Err(Damage::Because("two segments share notes"));
+    }
+    Ok(segments)
 }
 
 #[derive(Clone, Copy)]
 struct Wanted;
 
-fn decoded(metadata: &[u8]) -> Result<Names, Fault<Infallible>> {
+/// Appends the names in the description of a note.
+fn append(metadata: &[u8], names: &mut Names) -> Result<(), Fault<Infallible>> {
     let mut decoder = Decoder::new(metadata);
-    let mut names = Names::default();
     let Item::Map(pairs) = decoder.item()? else { return Err(Fault::Invalid(0)) };
     for _ in 0..pairs {
         if decoder.one_of(&[("amdhsa.kernels", Wanted)])?.is_none() {
@@ -59,13 +112,13 @@ fn decoded(metadata: &[u8]) -> Result<Names, Fault<Infallible>> {
         match decoder.item()? {
             Item::Array(kernels) => {
                 for _ in 0..kernels {
-                    kernel(&mut decoder, &mut names)?;
+                    kernel(&mut decoder, names)?;
                 }
             }
             other => decoder.skip_rest_of(other)?,
         }
     }
-    Ok(names)
+    Ok(())
 }
 
 fn kernel(decoder: &mut Decoder<&[u8]>, names: &mut Names) -> Result<(), Fault<Infallible>> {

@@ -7,6 +7,7 @@
 //! lookup   candidate files: which there are, and which of them open
 //! archives archives that stay open, by slots that are emptied while nobody reads
 //! archive  one open file: its table, reads that notice changes, decompression
+//! rows     a walk over all rows of an archive
 //! kernels  names of the kernels in a code object
 //! maps     the file that is mapped at an address
 //! report   the text of the last error in a thread, debug lines, lines for users
@@ -31,6 +32,7 @@ mod lookup;
 mod maps;
 mod memory;
 mod report;
+mod rows;
 mod slot;
 
 pub use abi::*;

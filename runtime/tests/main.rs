@@ -9,3 +9,4 @@ mod future;
 mod loading;
 mod program;
 mod surroundings;
+mod walks;

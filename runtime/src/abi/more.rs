@@ -1,14 +1,13 @@
 //! Functions that AMD's library does not have.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-
-use rockpack_kpack::Code;
+use std::ffi::{c_char, c_int, c_void};
 
 use super::query::each_name;
 use super::{NameCallback, answer, archive as held, invalid, place, text};
-use crate::archive::OpenArchive;
+use crate::archive::{OpenArchive, RowName};
 use crate::kernels;
 use crate::report;
+use crate::rows;
 
 /// A callback that is handed a row: false ends the enumeration.
 pub type RowCallback = unsafe extern "C" fn(
@@ -95,31 +94,17 @@ pub unsafe extern "C" fn kpack_enumerate_kernels(
         let (key, arch) = unsafe { (text(binary_name, "binary_name")?, text(arch, "arch")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let code_object = archive.load(key.to_bytes(), arch.to_bytes())?;
-        let names = kernels::names(code_object.bytes())?;
+        let row = RowName { key: key.to_bytes(), target: arch.to_bytes() };
+        let what = format_args!("{}: {row}", archive.path());
+        let names = kernels::names(code_object.bytes(), &what)?;
         // SAFETY: what callers promise.
         unsafe { each_name(&names, callback, user_data) };
         Ok(())
     })
 }
 
-/// Hands each row of an archive to `visit`, until it ends the walk.
-fn each_row(
-    archive: &OpenArchive,
-    mut visit: impl FnMut(&CStr, &CStr) -> Result<bool, Code>,
-) -> Result<(), Code> {
-    let keys = archive.keys();
-    for key in (0..keys.len()).filter_map(|index| keys.get_c(index)) {
-        for (target, _) in archive.rows_of(key.to_bytes()) {
-            if !visit(key, target)? {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Hands each row whose code object has a kernel of this name to `callback`. Every code object is
-/// loaded for it, one at a time.
+/// loaded for it once, one at a time.
 ///
 /// # Safety
 ///
@@ -136,19 +121,19 @@ pub unsafe extern "C" fn kpack_find_kernel(
         // SAFETY: what callers promise.
         let (archive, wanted) = unsafe { (held(archive)?, text(kernel_name, "kernel_name")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
-        each_row(archive, |key, target| {
-            let code_object = archive.load(key.to_bytes(), target.to_bytes())?;
-            let names = kernels::names(code_object.bytes())?;
-            if !names.iter().any(|name| name == wanted.to_bytes()) {
-                return Ok(true);
-            }
+        let has_it = |code_object: &[u8], row: &RowName<'_>| {
+            let names = kernels::names(code_object, &format_args!("{}: {row}", archive.path()))?;
+            Ok(names.iter().any(|name| name == wanted.to_bytes()))
+        };
+        rows::each(archive, has_it, |key, target, has_it| {
             // SAFETY: what callers promise.
-            Ok(unsafe { callback(key.as_ptr(), target.as_ptr(), user_data) })
+            !has_it || unsafe { callback(key.as_ptr(), target.as_ptr(), user_data) }
         })
     })
 }
 
-/// Loads every row of an archive and drops it again. The first fault ends it.
+/// Loads the code object of every row of an archive, each once, and drops it again. The first fault
+/// ends it.
 ///
 /// # Safety
 ///
@@ -159,11 +144,14 @@ pub unsafe extern "C" fn kpack_verify(archive: *const OpenArchive, rows: *mut us
         // SAFETY: what callers promise.
         let archive = unsafe { held(archive)? };
         let mut count = 0;
-        each_row(archive, |key, target| {
-            archive.load(key.to_bytes(), target.to_bytes())?;
-            count += 1;
-            Ok(true)
-        })?;
+        rows::each(
+            archive,
+            |_, _| Ok(()),
+            |_, _, ()| {
+                count += 1;
+                true
+            },
+        )?;
         if !rows.is_null() {
             // SAFETY: what callers promise.
             unsafe { rows.write(count) };

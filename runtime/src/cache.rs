@@ -10,12 +10,10 @@
 //! Whatever the paths, a file that is open already is not read again: its state tells it.
 
 use std::ffi::CStr;
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rockpack_kpack::archive::try_key;
 use rockpack_kpack::marker::Loaded;
-use rockpack_kpack::target::{CompatibleTarget, TRIPLE_PREFIX, compatible};
+use rockpack_kpack::target::{CompatibleTarget, compatible};
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
@@ -24,6 +22,7 @@ use crate::candidates::Places;
 use crate::environment::Environment;
 use crate::lookup::Lookup;
 use crate::memory::{Handed, SharedList};
+use crate::missing;
 use crate::report::{self, Shown, Text};
 use crate::slot::Slot;
 
@@ -90,20 +89,6 @@ impl Request<'_> {
     /// The targets that fit, the best one first.
     fn targets(&self) -> impl Iterator<Item = CompatibleTarget<'_>> {
         self.arches.iter().flat_map(|arch| compatible(arch.to_bytes()))
-    }
-}
-
-/// The devices of a request as they are told.
-struct Devices<'a>(&'a [&'a CStr]);
-
-impl fmt::Display for Devices<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, arch) in self.0.iter().enumerate() {
-            let arch = arch.to_bytes();
-            let arch = arch.strip_prefix(TRIPLE_PREFIX).unwrap_or(arch);
-            write!(f, "{}{}", if index == 0 { "" } else { " or " }, Shown(arch))?;
-        }
-        Ok(())
     }
 }
 
@@ -258,7 +243,10 @@ impl Cache {
             }
             // Another archive may have it.
             (Refusal::NoTarget, Some(fault)) => return fault.again(),
-            (Refusal::NoTarget, None) => self.tell_missing(request, lookup),
+            (Refusal::NoTarget, None) if self.environment.is_quiet => {}
+            (Refusal::NoTarget, None) => {
+                missing::tell(request.arches, &request.marker.kernel_name, &lookup.looked);
+            }
         }
         if lookup.found.is_empty() {
             not_found(request, &lookup.looked)
@@ -272,49 +260,23 @@ impl Cache {
         for place in archives {
             self.archives.with(place, |archive| asked.append(format_args!(" {}", archive.path())));
         }
-        let (devices, key) = (Devices(request.arches), Shown(key));
+        let (devices, key) = (missing::devices(request.arches), Shown(key));
+        if devices.as_bytes().is_empty() {
+            let why = format_args!("{key}: no device is named; asked{asked}");
+            return report::fail(Code::ArchNotFound, why);
+        }
         let why = format_args!("no archive has {devices} for {key}; asked{asked}");
         report::fail_with_hint(Code::ArchNotFound, why, "; install the kernels for it")
-    }
-
-    /// Tells the user of a device without kernels, once for each device: the HIP runtime skips it
-    /// without a word.
-    fn tell_missing(&self, request: &Request<'_>, lookup: &Lookup<'_>) {
-        if self.environment.is_quiet || !first_time(request.arches) {
-            return;
-        }
-        let looked = &lookup.looked;
-        let (devices, name) = (Devices(request.arches), Shown(&request.marker.kernel_name));
-        report::line(format_args!(
-            "rocm-kpack: no archive has {devices} for {name}; looked in {looked} \
-             (ROCM_KPACK_QUIET=1 silences this)"
-        ));
     }
 }
 
 fn not_found(request: &Request<'_>, looked: &Text) -> Code {
     let binary = Shown(request.binary_path.to_bytes());
+    if looked.as_bytes().is_empty() {
+        let why =
+            format_args!("{binary}: its kernel archives are those of devices, and none is named");
+        return report::fail(Code::ArchiveNotFound, why);
+    }
     let why = format_args!("{binary}: none of its kernel archives opens; looked in {looked}");
     report::fail(Code::ArchiveNotFound, why)
-}
-
-/// Lists of devices that were told, by hash; 0 is none. When all are taken, no more is told.
-static TOLD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-
-/// Whether this is the first time that these devices are asked about.
-fn first_time(arches: &[&CStr]) -> bool {
-    let bytes = arches.iter().flat_map(|arch| arch.to_bytes_with_nul());
-    // FNV-1a: two devices with one hash cost a line, no more.
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    let hash = hash.max(1);
-    for slot in &TOLD {
-        match slot.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return true,
-            Err(there) if there == hash => return false,
-            Err(_) => {}
-        }
-    }
-    false
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use rockpack_kpack::Code;
 
 use crate::memory::variable;
-use crate::report;
+use crate::report::{self, LineEnd};
 
 /// What a cache takes from the environment, once.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Environment {
     /// Tells a step on the standard error, if that was asked for.
     pub fn debug(&self, text: fmt::Arguments<'_>) {
         if self.is_debugged {
-            report::line(format_args!("kpack: {text}"));
+            report::line(format_args!("kpack: {text}"), LineEnd::PLAIN);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! abi      C functions: checks arguments, stops panics, hands out memory          (unsafe)
-//! memory   memory by malloc, lists without locks, what C callers point to         (unsafe)
+//! memory   memory by malloc, lists without locks, what C callers point to, signals (unsafe)
 //! cache    marker, targets in order, the code object that fits; plans of binaries
 //! lookup   candidate files: which there are, and which of them open
 //! archives archives that stay open, by slots that are emptied while nobody reads
@@ -10,6 +10,7 @@
 //! rows     a walk over all rows of an archive
 //! kernels  names of the kernels in a code object
 //! maps     the file that is mapped at an address
+//! missing  lines for users of devices without kernels
 //! report   the text of the last error in a thread, debug lines, lines for users
 //! ```
 //!
@@ -31,6 +32,7 @@ mod kernels;
 mod lookup;
 mod maps;
 mod memory;
+mod missing;
 mod report;
 mod rows;
 mod slot;

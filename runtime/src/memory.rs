@@ -1,10 +1,11 @@
-//! Memory whose ownership or lifetime the compiler cannot check: what C callers free, what they point
-//! to, and lists that threads share without locks.
+//! Memory whose ownership or lifetime the compiler cannot check (what C callers free, what they point
+//! to, lists that threads share without locks), and calls of the C library that have no safe form.
 
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
+use std::alloc::Layout;
 use std::convert::Infallible;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -129,11 +130,13 @@ pub unsafe fn release(start: *mut c_void) {
 
 /// Moves a value into memory of its own. Unlike `Box::new`, it fails where there is none.
 pub fn place<T>(value: T) -> Result<NonNull<T>, OutOfMemory> {
-    let mut cell = Vec::new();
-    cell.try_reserve_exact(1)?;
-    cell.push(value);
-    let mut cell = ManuallyDrop::new(cell);
-    NonNull::new(cell.as_mut_ptr()).ok_or(OutOfMemory)
+    const { assert!(size_of::<T>() > 0, "a value without bytes has no memory") }
+    // SAFETY: the layout has bytes.
+    let start = unsafe { std::alloc::alloc(Layout::new::<T>()) };
+    let start = NonNull::new(start.cast::<T>()).ok_or(OutOfMemory)?;
+    // SAFETY: the memory has the layout of the value, and belongs to nobody else.
+    unsafe { start.write(value) };
+    Ok(start)
 }
 
 /// Drops a value that [`place`] moved.
@@ -142,8 +145,9 @@ pub fn place<T>(value: T) -> Result<NonNull<T>, OutOfMemory> {
 ///
 /// `value` came from [`place`], and is not used again.
 pub unsafe fn remove<T>(value: NonNull<T>) {
-    // SAFETY: `place` made a vector of exactly one element, and let nobody else own it.
-    drop(unsafe { Vec::from_raw_parts(value.as_ptr(), 1, 1) });
+    // SAFETY: `place` made it as `Box` does, of the global allocator by the layout of `T`, and let
+    // nobody else own it.
+    drop(unsafe { Box::from_raw(value.as_ptr()) });
 }
 
 /// A list that only grows, up to a fixed number of elements, and that threads share without a lock.
@@ -240,9 +244,12 @@ impl Input for Pointed {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Infallible> {
-        // SAFETY: the decoder asks for bytes of the value alone, and for no more than are left.
-        unsafe { ptr::copy_nonoverlapping(self.next, buffer.as_mut_ptr(), buffer.len()) };
-        self.skip(buffer.len() as u64)
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let count = buffer.len().min(left);
+        // SAFETY: the decoder asks for bytes of the value alone, and these are not more than are left
+        // nor than the buffer has.
+        unsafe { ptr::copy_nonoverlapping(self.next, buffer.as_mut_ptr(), count) };
+        self.skip(count as u64)
     }
 
     fn skip(&mut self, count: u64) -> Result<(), Infallible> {
@@ -265,6 +272,49 @@ pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
     copy.try_reserve_exact(value.to_bytes().len())?;
     copy.extend_from_slice(value.to_bytes());
     Ok(Some(copy))
+}
+
+/// Signals that a thread gets for a write that fails, and that end the process unless it handles them:
+/// nobody reads a pipe any more, or a file may not grow.
+const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+/// A set of signals.
+fn signals(list: &[c_int]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set, and sigaddset takes any number.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        list.iter().for_each(|signal| _ = libc::sigaddset(set.as_mut_ptr(), *signal));
+        set.assume_init()
+    }
+}
+
+/// Runs `write` so that a write that fails sends the thread no signal. The signals are held back, and
+/// those that came meanwhile are taken out, before the thread has its mask again.
+pub fn without_signals(write: impl FnOnce()) {
+    let held = signals(&OF_WRITES);
+    let (mut mask, mut pending) = (signals(&[]), signals(&[]));
+    // SAFETY: all three are initialised sets, which the calls read or overwrite.
+    let is_held = unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, &raw mut mask) == 0
+            && libc::sigpending(&raw mut pending) == 0
+    };
+    write();
+    if !is_held {
+        return;
+    }
+    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    for signal in OF_WRITES {
+        let own = signals(&[signal]);
+        // SAFETY: as above; one that was pending before is not this write's.
+        unsafe {
+            if libc::sigismember(&raw const pending, signal) != 1 {
+                libc::sigtimedwait(&raw const own, ptr::null_mut(), &raw const at_once);
+            }
+        }
+    }
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut()) };
 }
 
 /// A text of a C caller; nothing for NULL.

@@ -9,6 +9,8 @@ use std::fmt::{self, Write};
 use rockpack_kpack::Code;
 use rustix::io::Errno;
 
+use crate::memory::without_signals;
+
 /// Longest text in bytes, with its NUL. What is longer is cut.
 pub const TEXT_LIMIT: usize = 2048;
 
@@ -130,12 +132,24 @@ pub fn last() -> *const c_char {
     of_last.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// Writes one line to the standard error, in one call, without a lock and without memory.
-pub fn line(text: fmt::Arguments<'_>) {
+/// Writes one line to the standard error, in one call, without a lock and without memory. Its `end`
+/// is never cut, nor is the line break.
+pub fn line(text: fmt::Arguments<'_>, end: LineEnd) {
     let mut line = Text::new();
-    line.set(format_args!("{text}\n"));
+    line.append(text);
+    line.end(end.0);
     // A standard error that is closed or full is nobody's fault here.
-    let _ = rustix::io::write(std::io::stderr(), line.as_bytes());
+    without_signals(|| _ = rustix::io::write(std::io::stderr(), line.as_bytes()));
+}
+
+/// The end of a line, with its line break.
+pub struct LineEnd(&'static str);
+
+impl LineEnd {
+    /// The line break alone.
+    pub const PLAIN: Self = Self("\n");
+    /// A hint how to be rid of such lines.
+    pub const SILENCED: Self = Self(" (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
 /// Bytes as they are told: what is no UTF-8, and what a terminal would obey, is escaped.

@@ -56,13 +56,14 @@ fn it_has_the_soname_and_needs_the_c_library_alone() {
 
 /// Functions that glibc 2.28 has, though a newer one gives them a newer version: linked against 2.28, as
 /// `docs/runtime.md` says, the library loads there. `gettid` is weak, and done without.
-const IN_GLIBC_2_28: [&str; 7] = [
+const IN_GLIBC_2_28: [&str; 8] = [
     "dlsym",
     "fstat64",
     "gettid",
     "pthread_key_create",
     "pthread_key_delete",
     "pthread_setspecific",
+    "pthread_sigmask",
     "stat64",
 ];
 

@@ -2,8 +2,10 @@
  *
  * A drop-in for AMD's library of the same soname. All functions may be called by several threads at once,
  * but for kpack_close and kpack_cache_destroy, after which the handle must not be used. No function
- * takes a lock that a fork could leave locked. Outputs are written on success alone. Any bytes in an
- * archive give an error code; pointers must be what the comments say.
+ * waits for a lock that a fork could leave locked. Outputs are written on success alone. Any bytes in an
+ * archive give an error code; pointers must be what the comments say. A callback must return: an exception
+ * that leaves it ends the process, and a longjmp out of it leaks what the call holds. It may call this
+ * library, but must not close the archive that is walked over.
  *
  * Environment, read once by kpack_cache_create (nobody may change the environment meanwhile):
  *   ROCM_KPACK_PATH         archives, separated by `:`, instead of those that binaries name
@@ -51,7 +53,10 @@ KPACK_API void kpack_cache_destroy(kpack_cache_t cache);
 /* Loads the code object of wrapper `co_index` for the first of the target IDs that an archive has it
  * for. `hipk_metadata` points to the marker of the binary, one MessagePack value, whose end is known
  * from the value alone; `binary_path` is the file it came from; NULL entries of `arch_list` are skipped.
- * 1, 8, 12, 13, 14, or the last of the errors of the archives that list a target: 5, 6, 7, 9. */
+ * 1, 8, 12, 13, 14, or the last of the errors of the archives that list a target: 5, 6, 7, 9.
+ * Where no archive lists one, and the machine refused to look at a candidate or to read it (no descriptor
+ * is left, the disk fails, a server does not answer), that is 9, and 7 without memory: 13 and 14 say that
+ * archives are not there, or not for this user, or damaged, and a device is skipped for them. */
 KPACK_API kpack_error_t kpack_load_code_object(kpack_cache_t cache, const void *hipk_metadata,
                                                const char *binary_path, uint32_t co_index,
                                                const char *const *arch_list, size_t arch_count,
@@ -73,7 +78,7 @@ KPACK_API kpack_error_t kpack_discover_binary_path(const void *address, char *pa
 /* ---- What follows is not in AMD's library. Look it up by dlsym where both may be there. ---- */
 
 /* Why the last call that failed in this thread failed: file, row and cause. Empty before. The text
- * stays until the next call that fails in this thread. */
+ * stays until the next call that fails in this thread: a call that succeeds leaves it as it is. */
 KPACK_API const char *kpack_last_error(void);
 
 /* The size of a code object without reading it: 1, 5, 6, 9. */
@@ -82,17 +87,19 @@ KPACK_API kpack_error_t kpack_get_kernel_size(kpack_archive_t archive, const cha
 /* Hands the target of each row of a key to the callback: 1. */
 KPACK_API kpack_error_t kpack_enumerate_targets(kpack_archive_t archive, const char *binary_name,
                                                 kpack_arch_callback_t callback, void *user_data);
-/* Hands the name of each kernel in the code object of a row to the callback; none where the code object has
- * no note of them. As kpack_get_kernel, and 12 for a damaged note. */
+/* Hands the name of each kernel in the code object of a row to the callback, from all of its notes; none
+ * where it has no note of them or is no ELF file. As kpack_get_kernel, and 12 for notes that are damaged,
+ * leave their segment, or are in two segments that overlap. */
 KPACK_API kpack_error_t kpack_enumerate_kernels(kpack_archive_t archive, const char *binary_name,
                                                 const char *arch, kpack_arch_callback_t callback,
                                                 void *user_data);
 /* Hands each row whose code object has a kernel of this name to the callback. It decompresses the whole
- * archive, one code object at a time; the first that cannot be read ends it. */
+ * archive, each code object once and one at a time; the first that cannot be read ends it. As
+ * kpack_enumerate_kernels, and 3 where stored code objects overlap in part. */
 KPACK_API kpack_error_t kpack_find_kernel(kpack_archive_t archive, const char *kernel_name,
                                           kpack_row_callback_t callback, void *user_data);
-/* Loads every row and drops it again; the first fault ends it. `rows`, which may be NULL, is set to the
- * number of rows. */
+/* Loads the code object of every row, each once, and drops it again; the first fault ends it. `rows`, which
+ * may be NULL, is set to the number of rows. 1, 3 where stored code objects overlap in part, 5, 6, 7, 9. */
 KPACK_API kpack_error_t kpack_verify(kpack_archive_t archive, size_t *rows);
 
 #ifdef __cplusplus

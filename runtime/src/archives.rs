@@ -38,6 +38,11 @@ impl Archives {
         self.list.get(place.index)?.read(|archive| is_there(archive).then(|| read(archive)))?
     }
 
+    /// Whether the file of an archive was changed since it was opened.
+    pub fn is_changed(&self, place: &Place) -> bool {
+        self.with(place, OpenArchive::state).is_none_or(|state| state == State::Changed)
+    }
+
     /// The open archive whose content a file in this state has.
     pub fn find(&self, state: &Identity) -> Option<Place> {
         self.list.iter().enumerate().find_map(|(index, slot)| {

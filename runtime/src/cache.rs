@@ -28,8 +28,8 @@ use crate::slot::Slot;
 
 /// Most plans that are kept; a load beyond them makes its plan each time.
 const PLANS_LIMIT: usize = 1024;
-/// Most looks for the archives of one load, where other threads close what the one before found.
-const LOOKS_LIMIT: usize = 4;
+/// Most looks for the archives of one load, where files are changed, or closed by other threads, meanwhile.
+const LOOKS_LIMIT: usize = 16;
 
 /// Archives that were opened, and which of them each binary has.
 pub struct Cache {
@@ -52,7 +52,7 @@ enum Refusal {
     Failed(Code),
     /// None lists a target.
     NoTarget,
-    /// One was closed meanwhile.
+    /// One was changed, or closed, meanwhile.
     Closed,
 }
 
@@ -204,6 +204,9 @@ impl Cache {
                     None => return Err(Refusal::Closed),
                     Some(None) => {}
                     Some(Some(Ok(handed))) => return Ok(handed),
+                    Some(Some(Err(_))) if self.archives.is_changed(place) => {
+                        return Err(Refusal::Closed);
+                    }
                     Some(Some(Err(code))) => last = Refusal::Failed(code),
                 }
             }

@@ -7,6 +7,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,32 @@ static void load(int count) {
   k_free_code_object(data);
 }
 
+static atomic_int faults;
+static unsigned long long wanted;
+
+/* Loads the first wrapper for the device many times. */
+static void *load_often(void *unused) {
+  const char *devices[] = {words[3]};
+  for (int round = 0; round < atoi(words[2]); round++) {
+    void *data;
+    size_t size;
+    int code = k_load_code_object(cache, marker, words[1], 0, devices, 1, &data, &size);
+    if (code) fprintf(stderr, "%d %s\n", code, k_last_error());
+    if (code || digest(data, size) != wanted) faults++;
+    if (!code) k_free_code_object(data);
+  }
+  return unused;
+}
+
+/* threads BINARY ROUNDS DEVICE DIGEST: four threads share the cache. */
+static void threads(void) {
+  pthread_t started[4];
+  wanted = strtoull(words[4], 0, 16);
+  for (int at = 0; at < 4; at++) pthread_create(&started[at], 0, load_often, 0);
+  for (int at = 0; at < 4; at++) pthread_join(started[at], 0);
+  printf("%d faults\n", faults);
+}
+
 static bool print_name(const char *name, void *unused) {
   (void)unused;
   printf(" %s", name);
@@ -104,6 +132,8 @@ static void step(char *text) {
     if (k_cache_create(&cache)) exit(3);
   } else if (!strcmp(name, "load")) {
     load(count);
+  } else if (!strcmp(name, "threads")) {
+    threads();
   } else if (!strcmp(name, "cd")) {
     if (chdir(words[1])) exit(3);
   } else if (!strcmp(name, "run")) {

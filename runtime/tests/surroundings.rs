@@ -1,54 +1,14 @@
 //! One cache while the world around it changes: working directory, descriptors, files.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::process::Stdio;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
 use crate::archives::{Draft, code, digest, marker};
 use crate::program::{both, steps};
-
-/// A folder with a marker of `lib/x.so`.
-struct World {
-    folder: TempDir,
-}
-
-impl World {
-    fn new(paths: &[&str]) -> Self {
-        let world = Self { folder: tempfile::tempdir().unwrap() };
-        marker(world.path(), paths);
-        world
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Writes an archive for gfx1100 whose only code object has this seed.
-    fn archive(&self, name: &str, seed: u32) -> PathBuf {
-        Draft::zstd(&["gfx1100"], &[code(seed, 5000)]).write(self.path().join(name))
-    }
-
-    /// The lines of both streams of steps with one cache, in which `@` is the folder.
-    fn both(&self, list: &[&str]) -> (Vec<String>, String) {
-        let folder = self.path().to_str().unwrap();
-        let list: Vec<String> = list.iter().map(|step| step.replace('@', folder)).collect();
-        let start = format!("marker {folder}/marker");
-        let mut all = vec![start.as_str(), "cache"];
-        all.extend(list.iter().map(String::as_str));
-        let (out, errors) = both(&mut steps(&all));
-        (out.lines().map(str::to_owned).collect(), errors)
-    }
-
-    fn run(&self, list: &[&str]) -> Vec<String> {
-        self.both(list).0
-    }
-}
-
-fn loaded(seed: u32) -> String {
-    format!("0 5000 {}", digest(&code(seed, 5000)))
-}
+use crate::world::{World, loaded};
 
 #[test]
 fn relative_paths_are_those_of_the_working_directory_of_the_load() {
@@ -192,6 +152,35 @@ fn an_archive_that_was_replaced_gives_its_descriptor_back() {
     assert!(got[4].starts_with("5 "), "{got:?}");
 }
 
+/// Threads load while the file is replaced and touched: each load gives the bytes, which are the same in
+/// each, and at the end no descriptor is left behind.
+#[test]
+fn threads_load_while_an_archive_is_replaced_and_touched() {
+    let world = World::new(&["x.kpack"]);
+    let (path, new) = (world.archive("x.kpack", 1), world.path().join("new"));
+    let folder = world.path().to_str().unwrap();
+    let threads = format!("threads {folder}/x.so 4000 gfx1100 {}", digest(&code(1, 5000)));
+    let (marker, load) =
+        (format!("marker {folder}/marker"), format!("load {folder}/x.so 0 gfx1100"));
+    let list = [&marker, "cache", &load, "descriptors", &threads, &load, "descriptors"];
+    let mut child = steps(&list).stdout(Stdio::piped()).spawn().unwrap();
+    let mut changes = 0;
+    while child.try_wait().unwrap().is_none() {
+        fs::copy(&path, &new).unwrap();
+        fs::rename(&new, &path).unwrap();
+        let seconds = UNIX_EPOCH + Duration::from_secs(changes);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(seconds).unwrap();
+        changes += 1;
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    let out = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(changes > 10 && lines[2] == "0 faults", "{changes} changes: {out}");
+    let [before, after]: [u32; 2] = [lines[1], lines[4]].map(|count| count.parse().unwrap());
+    // An archive that another thread read at that moment is closed with the next change.
+    assert!(after <= before + 4, "{out}");
+}
+
 /// Another binary, which has not failed, goes on with the file that its kernels came from.
 #[test]
 fn a_removed_archive_stays_open_for_those_whose_plan_has_it() {
@@ -297,79 +286,6 @@ fn parent_folders_are_those_of_links_and_of_missing_folders() {
     let mut command = steps(&[&format!("marker {folder}/marker"), "cache", load]);
     let (out, _) = both(command.env("ROCM_KPACK_PATH", absolute.to_str().unwrap()));
     assert!(out.starts_with("13 "), "{out}");
-}
-
-/// The HIP runtime asks for a device by several names, and of each binary.
-#[test]
-fn a_missing_device_is_told_once_whatever_it_is_called() {
-    let world = World::new(&["x_@GFXARCH@.kpack", "../none.kpack", "../none.kpack"]);
-    fs::create_dir(world.path().join("lib")).unwrap();
-    let load = |devices: &str| format!("load @/lib/x.so 0 {devices}");
-    let long = "amdgcn-amd-amdhsa--gfx1103";
-    let loads = [
-        load("gfx1103"),
-        load(long),
-        load("gfx1103 gfx1103"),
-        format!("load @/y.so 0 {long}"),
-        "cache".to_owned(),
-        load("gfx1103 gfx11-generic gfx11-generic"),
-        load("- -"),
-    ];
-    let loads: Vec<&str> = loads.iter().map(String::as_str).collect();
-    let (out, errors) = world.both(&loads);
-    assert!(out.len() == 6 && out.iter().all(|line| line.starts_with("13 ")), "{out:?}");
-    let lines: Vec<&str> = errors.lines().collect();
-    assert!(lines.len() == 2 && lines[0].contains(" has gfx1103 for lib/x.so;"), "{errors}");
-    assert!(lines[1].contains(" has gfx11-generic for lib/x.so;"), "{errors}");
-    assert_eq!(lines[0].matches("none.kpack").count(), 1, "{errors}");
-    // Nothing is said of no device.
-    marker(world.path(), &["x_@GFXARCH@.kpack"]);
-    let (out, errors) = world.both(&["load @/x.so 0 - -"]);
-    assert!(out[0].starts_with("13 ") && out[0].ends_with("none is named"), "{out:?}");
-    world.archive("x", 1);
-    marker(world.path(), &["x"]);
-    let (more, others) = world.both(&["load @/x.so 0 -"]);
-    assert!(more[0].starts_with("14 ") && more[0].contains("no device is named"), "{more:?}");
-    assert_eq!([errors, others], ["", ""]);
-}
-
-#[test]
-fn a_long_line_keeps_its_hint_and_its_end() {
-    let names: Vec<String> =
-        (0..40).map(|number| format!("{}é{number}_@GFXARCH@", "d".repeat(60 + number))).collect();
-    let world = World::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let load = "load @/x.so 0 gfx90a:sramecc+:xnack-";
-    let (_, errors) = world.both(&[load]);
-    assert!(errors.ends_with("… (ROCM_KPACK_QUIET=1 silences this)\n"), "{errors}");
-    assert!(errors.lines().count() == 1 && errors.len() < 2048, "{errors}");
-    // So does the text of an error.
-    let names: Vec<String> = (0..40).map(|number| format!("{}{number}", "d".repeat(90))).collect();
-    for (index, name) in names.iter().enumerate() {
-        world.archive(name, index as u32);
-    }
-    marker(world.path(), &names.iter().map(String::as_str).collect::<Vec<_>>());
-    let (out, _) = world.both(&["load @/x.so 0 gfx1103"]);
-    assert!(out[0].starts_with("14 ") && out[0].ends_with("…; install the kernels for it"));
-}
-
-/// The line for users, and those of ROCM_KPACK_DEBUG, go nowhere; the process goes on.
-#[test]
-fn a_standard_error_that_nobody_reads_ends_no_process() {
-    let world = World::new(&["x.kpack"]);
-    world.archive("x.kpack", 1);
-    let folder = world.path().to_str().unwrap();
-    let full = format!("full {folder}/errors");
-    let (marker, load) = (format!("marker {folder}/marker"), "load /nowhere/x.so 0 gfx1103");
-    let hit = format!("load {folder}/x.so 0 gfx1100");
-    for start in ["pipe", &full] {
-        for debug in ["0", "1"] {
-            let mut command = steps(&[&marker, start, "cache", load, "pending", &hit, "pending"]);
-            let (out, _) = both(command.env("ROCM_KPACK_DEBUG", debug));
-            let lines: Vec<&str> = out.lines().collect();
-            assert!(lines.len() == 4 && lines[0].starts_with("13 "), "{start}: {out}");
-            assert_eq!(lines[1..], ["0 0", &loaded(1), "0 0"], "{start}: {out}");
-        }
-    }
 }
 
 /// A named pipe is never waited for, and a file under a lease is, until that is given up.

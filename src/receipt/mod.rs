@@ -8,9 +8,9 @@ mod finding;
 pub mod listing;
 mod part;
 mod place;
+mod refusals;
 mod relation;
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,11 @@ pub use part::{
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;
 
+use refusals::refuse_prefix;
+
 use crate::error::{Error, Kind, Result};
-use crate::formats::spelling::is_rpm_part;
 use crate::package::{Format, MemberKind, RoleKind};
 use crate::report::Findings;
-use crate::tree::TreePath;
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
@@ -191,46 +191,6 @@ impl Receipt {
         }
         findings
     }
-
-    /// Prefix, version and release are spelt as a build spells them.
-    fn says_what_packages_can(&self) -> Result<()> {
-        refuse_prefix(&self.prefix)?;
-        let said = [("version", &self.version), ("release", &self.release)];
-        let Some((what, text)) = said.into_iter().find(|(_, text)| !is_rpm_part(text)) else {
-            return Ok(());
-        };
-        let message = format!("`{}` is no {what} of packages", text.escape_debug());
-        Err(Error::malformed(message).structure("receipt").hint(UNREAL))
-    }
-
-    /// No package is there twice: one of its records would be believed, and the other not looked at.
-    fn names_each_once(&self) -> Result<()> {
-        let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
-        for PackageRecord { file_name, format, id, .. } in &self.packages {
-            let what = match (files.insert(file_name), packages.insert((format, id))) {
-                (true, true) => continue,
-                (false, _) => format!("the file {file_name}"),
-                (true, false) => format!("the {format} package {id}"),
-            };
-            let message = format!("names {what} twice");
-            let hint = "no build writes that: build the set again, or restore its receipt";
-            return Err(Error::malformed(message).structure("receipt").hint(hint));
-        }
-        Ok(())
-    }
-}
-
-/// What to do about a receipt or plan that no build wrote.
-const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \
-                      restore its receipt";
-
-/// Refuses what is no absolute path, in its normal form, of a receipt or plan.
-fn refuse_prefix(prefix: &str) -> Result<()> {
-    if prefix.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok()) {
-        return Ok(());
-    }
-    let message = format!("`{}` is no prefix of packages", prefix.escape_debug());
-    Err(Error::malformed(message).structure("receipt").hint(UNREAL))
 }
 
 #[cfg(test)]
@@ -274,7 +234,7 @@ mod tests {
             format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
         });
         let members = ["file", "link", "directory"]
-            .map(|kind| format!(r#"{{"path":"/x","kind":"{kind}","mode":493}}"#));
+            .map(|kind| format!(r#"{{"path":"/{kind}","kind":"{kind}","mode":493}}"#));
         let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
             let format = if role == "host" { "deb" } else { "rpm" };
             format!(

@@ -1,0 +1,173 @@
+//! What no build writes into a receipt: names that nobody could install, and records that are there twice.
+//! One of two records would be believed, and the other not looked at.
+
+use std::collections::BTreeSet;
+
+use super::{CodeObjectPlace, PackageRecord, Receipt};
+use crate::error::{Error, Result};
+use crate::formats::spelling::{is_rpm_part, is_version};
+use crate::tree::TreePath;
+
+/// What to do about a receipt or plan that no build wrote.
+const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \
+                      restore its receipt";
+
+impl Receipt {
+    /// Prefix, version and release, and all names of packages, archs and groups are spelt as a build
+    /// spells them.
+    pub(super) fn says_what_packages_can(&self) -> Result<()> {
+        refuse_prefix(&self.prefix)?;
+        let said = [("version", &self.version), ("release", &self.release)];
+        let said = said.into_iter().find(|(_, text)| !is_rpm_part(text));
+        said.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
+        let of_packages = self.packages.iter().find_map(PackageRecord::odd_word);
+        let records = self.code_objects.iter();
+        let of_records = || {
+            let odd =
+                records.map(|record| &record.package).find(|package| !is_of(package, "+-._~^"));
+            odd.map(|package| (package.as_str(), "name"))
+        };
+        let of_part = || {
+            let files = self.part.iter().flat_map(|part| part.packages.keys());
+            let odd = files.into_iter().find(|file| !is_of(file, "+-._~^"));
+            odd.map(|file| (file.as_str(), "file name"))
+        };
+        let found = of_packages.or_else(of_records).or_else(of_part);
+        found.map_or(Ok(()), |(text, what)| Err(odd(text, what)))
+    }
+
+    /// No package, path of one, or code object in an archive or in a file of its own is there twice.
+    pub(super) fn names_each_once(&self) -> Result<()> {
+        let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
+        for package in &self.packages {
+            let PackageRecord { file_name, format, id, members, .. } = package;
+            let mut paths = BTreeSet::new();
+            let path = members.iter().find(|member| !paths.insert(&member.path));
+            let path = path.map(|member| member.path.escape_debug());
+            let what = match (files.insert(file_name), packages.insert((format, id)), path) {
+                (true, true, None) => continue,
+                (true, true, Some(path)) => format!("the path {path} of {file_name}"),
+                (false, _, _) => format!("the file {file_name}"),
+                (true, false, _) => format!("the {format} package {id}"),
+            };
+            return Err(twice(&what));
+        }
+        let mut places = BTreeSet::new();
+        let is_single = |place: &CodeObjectPlace| {
+            !matches!(place, CodeObjectPlace::File { entry: Some(_), .. })
+        };
+        let mut single = self.code_objects.iter().filter(|record| is_single(&record.place));
+        match single.find(|record| !places.insert((&record.place, &record.target))) {
+            None => Ok(()),
+            Some(record) => {
+                let (target, path) = (&record.target, record.place.path());
+                let what =
+                    format!("a code object for {target} in {path}").escape_debug().to_string();
+                Err(twice(&what))
+            }
+        }
+    }
+}
+
+impl PackageRecord {
+    /// A word that no build writes, and what it should be.
+    fn odd_word(&self) -> Option<(&str, &'static str)> {
+        let texts = [(&self.id, "name"), (&self.file_name, "file name")];
+        let odd = texts.into_iter().find(|(text, _)| !is_of(text, "+-._~^"));
+        let odd_group = || self.group.as_ref().filter(|group| !is_of(group, "-."));
+        let odd_arch = || self.archs.iter().find(|arch| !is_of(arch, "-"));
+        let odd_version = || Some(&self.version).filter(|text| !is_version(self.format, text));
+        let odd = odd.or_else(|| Some((odd_group()?, "group of kernels")));
+        let odd = odd.or_else(|| Some((odd_arch()?, "arch")));
+        let odd = odd.or_else(|| Some((odd_version()?, "version")));
+        odd.map(|(text, what)| (text.as_str(), what))
+    }
+}
+
+/// Whether a text has letters, digits and these signs, and no sign but `_` first.
+fn is_of(text: &str, signs: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text.chars().all(plain)
+}
+
+/// Refuses what is no absolute path, in its normal form and of letters, digits and signs that are the same
+/// to every tool, of a receipt or plan.
+pub(super) fn refuse_prefix(prefix: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
+    let is_path = prefix.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok());
+    if is_path && prefix.chars().all(plain) { Ok(()) } else { Err(odd(prefix, "prefix")) }
+}
+
+fn odd(text: &str, what: &str) -> Error {
+    let message = format!("`{}` is no {what} of packages", text.escape_debug());
+    Error::malformed(message).structure("receipt").hint(UNREAL)
+}
+
+fn twice(what: &str) -> Error {
+    let hint = "no build writes that: build the set again, or restore its receipt";
+    Error::malformed(format!("names {what} twice")).structure("receipt").hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::receipt::{Receipt, SCHEMA};
+
+    fn parsed(package: &str, more: &str) -> Result<Receipt, String> {
+        let text = format!(
+            r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
+            "content_date":0,"packages":[{package}],"findings":[],{more}}}"#
+        );
+        Receipt::parse(text.as_bytes()).map_err(|error| error.in_full())
+    }
+
+    #[test]
+    fn words_are_those_that_packages_can_have() {
+        let package = r#"{"id":"rocm-x","format":"deb","file_name":"rocm-x_1.deb","size":1,
+            "installed_size":2,"sha256":"","role":"kernels","group":"gfx11X","archs":["gfx1100"],
+            "code_objects":0,"version":"1:1-1","relations":[],"members":[]}"#;
+        let none = r#""code_objects":[]"#;
+        parsed(package, none).unwrap();
+        for (good, bad, what) in [
+            (r#""rocm-x""#, r#""rocm x""#, "`rocm x` is no name"),
+            (r#""rocm-x""#, r#""-rf""#, "is no name"),
+            ("rocm-x_1.deb", "../x_1.deb", "is no file name"),
+            ("gfx11X", "gfx11/X", "is no group of kernels"),
+            ("gfx1100", "gfx1100\\u001b[2J", "`gfx1100\\u{1b}[2J` is no arch"),
+            ("1:1-1", "1-1) | bash", "is no version"),
+        ] {
+            let error = parsed(&package.replace(good, bad), none).unwrap_err();
+            assert!(error.contains(what), "{error}");
+        }
+        let of_part = |file: &str| {
+            format!(r#"{none},"part":{{"index":1,"of":1,"plan":"","packages":{{"{file}":1}}}}"#)
+        };
+        parsed(package, &of_part("a_1.deb")).unwrap();
+        assert!(parsed(package, &of_part("a/b.deb")).unwrap_err().contains("is no file name"));
+    }
+
+    #[test]
+    fn a_code_object_and_a_path_are_there_once() {
+        let record = |place: &str, target: &str| {
+            format!(r#"{{"sha256":"","size":1,"target":"{target}","package":"x",{place}}}"#)
+        };
+        let twice = |place: &str, [one, other]: [&str; 2]| {
+            let records = [record(place, one), record(place, other)].join(",");
+            parsed("", &format!(r#""code_objects":[{records}]"#))
+        };
+        let archive = r#""binary":"a","archive":"/x/a","key":"a#0""#;
+        twice(archive, ["gfx90a", "gfx942"]).unwrap();
+        let error = twice(archive, ["gfx90a", "gfx90a"]).unwrap_err();
+        assert!(error.contains("names a code object for gfx90a in /x/a twice"), "{error}");
+        twice(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
+        // Entries of bundles may have one name.
+        twice(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
+        let member = r#"{"path":"/x","kind":"link","mode":511}"#;
+        let package = format!(
+            r#"{{"id":"x","format":"rpm","file_name":"x.rpm","size":1,"installed_size":2,"sha256":"",
+            "role":"host","code_objects":0,"version":"1-1","relations":[],
+            "members":[{member},{member}]}}"#
+        );
+        let error = parsed(&package, r#""code_objects":[]"#).unwrap_err();
+        assert!(error.contains("names the path /x of x.rpm twice"), "{error}");
+    }
+}

@@ -12,6 +12,7 @@ pub mod lengths;
 mod named;
 pub mod owners;
 mod relation;
+pub mod system_folders;
 mod version;
 
 use serde::Serialize;

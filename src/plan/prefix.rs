@@ -7,71 +7,8 @@
 //! their scripts refuse links from the first folder that is not the system's own.
 
 use crate::error::{Error, Kind, Result};
-use crate::package::Format;
+use crate::package::{Format, system_folders};
 use crate::tree::TreePath;
-
-/// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` where
-/// the system is an image, or to another disk.
-///
-/// Source: Filesystem Hierarchy Standard 3.0; Debian's package base-files and Fedora's package
-/// filesystem for `lib32`, `libx32`, `afs` and the folders of one architecture.
-const SYSTEM: [&str; 52] = [
-    "afs",
-    "bin",
-    "boot",
-    "dev",
-    "etc",
-    "etc/opt",
-    "home",
-    "lib",
-    "lib/x86_64-linux-gnu",
-    "lib32",
-    "lib64",
-    "libx32",
-    "media",
-    "mnt",
-    "opt",
-    "proc",
-    "root",
-    "run",
-    "sbin",
-    "srv",
-    "sys",
-    "tmp",
-    "usr",
-    "usr/bin",
-    "usr/games",
-    "usr/include",
-    "usr/lib",
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib32",
-    "usr/lib64",
-    "usr/libexec",
-    "usr/libx32",
-    "usr/local",
-    "usr/local/bin",
-    "usr/local/etc",
-    "usr/local/games",
-    "usr/local/include",
-    "usr/local/lib",
-    "usr/local/lib64",
-    "usr/local/libexec",
-    "usr/local/sbin",
-    "usr/local/share",
-    "usr/local/src",
-    "usr/sbin",
-    "usr/share",
-    "usr/src",
-    "var",
-    "var/cache",
-    "var/lib",
-    "var/local",
-    "var/opt",
-    "var/spool",
-];
-
-/// Directories that do not outlive a boot, or are no places for files.
-const TRANSIENT: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 
 /// An absolute, normal path below which all files of a set are installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,11 +39,11 @@ impl Prefix {
                 "it is often a symbolic link, through which packages would write over others' files",
             ));
         }
-        if SYSTEM.contains(&relative) {
+        if system_folders::is_one(relative) {
             return Err(refuse("it belongs to the distribution"));
         }
         let first = path.components().next().unwrap_or_default();
-        if TRANSIENT.contains(&first) {
+        if system_folders::TRANSIENT.contains(&first) {
             return Err(refuse("files there do not last"));
         }
         Ok(Self(path))
@@ -124,26 +61,17 @@ impl Prefix {
 
     /// Whether it lies below `/opt`, where administrators may want to move it.
     pub fn is_add_on(&self) -> bool {
-        self.0.components().next() == Some("opt")
+        system_folders::is_add_on(&self.0)
     }
 
-    /// The system's own folders at which a search for links from the prefix upwards ends: the
-    /// innermost that it lies in, or all where rpm may move it.
+    /// The system's own folders at which a search for links from the prefix upwards ends.
     pub fn system_folders(&self, format: Format) -> Vec<String> {
-        let is_moved = format == Format::Rpm && self.is_add_on();
-        let mut above = std::iter::successors(self.0.parent(), TreePath::parent);
-        let own = above.find(|folder| SYSTEM.contains(&folder.as_str()));
-        let is_end =
-            |folder: &&&str| is_moved || own.as_ref().is_some_and(|own| own.as_str() == **folder);
-        let lasting = SYSTEM.iter().filter(|folder| !TRANSIENT.contains(folder));
-        lasting.filter(is_end).map(|folder| format!("/{folder}")).collect()
+        system_folders::search_ends(&self.0, format)
     }
 
     /// The folders between `/opt` and the prefix, the innermost first: no distribution has them.
     pub fn folders_above(&self) -> Vec<String> {
-        let above = std::iter::successors(self.0.parent(), TreePath::parent);
-        let own = above.filter(|folder| folder.as_str().starts_with("opt/"));
-        own.map(|folder| format!("/{folder}")).collect()
+        system_folders::of_vendors_above(&self.0)
     }
 }
 

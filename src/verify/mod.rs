@@ -40,7 +40,7 @@ use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{debs, documents, manifests, scripts};
+use checks::{documents, made, manifests, scripts};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -48,6 +48,9 @@ use partial::Sieve;
 use subject::Subject;
 use subject::argument::{self, PackageArgument};
 use subject::joined;
+
+/// This version of rockpack, as receipts name it.
+const GENERATOR: &str = env!("CARGO_PKG_VERSION");
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that
@@ -131,18 +134,19 @@ fn verify_packages(
             let own = packages.iter_mut().filter(|package| package.argument == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
             check_claims(receipt, position, argument, &packages, problems);
-            check_scripts(receipt, position, &packages, problems);
+            check_scripts(receipt, position, &packages, problems)?;
         }
         if !argument.documents.is_empty() {
             let own = packages.iter().filter(|package| package.argument == position);
             documents::check(argument, &own.collect::<Vec<_>>(), problems)?;
         }
     }
-    for package in &packages {
+    // Artifacts say that rockpack made the packages, as receipts do.
+    let is_claimed = |package: &Installed| {
         let argument = arguments.get(package.argument);
-        let is_listed = argument.is_some_and(|argument| argument.receipt.is_some());
-        debs::check(package, is_listed, problems);
-    }
+        options.against.is_some() || argument.is_some_and(|argument| argument.receipt.is_some())
+    };
+    made::check(&packages, is_claimed, problems);
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
     let sets = Format::ALL.map(|format| of_format(&packages, format));
@@ -157,6 +161,10 @@ fn verify_packages(
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
+    let others = receipts.iter().filter(|_| options.against.is_none());
+    let mut others = others.map(|receipt| &receipt.generator).filter(|it| *it != GENERATOR);
+    report.other_generator = others.next().cloned();
+    report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
     others::count(&packages, &mut report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
@@ -195,6 +203,11 @@ impl Origins<'_> {
             }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
             let all = || sets.iter().copied().flatten().copied();
+            let mut of_receipts = Problems::default();
+            for receipt in receipts {
+                against::receipts::check(receipt, excuses, &inputs, &mut of_receipts);
+            }
+            problems.extend(sieve.sift(of_receipts, std::iter::empty()));
             let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
@@ -311,11 +324,12 @@ fn check_scripts(
     position: usize,
     packages: &[Installed],
     problems: &mut Problems,
-) {
+) -> Result<()> {
     let own = packages.iter().filter(|package| package.argument == position);
-    if receipt.generator == env!("CARGO_PKG_VERSION") {
-        own.for_each(|package| scripts::check(package, &receipt.prefix, problems));
+    if receipt.generator == GENERATOR {
+        scripts::check(own, &receipt.prefix, problems)?;
     }
+    Ok(())
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

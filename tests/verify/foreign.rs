@@ -43,7 +43,7 @@ fn what_no_artifact_has_is_named_in_a_deb() {
     });
     set.edit(&kernels, |root| append(&root.join("DEBIAN/preinst"), "evil\n"));
     let run = set.verify(SHARDS);
-    assert_eq!(run.codes(), ["V100", "V101", "V102"], "{}", run.text);
+    assert_eq!(run.codes(), ["V091", "V100", "V101", "V102"], "{}", run.text);
     for (code, part) in [
         ("V100", "bin/helper"),
         ("V101", "/etc/cron.d/evil"),
@@ -64,9 +64,9 @@ fn what_no_artifact_has_is_named_in_a_deb() {
     }
     // Without the artifacts nobody knows whose the files are; scripts are known where this version
     // made the set.
-    set.fires(&[], &["V100", "V102"]);
+    set.fires(&[], &["V091", "V100", "V102"]);
     set.remove_receipt();
-    set.fires(&[], &["V100"]);
+    set.fires(&[], &["V091", "V100"]);
 }
 
 /// Archives, documents and folders have the modes that rules give, whatever the receipt says.
@@ -124,6 +124,8 @@ fn what_no_build_writes_is_named_in_a_deb() {
         "the field `Multi-Arch: foreign`",
         "the field `X-Note: any`",
         "is a hard link",
+        // The link takes nothing.
+        "says that it takes",
         &format!("the line `{archive}`"),
         &format!("the line `remove-on-upgrade /{PREFIX}/lib/gone`"),
     ];
@@ -134,13 +136,13 @@ fn what_no_build_writes_is_named_in_a_deb() {
 }
 
 /// A kernel package of the set with these changes of its header.
-fn with_header(set: &Set, name: &str, change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>) {
+pub fn with_header(set: &Set, name: &str, change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>) {
     let package = set.path(name);
     let bytes = remade(&fs::read(&package).unwrap(), change, &[]);
     fs::write(&package, bytes).unwrap();
 }
 
-fn set_tag(tags: &mut Vec<Tagged>, tag: u32, data: IndexData) {
+pub fn set_tag(tags: &mut Vec<Tagged>, tag: u32, data: IndexData) {
     tags.retain(|(own, _)| *own != tag);
     tags.push((tag, data));
     tags.sort_by_key(|(tag, _)| *tag);
@@ -210,6 +212,130 @@ fn headers_on_which_rpm_acts_are_named() {
     ] {
         assert!(run.text.contains(part), "{part}: {}", run.text);
     }
+}
+
+/// The loader, the guard and ldconfig are needed by what is in a package.
+#[test]
+fn scripts_that_are_missing_or_say_other_things_are_named() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    let change = |root: &Path, script: &str, from: &str, to: &str| {
+        let file = root.join("DEBIAN").join(script);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(file, text.replace(from, to)).unwrap();
+    };
+    set.edit(&set.host(), |root| fs::remove_file(root.join("DEBIAN/triggers")).unwrap());
+    set.edit(&set.kernels("gfx115x"), |root| fs::remove_file(root.join("DEBIAN/preinst")).unwrap());
+    // The search for links would end where it begins.
+    set.edit(&set.kernels("gfx110x"), |root| {
+        change(root, "preinst", "    /opt) break", "    /opt/rocm-7.1) break");
+    });
+    let helper = "dpkg-maintscript-helper symlink_to_dir '/opt/rocm-7.1/lib/gone' 'x' 7.1.0-1~ \
+                  rocm-blas-gfx120x -- \"$@\"\n";
+    set.edit(&set.kernels("gfx120x"), |root| append(&root.join("DEBIAN/preinst"), helper));
+    let expected = [
+        (set.host(), "has no triggers, which"),
+        (set.kernels("gfx115x"), "has no preinst, which"),
+        (set.kernels("gfx110x"), "its preinst is not"),
+        (set.kernels("gfx120x"), "its preinst is not"),
+    ];
+    for receipt in [true, false] {
+        if !receipt {
+            set.remove_receipt();
+        }
+        let run = set.verify(SHARDS);
+        let found = run.problems();
+        for (subject, message) in &expected {
+            let of = |it: &serde_json::Value| {
+                it["code"] == "V102"
+                    && it["subject"] == **subject
+                    && it["message"].as_str().unwrap().contains(message)
+            };
+            assert!(found.iter().any(of), "{subject} {message}: {}", run.text);
+        }
+        let all = found.iter().filter(|it| it["code"] == "V102").count();
+        assert_eq!(all, expected.len(), "{}", run.text);
+    }
+}
+
+/// rpm moves packages, keeps configuration and looks after files as their headers say.
+#[test]
+fn what_no_build_writes_is_named_in_a_header() {
+    let set = Set::of_rpms();
+    set.fires(SHARDS, &[]);
+    let common = "rocm-common-7.1.0-1.noarch.rpm";
+    with_header(&set, common, |mut tags| {
+        for (tag, data) in &mut tags {
+            if let (1037, IndexData::Int32(flags)) = (*tag, data) {
+                flags.fill(0);
+            }
+        }
+        tags
+    });
+    with_header(&set, &set.kernels("gfx115x"), |mut tags| {
+        tags.retain(|(tag, _)| ![1023, 1085, 1098].contains(tag));
+        tags
+    });
+    with_header(&set, &set.kernels("gfx110x"), |mut tags| {
+        let archive = of_archive(&tags);
+        set_tag(&mut tags, 1098, IndexData::StringArray(vec!["/etc".to_owned()]));
+        set_tag(&mut tags, 1009, IndexData::Int32(vec![1]));
+        set_tag(&mut tags, 1029, IndexData::Char(vec![0; 1]));
+        set_tag(&mut tags, 5096, IndexData::StringTag("other:1".to_owned()));
+        for (tag, data) in &mut tags {
+            match (*tag, data) {
+                (1037, IndexData::Int32(flags)) => flags[archive] = 8,
+                (1045, IndexData::Int32(flags)) => flags[archive] = 0,
+                (1048, IndexData::Int32(flags)) => flags[0] |= 1 << 19,
+                _ => {}
+            }
+        }
+        tags
+    });
+    set.remove_receipt();
+    let run = set.verify(SHARDS);
+    for part in [
+        "does not mark /etc/ld.so.conf.d/rocm.conf as %config(noreplace)",
+        "may be moved from `/etc`, and a build writes `/opt/rocm-7.1`",
+        "may be moved from ``, and a build writes `/opt/rocm-7.1`",
+        "has no %pre, which",
+        "tag 1029 (states of installed files)",
+        "tag 5096 (the module",
+        "the flags 0x8, and no build",
+        "`rpm --verify` pass over what becomes of /opt",
+        "says that it takes 1 bytes once it is installed",
+        "its header gives the dependency on",
+    ] {
+        assert!(run.text.contains(part), "{part}: {}", run.text);
+    }
+}
+
+/// Metapackages have nothing that only rockpack packs; the artifacts say that it made the set.
+#[test]
+fn fields_of_a_metapackage_are_judged_beside_the_artifacts() {
+    need(&["dpkg-deb"]);
+    let set = Set::of_debs();
+    set.remove_receipt();
+    let (meta, common) = (set.named("rocm"), "rocm-common_7.1.0-1_all.deb".to_owned());
+    let field = |root: &Path, field: &str| {
+        let file = root.join("DEBIAN/control");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("Description:", &format!("{field}\nDescription:"))).unwrap();
+    };
+    set.edit(&meta, |root| field(root, "Essential: yes"));
+    set.edit(&common, |root| {
+        field(root, "Multi-Arch: foreign");
+        fs::remove_file(root.join("DEBIAN/conffiles")).unwrap();
+    });
+    let run = set.verify(SHARDS);
+    for part in ["`Essential: yes`", "`Multi-Arch: foreign`", "its conffiles does not list /etc/ld"]
+    {
+        assert!(run.text.contains(part), "{part}: {}", run.text);
+    }
+    assert!(run.text.contains("\"relations_unread\": true"), "{}", run.text);
+    // Packages of others may say such things.
+    set.fires(&[], &[]);
 }
 
 /// Relations decide what else is installed, and are in the receipt.

@@ -6,6 +6,7 @@
 extern crate support;
 
 mod artifacts;
+mod claims;
 mod contents;
 mod databases;
 mod debug_files;
@@ -20,5 +21,6 @@ mod references;
 mod shared_code;
 mod tampering;
 mod twice;
+mod updates;
 
 support::main!();

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::inputs::Plain;
 use super::plain::same;
 use super::{SetComparison, debug_files};
+use crate::error::Result;
 use crate::tree::TreePath;
 use crate::verify::checks::scripts;
 use crate::verify::own::digest::{self, Sha};
@@ -17,10 +18,10 @@ use crate::verify::problem::{FileLoss, Problem, Problems};
 
 impl SetComparison<'_> {
     /// Adds every file, link, empty folder and script of unknown origin.
-    pub(in crate::verify) fn check_uninvited(&self, problems: &mut Problems) {
+    pub(in crate::verify) fn check_uninvited(&self, problems: &mut Problems) -> Result<()> {
         // Without a file at the place that it has in the artifacts, the prefix is not known.
         if self.prefix.is_empty() {
-            return;
+            return Ok(());
         }
         let known = self.known_files();
         for package in self.packages {
@@ -32,8 +33,8 @@ impl SetComparison<'_> {
                     problems.add(Problem::FileLost { path: path.clone(), loss });
                 }
             }
-            scripts::check(package, self.prefix, problems);
         }
+        scripts::check(self.packages.iter().copied(), self.prefix, problems)
     }
 
     /// How the mode of a folder, or of a file that a rule makes, is another one than rules give.

@@ -16,6 +16,7 @@ pub(super) mod inputs;
 pub(super) mod keys;
 mod plain;
 pub(super) mod prefix;
+pub(super) mod receipts;
 pub(super) mod split_inputs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,8 +69,7 @@ impl<'a> SetComparison<'a> {
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
-        self.check_uninvited(problems);
-        Ok(())
+        self.check_uninvited(problems)
     }
 
     fn is_left_out(&self, path: &TreePath) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::recorded::Recorded;
+use super::stated;
 use crate::content::hex;
 use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt, RelationRecord};
@@ -17,6 +18,7 @@ pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed
     let records: BTreeMap<&str, &PackageRecord> = records.collect();
     for package in packages {
         let Some(record) = records.get(package.file.as_str()) else { continue };
+        package.role = Some(record.role);
         if record.role.is_kernels() {
             package.stated_archs.get_or_insert_with(|| record.archs.clone());
         } else if package.stated_archs.is_none() {
@@ -52,6 +54,7 @@ impl<'a> Claims<'a> {
                 check_package(record, package, problems);
             }
         }
+        stated::check_set(self.receipt, &self.packages, problems);
         for path in &self.receipt.left_out {
             let has = |package: &&&Installed| package.paths.contains_key(path);
             for package in self.packages.iter().filter(has) {
@@ -71,6 +74,7 @@ impl<'a> Claims<'a> {
 }
 
 fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
+    stated::check_package(record, package, problems);
     let mut add = |place, difference| {
         problems.add(Problem::ReceiptMismatch { place, difference });
     };
@@ -82,7 +86,7 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
         add(whole(), ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 });
     }
     if let Some(archs) = &package.stated_archs
-        && archs.iter().collect::<BTreeSet<_>>() != record.archs.iter().collect()
+        && *archs != record.archs
     {
         let (archs, stated) = (archs.clone(), record.archs.clone());
         add(whole(), ReceiptDifference::Archs { archs, stated });

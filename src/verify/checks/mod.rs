@@ -4,13 +4,13 @@
 pub(super) mod claims;
 pub(super) mod conflicts;
 pub(super) mod contents;
-pub(super) mod debs;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
 pub(super) mod interpreters;
 pub(super) mod lengths;
 pub(super) mod loader;
+pub(super) mod made;
 pub(super) mod manifests;
 pub(super) mod markers;
 pub(super) mod needs;
@@ -21,6 +21,7 @@ pub(super) mod scope;
 pub(super) mod scripts;
 pub(super) mod set_archives;
 pub(super) mod set_id;
+mod stated;
 pub(super) mod twice;
 
 use super::own::installed::Installed;

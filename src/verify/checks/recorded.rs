@@ -22,8 +22,11 @@ impl Recorded<'_> {
     /// Every code object stands in the package and at the place that the receipt names, and the
     /// packages hold no others.
     pub(in crate::verify) fn check(&self, problems: &mut Problems) {
+        let often = self.too_often();
         for record in &self.receipt.code_objects {
-            if let Some(fault) = self.fault(record) {
+            let is_often = often.contains(&(&record.place, record.target.as_str()));
+            let fault = self.fault(record);
+            if let Some(fault) = fault.or(is_often.then_some(RecordFault::TooOften)) {
                 let path = match &record.place {
                     CodeObjectPlace::Archive { binary, .. } => binary.to_string(),
                     CodeObjectPlace::File { file, .. } => file.to_string(),
@@ -57,6 +60,29 @@ impl Recorded<'_> {
             package: package.file.clone(),
             stated: record.package.clone(),
         })
+    }
+
+    /// Places and targets that have more records than there may be code objects.
+    fn too_often(&self) -> BTreeSet<(&CodeObjectPlace, &str)> {
+        let mut counts: BTreeMap<(&CodeObjectPlace, &str), (usize, &CodeObjectRecord)> =
+            BTreeMap::new();
+        for record in &self.receipt.code_objects {
+            let (count, _) = counts.entry((&record.place, &record.target)).or_insert((0, record));
+            *count += 1;
+        }
+        let several = counts.into_iter().filter(|(_, (count, _))| *count > 1);
+        let often = several.filter(|(_, (count, record))| *count > self.count_at(record));
+        often.map(|(place, _)| place).collect()
+    }
+
+    /// How many code objects for the target of a record may be at its place: bundles may have several
+    /// entries of one name.
+    fn count_at(&self, record: &CodeObjectRecord) -> usize {
+        let CodeObjectPlace::File { file, entry: Some(id) } = &record.place else { return 1 };
+        match self.file(file).map(|(_, facts)| &facts.class) {
+            Some(Class::Bundle(entries)) => entries.iter().filter(|it| it.id == *id).count(),
+            _ => 1,
+        }
     }
 
     fn file(&self, path: &str) -> Option<(&Installed, &FileFacts)> {

@@ -1,41 +1,79 @@
 //! Scripts of packages: what is done where they are installed and removed has to be, word for word, what
-//! the templates say.
+//! a build writes for what is in them, and nothing of that may be missing. Scripts of an `.rpm` rely on the
+//! prefix from which rpm says that it moved them.
 
+use std::collections::BTreeMap;
+
+use crate::error::Result;
 use crate::package::Format;
+use crate::package::system_folders::is_add_on;
+use crate::tree::TreePath;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::maintainer::InstalledScript;
-use crate::verify::own::wording::{self, LDCONFIG, Subject};
-use crate::verify::problem::{Problem, Problems, ScriptFault};
+use crate::verify::own::wording::{LDCONFIG, SetWords};
+use crate::verify::problem::{HeaderFault, Problem, Problems, ScriptFault};
 
-/// The line by which a `.deb` has the loader's cache made anew.
-const TRIGGER: &str = "activate-noawait ldconfig";
+/// The phases at which dpkg runs scripts of packages of rockpack, and the file of triggers.
+const DEB_PHASES: [&str; 5] = ["preinst", "postinst", "prerm", "postrm", "triggers"];
 
-/// Adds every script of a package, whose install prefix is `prefix`, that no template has.
-pub(in crate::verify) fn check(package: &Installed, prefix: &str, problems: &mut Problems) {
-    for script in &package.scripts {
-        if let Some(fault) = fault(package, prefix, script) {
-            problems.add(Problem::ScriptForeign { package: package.file.clone(), fault });
+/// What runs scripts of packages of rockpack; those of a `.deb` say it themselves.
+const INTERPRETERS: [&str; 4] = ["", "/bin/sh", "<lua>", LDCONFIG];
+
+/// Adds every script of the packages of a set, whose install prefix is `prefix`, that no build writes, and
+/// every one that is missing.
+pub(in crate::verify) fn check<'a>(
+    packages: impl Iterator<Item = &'a Installed> + Clone,
+    prefix: &'a str,
+    problems: &mut Problems,
+) -> Result<()> {
+    for format in Format::ALL {
+        let set = packages.clone().filter(|package| package.format == Some(format));
+        let words = SetWords::of(prefix, set.clone());
+        let path = prefix.strip_prefix('/').and_then(|path| TreePath::new(path).ok());
+        let is_movable = format == Format::Rpm && path.is_some_and(|it| is_add_on(&it));
+        let wanted: Vec<String> = is_movable.then(|| prefix.to_owned()).into_iter().collect();
+        for package in set {
+            if package.prefixes != wanted {
+                let (stated, wanted) = (package.prefixes.clone(), wanted.clone());
+                let fault = HeaderFault::Prefixes { stated, wanted };
+                problems.add(Problem::BadHeader { package: package.file.clone(), fault });
+            }
+            for fault in faults(package, words.scripts(package)?) {
+                problems.add(Problem::ScriptForeign { package: package.file.clone(), fault });
+            }
         }
     }
+    Ok(())
 }
 
-fn fault(package: &Installed, prefix: &str, script: &InstalledScript) -> Option<ScriptFault> {
+fn faults(package: &Installed, expected: Vec<InstalledScript>) -> Vec<ScriptFault> {
+    let expected = expected.into_iter().map(|script| (script.phase.clone(), script));
+    let mut expected: BTreeMap<String, InstalledScript> = expected.collect();
+    let own = package.scripts.iter();
+    let mut faults: Vec<ScriptFault> =
+        own.filter_map(|script| fault(package, script, expected.remove(&script.phase))).collect();
+    faults.extend(expected.into_keys().map(|phase| ScriptFault::Missing { phase }));
+    faults
+}
+
+fn fault(
+    package: &Installed,
+    script: &InstalledScript,
+    expected: Option<InstalledScript>,
+) -> Option<ScriptFault> {
     let InstalledScript { phase, interpreter, text } = script;
-    let has = |path: &str| package.paths.contains_key(path);
-    let language = wording::language(phase);
-    let subject = Subject { package: &package.name, prefix, has: &has, language };
-    let (is_known, is_run) = match (package.format, interpreter.as_str()) {
-        (Some(Format::Deb), _) if phase == "triggers" => (text.trim_end() == TRIGGER, true),
-        (Some(Format::Deb), _) if !wording::is_phase(phase) => {
-            return Some(ScriptFault::ControlFile { name: phase.clone() });
-        }
-        (_, LDCONFIG) => (text.is_empty(), ["%post", "%postun"].contains(&phase.as_str())),
-        (_, "<lua>") => (wording::is_known(phase, text, subject), phase == "%pretrans"),
-        (_, other) => (wording::is_known(phase, text, subject), ["", "/bin/sh"].contains(&other)),
+    let is_deb = package.format == Some(Format::Deb);
+    if is_deb && !DEB_PHASES.contains(&phase.as_str()) {
+        return Some(ScriptFault::ControlFile { name: phase.clone() });
+    }
+    let is_run = match &expected {
+        Some(expected) => expected.interpreter == *interpreter,
+        None => INTERPRETERS.contains(&interpreter.as_str()),
     };
     if !is_run {
         let (phase, interpreter) = (phase.clone(), interpreter.clone());
         return Some(ScriptFault::Interpreter { phase, interpreter });
     }
-    (!is_known).then(|| ScriptFault::Text { phase: phase.clone() })
+    let same = expected.is_some_and(|expected| expected.text.lines().eq(text.lines()));
+    (!same).then(|| ScriptFault::Text { phase: phase.clone() })
 }

@@ -1,8 +1,10 @@
 //! What a `.deb` has that no `.deb` of rockpack has: fields on which dpkg and apt may act, files that dpkg
 //! keeps as configuration, archives that are written in another way.
 
+use std::collections::BTreeSet;
+
 use super::installed::Installed;
-use super::rpm_header::may_be;
+use super::rpm_header::{is_loader_file, may_be};
 use crate::formats::deb::DebReader;
 use crate::formats::payload::Oddities;
 use crate::package::DEB_FIELDS;
@@ -43,6 +45,10 @@ pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> V
         let node = package.paths.get(path);
         node.is_some_and(|node| may_be(LeftOutAs::Config, path, node))
     };
+    let kept: BTreeSet<String> = deb.conffiles().map(|path| format!("/{path}")).collect();
+    let lost = package.paths.keys().filter(|path| is_loader_file(package, path));
+    let lost = lost.filter(|path| !kept.contains(*path));
+    faults.extend(lost.map(|path| DebFault::NotKept { path: path.clone() }));
     let listed = deb.control_files().get("conffiles").map(|text| text.lines());
     let lines = listed.into_iter().flatten().map(str::trim).filter(|line| !line.is_empty());
     for line in lines.filter(|line| line.starts_with(REMOVED) || !may_stay(line)) {

@@ -8,10 +8,11 @@ use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
 use super::maintainer::InstalledScript;
+use crate::formats::deb::INSTALLED_UNIT;
 use crate::gfx::BaseArch;
-use crate::package::Format;
+use crate::package::{Format, RoleKind};
 use crate::receipt::RelationRecord;
-use crate::verify::problem::{DebFault, PackagePath};
+use crate::verify::problem::{DebFault, HeaderFault, PackagePath};
 
 /// What a package installs and what it says of itself.
 #[derive(Debug, Default)]
@@ -43,12 +44,26 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
     /// Which side it has to be, where that does not follow from what is in it.
     pub(in crate::verify) side: Option<Side>,
+    /// What it is for, where a receipt says so.
+    pub(in crate::verify) role: Option<RoleKind>,
     /// The licence that it states, where it states one.
     pub(in crate::verify) license: Option<String>,
     /// The scripts that it has run.
     pub(in crate::verify) scripts: Vec<InstalledScript>,
     /// What a `.deb` has that no `.deb` of rockpack has.
     pub(in crate::verify) deb_faults: Vec<DebFault>,
+    /// What the header of an `.rpm` has that none of rockpack has.
+    pub(in crate::verify) header_faults: Vec<HeaderFault>,
+    /// The prefixes from which rpm may move what it installs.
+    pub(in crate::verify) prefixes: Vec<String>,
+    /// Bytes that it says it takes once it is installed.
+    pub(in crate::verify) installed_size: Option<u64>,
+    /// The version of rockpack that it says made it.
+    pub(in crate::verify) generator: Option<String>,
+    /// Whether it says itself for which archs it is.
+    pub(in crate::verify) names_archs: bool,
+    /// The first times of what is in it, in seconds since 1970, each with the first path that has it.
+    pub(in crate::verify) times: BTreeMap<u64, String>,
     /// Absolute path → what stands there.
     pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
 }
@@ -225,6 +240,32 @@ impl Installed {
             }
         }
         archives || (code && !host)
+    }
+
+    /// Bytes that what is in it takes once it is installed, as its format counts them.
+    pub(in crate::verify) fn size_of_content(&self) -> u64 {
+        let stored = |node: &InstalledNode| match node {
+            InstalledNode::File { facts, .. } => facts.size,
+            InstalledNode::Link { target } => target.len() as u64,
+            InstalledNode::Directory { .. } | InstalledNode::Special { .. } => 0,
+        };
+        let units = |node: &InstalledNode| match node {
+            InstalledNode::Directory { .. } => 1,
+            other => stored(other).div_ceil(INSTALLED_UNIT),
+        };
+        match self.format {
+            // A unit for the root.
+            Some(Format::Deb) => (self.paths.values().map(units).sum::<u64>() + 1) * INSTALLED_UNIT,
+            _ => self.paths.values().map(stored).sum(),
+        }
+    }
+
+    /// Whether it has more than documents.
+    pub(in crate::verify) fn has_more_than_documents(&self) -> bool {
+        self.paths.iter().any(|(path, node)| {
+            let is_folder = matches!(node, InstalledNode::Directory { .. });
+            !is_folder && !path.starts_with("/usr/share/doc/")
+        })
     }
 
     /// Whether it may have code for `arch`: it says so, or says nothing.

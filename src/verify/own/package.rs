@@ -23,6 +23,12 @@ use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
+/// How many times of what is in a package are kept: in one of rockpack all have the same.
+const TIMES: usize = 2;
+
+/// What a package says in its header of the program that made it, if that was rockpack.
+const GENERATOR: &str = "rockpack ";
+
 /// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
 /// argument that names it.
 pub(in crate::verify) fn read(
@@ -54,6 +60,7 @@ pub(in crate::verify) fn read(
         }
         PackageReader::Rpm(rpm) => {
             let faults = rpm_header::faults(rpm, &package, &installed).file(path)?;
+            installed.header_faults = rpm_header::own_faults(rpm, &installed).file(path)?;
             let package = &installed.file;
             faults.into_iter().for_each(|fault| {
                 problems.add(Problem::BadHeader { package: package.clone(), fault });
@@ -71,6 +78,9 @@ fn read_payload(
 ) -> Result<Oddities> {
     let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
         let path = format!("/{}", entry.entry.path);
+        if installed.times.len() < TIMES {
+            installed.times.entry(entry.mtime).or_insert_with(|| path.clone());
+        }
         if let Some(owner) = foreign_owner(entry) {
             problems.add(Problem::ForeignOwner { file: installed.at(&path), owner });
         }
@@ -150,6 +160,9 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
         named: named.map(|wish| wish.name).collect(),
         provides: capabilities("Provides"),
         excludes: excludes.collect(),
+        names_archs: archs.is_some(),
+        installed_size: field("Installed-Size")
+            .and_then(|kib| kib.parse::<u64>().ok()?.checked_mul(deb::INSTALLED_UNIT)),
         stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
         ..Installed::default()
     })
@@ -208,6 +221,9 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
             metadata.get_arch().unwrap_or_default().to_owned()
         },
         license: metadata.get_license().ok().map(str::to_owned),
+        installed_size: metadata.get_installed_size().ok(),
+        generator: rpm_header::generator(metadata, GENERATOR),
+        prefixes: rpm_header::prefixes(metadata),
         named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
         requires,
         provides: provides.collect(),

@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 use crate::formats::rpm;
 use crate::verify::problem::{HeaderFault, LeftOutAs};
 
+const FILE_VERIFY_FLAGS: u32 = 1045;
+const RPM_VERSION: u32 = 1064;
+const PREFIXES: u32 = 1098;
 const OS: u32 = 1021;
 const ARCH: u32 = 1022;
 const FILE_FLAGS: u32 = 1037;
@@ -41,6 +44,30 @@ const FLAGS: [(u32, LeftOutAs); 4] = [
 
 /// Colours that every rpm of x86-64 installs: none, and that of 64-bit files.
 const COLORS: [u32; 2] = [0, 2];
+
+/// Flags that packages of rockpack have: of files like others, of configuration that is kept, of documents
+/// and of licences.
+const OWN_FLAGS: [u32; 4] = [0, CONFIG_KEPT, 1 << 1, 1 << 7];
+
+/// Configuration that stays as somebody changed it (`%config(noreplace)`).
+const CONFIG_KEPT: u32 = 1 | 1 << 4;
+
+/// Flags that dependencies of packages of rockpack have.
+const OWN_DEPENDENCIES: DependencyFlags = DependencyFlags::LESS
+    .union(DependencyFlags::GREATER)
+    .union(DependencyFlags::EQUAL)
+    .union(DependencyFlags::INTERP)
+    .union(DependencyFlags::PRETRANS)
+    .union(DependencyFlags::SCRIPT_PRE)
+    .union(DependencyFlags::SCRIPT_POST)
+    .union(DependencyFlags::SCRIPT_POSTUN)
+    .union(DependencyFlags::FIND_REQUIRES)
+    .union(DependencyFlags::FIND_PROVIDES)
+    .union(DependencyFlags::RPMLIB)
+    .union(DependencyFlags::CONFIG);
+
+/// Tags that other tools write, and rpm or dnf may act on: states of files, and the module.
+const NEVER_OWN: [u32; 2] = [1029, 5096];
 
 /// Ranges of tags that are read by other checks, or that rpm only shows.
 const HARMLESS: [(u32, u32); 30] = [
@@ -82,7 +109,9 @@ const OF_SIGNATURE: [u32; 13] =
     [62, 267, 268, 269, 270, 271, 273, 1000, 1002, 1004, 1005, 1007, 1008];
 
 /// Names of the tags that are seen most among those that rpm acts on.
-const ACTING: [(u32, u32, &str); 9] = [
+const ACTING: [(u32, u32, &str); 11] = [
+    (1029, 1029, "states of installed files"),
+    (5096, 5096, "the module, by which dnf leaves packages out"),
     (1027, 1027, "paths of files as rpm 3 had them"),
     (1065, 1069, "triggers"),
     (1092, 1092, "triggers"),
@@ -130,6 +159,30 @@ pub(in crate::verify) fn faults(
     faults.extend(header.md5(package)?);
     faults.extend(header.files(rpm, installed));
     Ok(faults)
+}
+
+/// Judges what the header says beyond what packages of other tools may say, too.
+pub(in crate::verify) fn own_faults(
+    rpm: &rpm::RpmReader,
+    installed: &Installed,
+) -> Result<Vec<HeaderFault>> {
+    let header = Tags(rpm.metadata());
+    let mut faults = header.own_files(rpm, installed);
+    faults.extend(header.own_dependencies());
+    let tags = rpm.metadata().header.get_all_entries();
+    let tags = tags.map_err(|e| Error::malformed("has bad tags").cause(e))?.into_iter();
+    faults.extend(tags.map(|(tag, _)| tag).filter(|tag| NEVER_OWN.contains(tag)).map(named));
+    Ok(faults)
+}
+
+/// What the header says of the program that made the package, behind `name`.
+pub(in crate::verify) fn generator(metadata: &PackageMetadata, name: &str) -> Option<String> {
+    Some(Tags(metadata).text(RPM_VERSION)?.strip_prefix(name)?.to_owned())
+}
+
+/// The prefixes from which rpm may move the package.
+pub(in crate::verify) fn prefixes(metadata: &PackageMetadata) -> Vec<String> {
+    Tags(metadata).texts_of(PREFIXES)
 }
 
 struct Tags<'a>(&'a PackageMetadata);
@@ -232,6 +285,46 @@ impl Tags<'_> {
         Ok((!same).then_some(HeaderFault::Md5))
     }
 
+    /// Dependencies with flags beside comparisons and those of scripts, of rpm and of its generators.
+    fn own_dependencies(&self) -> impl Iterator<Item = HeaderFault> + use<> {
+        let metadata = self.0;
+        let lists = [
+            metadata.get_requires(),
+            metadata.get_provides(),
+            metadata.get_conflicts(),
+            metadata.get_obsoletes(),
+            metadata.get_recommends(),
+            metadata.get_suggests(),
+            metadata.get_supplements(),
+            metadata.get_enhances(),
+        ];
+        let all = lists.into_iter().flat_map(std::result::Result::unwrap_or_default);
+        all.filter(|it| it.flags.bits() & !OWN_DEPENDENCIES.bits() != 0)
+            .map(|it| HeaderFault::DependencyFlags { name: it.name, flags: it.flags.bits() })
+    }
+
+    /// Files that `rpm --verify` passes over or that have flags that no build gives, and a loader's file
+    /// that rpm would not keep.
+    fn own_files(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
+        let (all, verified) = (self.numbers(FILE_FLAGS), self.numbers(FILE_VERIFY_FLAGS));
+        let mut faults = Vec::new();
+        for (index, read) in rpm.entries().iter().enumerate() {
+            let path = || format!("/{}", read.entry.path);
+            let flags = all.get(index).copied().unwrap_or_default();
+            if !OWN_FLAGS.contains(&flags) {
+                faults.push(HeaderFault::FileFlags { path: path(), flags });
+            }
+            if verified.get(index).is_some_and(|verified| *verified != u32::MAX) {
+                faults.push(HeaderFault::Unverified { path: path() });
+            }
+            let is_loader = || is_loader_file(installed, &path());
+            if flags != CONFIG_KEPT && read.entry.is_file() && is_loader() {
+                faults.push(HeaderFault::NotKept { path: path() });
+            }
+        }
+        faults
+    }
+
     /// Files with code that rpm may leave out.
     fn files(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
         let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
@@ -274,6 +367,12 @@ pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
             LeftOutAs::Ghost => false,
             LeftOutAs::Colour => matches!(class, Some(Class::Foreign(_))),
         }
+}
+
+/// Whether a package has a file of the loader's configuration at `path`.
+pub(super) fn is_loader_file(package: &Installed, path: &str) -> bool {
+    let facts = package.paths.get(path).and_then(InstalledNode::facts);
+    facts.is_some_and(|facts| matches!(facts.class, Class::LoaderFolders(_)))
 }
 
 fn named(tag: u32) -> HeaderFault {

@@ -72,6 +72,10 @@ pub enum RecordFault {
     NotTheEntry { id: String, target: String },
     /// The file cannot hold it.
     OtherKind,
+    /// The receipt has it more often than the file.
+    TooOften,
+    /// The artifacts have it in other shards.
+    OtherShard { shards: Vec<String>, stated: String },
     /// The file is in another package.
     OtherPackage { package: String, stated: String },
 }
@@ -85,6 +89,11 @@ impl RecordFault {
             Self::OtherPackage { package, stated } => {
                 return format!("{installed} is in {package}, not in {stated}");
             }
+            Self::OtherShard { shards, stated } => {
+                let shards = few(shards, 5);
+                return format!("{sha256} is in {shards}, and the receipt says in {stated}");
+            }
+            Self::TooOften => "has more records than there are such code objects".to_owned(),
             Self::NotAtKey { key } => format!("is not at {key}"),
             Self::NotTheFile => "is not the file".to_owned(),
             Self::Target(fault) => fault.to_string(),

@@ -3,6 +3,8 @@
 use derive_more::Display;
 use serde::Serialize;
 
+use crate::report::words::list;
+
 /// The fault of the header of an `.rpm`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
@@ -26,6 +28,11 @@ pub enum HeaderFault {
     /// The package needs something that nothing of it needs.
     #[display("needs {name}, as if its scripts or rpm needed it, and they do not")]
     HiddenNeed { name: String },
+    /// Flags of a dependency that no build writes.
+    #[display(
+        "its header gives the dependency on {name} the flags {flags:#x}, and no build writes these"
+    )]
+    DependencyFlags { name: String, flags: u32 },
     /// A tag that rpm acts on.
     #[display("its header has tag {tag} ({what}), on which rpm acts and which no check reads")]
     Acting { tag: u32, what: String },
@@ -35,6 +42,28 @@ pub enum HeaderFault {
     /// The digest over header and payload is wrong.
     #[display("the MD5 of header and payload is not the one that its signature header states")]
     Md5,
+    /// A file that rpm treats as no build has it.
+    #[display("its header gives {path} the flags {flags:#x}, and no build writes these")]
+    FileFlags { path: String, flags: u32 },
+    /// A file of which `rpm --verify` leaves something out.
+    #[display("its header has `rpm --verify` pass over what becomes of {path}")]
+    Unverified { path: String },
+    /// Configuration that rpm would replace.
+    #[display("its header does not mark {path} as %config(noreplace), so that rpm replaces it")]
+    NotKept { path: String },
+    /// The package may be moved from elsewhere than its install prefix.
+    #[display(
+        "its header says that it may be moved from `{}`, and a build writes `{}`",
+        list(stated),
+        list(wanted)
+    )]
+    Prefixes { stated: Vec<String>, wanted: Vec<String> },
+    /// What is in it takes more or less than it says.
+    #[display("says that it takes {stated} bytes once it is installed, and takes {own}")]
+    Size { stated: u64, own: u64 },
+    /// Files have different times.
+    #[display("its header gives {path} the time {time}, and other files {others}: a set has one")]
+    Time { path: String, time: u64, others: u64 },
     /// A file that rpm may leave out.
     #[display("its header marks {path} as {how}, so that rpm may leave it out")]
     LeftOut { path: String, how: LeftOutAs },
@@ -80,6 +109,15 @@ pub enum DebFault {
          configuration"
     )]
     Conffile { line: String },
+    /// Configuration that dpkg would replace.
+    #[display("its conffiles does not list {path}, so that dpkg replaces it")]
+    NotKept { path: String },
+    /// What is in it takes more or less than it says.
+    #[display("says that it takes {stated} bytes once it is installed, and takes {own}")]
+    Size { stated: u64, own: u64 },
+    /// Files have different times.
+    #[display("{path} has the time {time}, and other files {others}: a set has one")]
+    Time { path: String, time: u64, others: u64 },
     /// An archive that is written in another way.
     #[display(
         "is not written as rockpack writes it: {first}{}", more(*others)
@@ -99,6 +137,9 @@ pub enum ScriptFault {
     /// The text is not that of a template.
     #[display("its {phase} is not, word for word, what this version of rockpack writes")]
     Text { phase: String },
+    /// There is none, and what the package installs needs it.
+    #[display("has no {phase}, which this version of rockpack writes for what is in the package")]
+    Missing { phase: String },
     /// Another program runs it.
     #[display("its {phase} is run by `{interpreter}`, as no package of rockpack has it")]
     Interpreter { phase: String, interpreter: String },

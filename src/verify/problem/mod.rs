@@ -117,6 +117,12 @@ pub struct Report {
     /// say is no failed check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FindingRecord>,
+    /// Whether nothing says which relations packages have: they are in receipts alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relations_unread: bool,
+    /// The other version of rockpack that a receipt names, by which no script was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_generator: Option<String>,
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<Undecided>,

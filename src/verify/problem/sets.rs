@@ -79,6 +79,18 @@ pub enum ReceiptDifference {
     /// The receipt does not have the path.
     #[display("is not in the receipt")]
     Unlisted,
+    /// A field of its record, or of the whole set, is another.
+    #[display("its {field} is `{own}`, and the receipt says `{stated}`")]
+    Field { field: String, own: String, stated: String },
+    /// The records of its two formats differ.
+    #[display("the receipt says another {field} of it than of {other}, which is the same package")]
+    OtherFormat { field: String, other: String },
+    /// The time of its content is another.
+    #[display("has the time {own}, and the receipt says that of all files is {stated}")]
+    Time { own: u64, stated: i64 },
+    /// No artifact has what the receipt leaves out.
+    #[display("the receipt says that it is left out, and no artifact has it")]
+    NothingLeftOut,
     /// The receipt says that the path is in no package.
     #[display("the receipt says that it is left out")]
     LeftOut,

@@ -94,6 +94,20 @@ fn of_receipts() -> Vec<Problem> {
         differs(file(), ReceiptDifference::Member),
         differs(file(), ReceiptDifference::Unlisted),
         differs(file(), ReceiptDifference::LeftOut),
+        differs(file(), ReceiptDifference::NothingLeftOut),
+        differs(file(), ReceiptDifference::Time { own: 2, stated: 1 }),
+        differs(
+            package(),
+            ReceiptDifference::Field {
+                field: text("version"),
+                own: text("7.1.0-1"),
+                stated: text("7.1.0-2"),
+            },
+        ),
+        differs(
+            package(),
+            ReceiptDifference::OtherFormat { field: text("role"), other: text(DEB) },
+        ),
     ];
     let lacks = [ReceiptLack::Package, ReceiptLack::Record];
     all.extend(lacks.map(|lack| Problem::ReceiptIncomplete { package: text(DEB), lack }));
@@ -118,6 +132,8 @@ fn of_lost_code() -> Vec<Problem> {
             target: text("gfx1100"),
         },
         RecordFault::OtherKind,
+        RecordFault::TooOften,
+        RecordFault::OtherShard { shards: vec![text("one-build")], stated: text("other-build") },
         RecordFault::OtherPackage { package: text(DEB), stated: text("rocm-blas-gfx110x") },
     ];
     let shard = || text("one");
@@ -330,6 +346,9 @@ fn of_paths() -> Vec<Problem> {
     let debs = [
         bad_deb(DebFault::Field { name: text("Essential"), value: text("yes") }),
         bad_deb(DebFault::Conffile { line: text(ARCHIVE) }),
+        bad_deb(DebFault::NotKept { path: text(ARCHIVE) }),
+        bad_deb(DebFault::Size { stated: 1024, own: 2048 }),
+        bad_deb(DebFault::Time { path: text(ARCHIVE), time: 2, others: 1 }),
         bad_deb(DebFault::Archive { first: first(), others: 0 }),
         bad_deb(DebFault::Archive { first: first(), others: 2 }),
     ];
@@ -548,6 +567,7 @@ fn of_headers() -> Vec<Problem> {
         Problem::SetId { file: host("/opt/rocm/bin/tool"), mode: 0o4755 },
         Problem::FileForeign { file: host("/etc/cron.d/evil"), kind: text("file") },
         script(ScriptFault::Text { phase: phase() }),
+        script(ScriptFault::Missing { phase: phase() }),
         script(ScriptFault::Interpreter { phase: phase(), interpreter: text("/usr/bin/perl") }),
         script(ScriptFault::ControlFile { name: text("config") }),
     ];
@@ -569,6 +589,13 @@ fn of_headers() -> Vec<Problem> {
         HeaderFault::Acting { tag: 1065, what: text("triggers") },
         HeaderFault::Unknown { tag: 60_000 },
         HeaderFault::Md5,
+        HeaderFault::FileFlags { path: text(ARCHIVE), flags: 8 },
+        HeaderFault::Unverified { path: text(ARCHIVE) },
+        HeaderFault::NotKept { path: text(ARCHIVE) },
+        HeaderFault::Prefixes { stated: vec![text("/etc")], wanted: vec![text("/opt/rocm-7.1")] },
+        HeaderFault::Size { stated: 1, own: 2 },
+        HeaderFault::DependencyFlags { name: text("rocm-blas"), flags: 0x80008 },
+        HeaderFault::Time { path: text(ARCHIVE), time: 2, others: 1 },
     ];
     let clients = [
         ClientFault::Unreadable { reason: reason() },

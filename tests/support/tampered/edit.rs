@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
 use rockpack::content::Content;
 use rockpack::package::MemberKind;
-use rockpack::receipt::{MemberRecord, listing};
+use rockpack::receipt::{MemberRecord, Receipt, listing};
 use tempfile::TempDir;
 
 use super::archive::{field, rows};
@@ -72,15 +72,32 @@ impl Set {
     fn rebuild_with(&self, name: &str, edit: impl FnOnce(&Path), needs: Option<&[String]>) {
         let unpacked = self.unpack(name);
         let root = unpacked.root.path();
+        let time = self.time(root);
         edit(root);
+        // All that is in a set has one time.
+        let mut touch = Command::new("find");
+        touch.arg(root).args(["-exec", "touch", "-h", "-d", &format!("@{time}"), "{}", "+"]);
+        tools::run(&mut touch);
         if name.ends_with(".rpm") {
             rpm::build(&self.path(name), root, &unpacked.members(), needs);
         } else {
+            state_size(root, &unpacked.members());
             let mut build = Command::new("dpkg-deb");
             build.args(["--root-owner-group", "-Zgzip", "-b"]).arg(root).arg(self.path(name));
             tools::run(&mut build);
         }
         self.update(name, &unpacked);
+    }
+
+    /// The time of what is in the set, in seconds since 1970, of which a package lies unpacked.
+    fn time(&self, root: &Path) -> i64 {
+        if let Ok(receipt) = Receipt::parse(&self.receipt) {
+            return receipt.content_date;
+        }
+        let mut members = Vec::new();
+        walk(root, root, &mut members);
+        let file = members.iter().find(|member| member.kind == MemberKind::File).unwrap();
+        root.join(&file.path[1..]).metadata().unwrap().mtime()
     }
 
     fn unpack(&self, name: &str) -> Unpacked {
@@ -119,6 +136,8 @@ impl Set {
         self.edit_receipt(|receipt| {
             let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
             record.relations = listed.relations;
+            record.version = listed.version;
+            record.installed_size = listed.installed.bytes;
             (record.size, record.sha256) = (package.len() as u64, sha256(&package));
             record.members = members;
             record.code_objects = count;
@@ -181,6 +200,23 @@ impl Set {
             fs::write(file, out).unwrap();
         });
     }
+}
+
+/// Makes the control file say what the package takes.
+fn state_size(root: &Path, members: &[MemberRecord]) {
+    let kib = |member: &MemberRecord| match (member.kind, &member.target) {
+        (MemberKind::Directory, _) => 1,
+        (_, Some(target)) => target.len().div_ceil(1024),
+        (_, None) => member.size.map_or(0, |size| usize::try_from(size).unwrap().div_ceil(1024)),
+    };
+    let kib = members.iter().map(kib).sum::<usize>() + 1;
+    let file = root.join("DEBIAN/control");
+    let control = fs::read_to_string(&file).unwrap();
+    let line = |line: &str| match line.strip_prefix("Installed-Size: ") {
+        Some(_) => format!("Installed-Size: {kib}\n"),
+        None => format!("{line}\n"),
+    };
+    fs::write(file, control.lines().map(line).collect::<String>()).unwrap();
 }
 
 /// Writes md5sums of all files of an unpacked package.

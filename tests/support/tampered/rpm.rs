@@ -1,7 +1,7 @@
 //! `.rpm` packages that are taken apart and put together again, by rpm's own tools; and one whose
 //! header does not tell the truth, which no tool makes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,16 @@ pub const TOOLS: [&str; 4] = ["rpm", "rpm2cpio", "cpio", "rpmbuild"];
 const SPEC: &str = "Name: %{NAME}\\nVersion: %{VERSION}\\nRelease: %{RELEASE}\\n\
                     BuildArch: %{ARCH}\\nSummary: %{SUMMARY}\\nLicense: %{LICENSE}\\n\
                     [Requires: %{REQUIRENEVRS}\\n][Provides: %{PROVIDENEVRS}\\n]\
-                    [Conflicts: %{CONFLICTNEVRS}\\n][Obsoletes: %{OBSOLETENEVRS}\\n]";
+                    [Conflicts: %{CONFLICTNEVRS}\\n][Obsoletes: %{OBSOLETENEVRS}\\n]\
+                    [Prefix: %{PREFIXES}\\n]";
+
+/// Phases of scriptlets with the tags of their texts.
+const SCRIPTLETS: [(&str, &str); 4] =
+    [("pretrans", "PRETRANS"), ("pre", "PREIN"), ("post", "POSTIN"), ("postun", "POSTUN")];
+
+/// Flags of files with the words for them in a spec file.
+const FLAGS: [(&str, &str); 3] =
+    [("17", "%config(noreplace) "), ("2", "%doc "), ("128", "%license ")];
 
 /// What rpmbuild would add of its own to what is there.
 const NOTHING_ADDED: [&str; 4] = [
@@ -74,14 +83,39 @@ fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[S
     for need in needs.into_iter().flatten() {
         text += &format!("Requires: {need}\n");
     }
-    text += "AutoReqProv: no\n%description\nTampered with.\n%install\n";
+    text += "AutoReqProv: no\n%description\nTampered with.\n";
+    text += &scriptlets(package);
+    text += "%install\n";
     text += &format!("cp -a '{}/.' %{{buildroot}}\n", root.display());
     text += "%files\n%defattr(-,root,root,-)\n";
+    let flags = rpm_tags(package, "[%{FILEFLAGS} %{FILENAMES}\\n]");
+    let flags: BTreeMap<&str, &str> = flags
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(it, path)| (path, it))
+        .collect();
     for MemberRecord { path, kind, .. } in members {
-        let directive = if *kind == MemberKind::Directory { "%dir " } else { "" };
+        let own = flags.get(path.as_str()).copied();
+        let marked = FLAGS.iter().find(|(flags, _)| own == Some(*flags));
+        let directive = match marked {
+            _ if *kind == MemberKind::Directory => "%dir ",
+            marked => marked.map_or("", |(_, words)| words),
+        };
         text += &format!("{directive}\"{path}\"\n");
     }
     text
+}
+
+/// The scriptlets of a package as a spec file has them.
+fn scriptlets(package: &Path) -> String {
+    let stated =
+        |tag: &str| Some(rpm_tags(package, &format!("%{{{tag}}}"))).filter(|it| it != "(none)");
+    let one = |(phase, tag): (&str, &str)| {
+        let program = stated(&format!("{tag}PROG"))?;
+        let text = stated(tag).unwrap_or_default().replace('%', "%%");
+        Some(format!("%{phase} -p {program}\n{text}\n"))
+    };
+    SCRIPTLETS.into_iter().filter_map(one).collect()
 }
 
 /// Makes the header state another digest of the file whose SHA-256 is `of`. Everything that is

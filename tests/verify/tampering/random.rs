@@ -8,8 +8,7 @@ use super::loose::{BLOCK, LooseDeb, Member, members};
 use super::{HOST, LINK, SMALL, SmallSet, TEXT, TOOL, set_of_every_kind};
 
 /// Fields of a header of tar that say nothing of what is in an artifact, and why they may be anything.
-const ELSEWHERE: [(Range<usize>, &str); 4] = [
-    (136..148, "the time of a file is that of the set, and an artifact has another"),
+const ELSEWHERE: [(Range<usize>, &str); 3] = [
     (148..156, "the checksum of the header is made again"),
     (329..345, "numbers of devices are read of devices alone"),
     (345..512, "files that are not sparse and not parts of one use nothing behind these numbers"),

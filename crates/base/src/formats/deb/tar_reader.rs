@@ -21,6 +21,9 @@ use crate::formats::tar_header::fault;
 /// Why dpkg does not install a member.
 const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
 
+/// The mode of the root directory in packages of rockpack.
+const ROOT_MODE: u32 = 0o755;
+
 /// Reads an archive member by member.
 pub(super) struct DebMembers<R: Read> {
     members: TarMembers<R>,
@@ -124,6 +127,14 @@ impl<R: Read> DebMembers<R> {
         }
         if !member.has_plain_mode() {
             odd.push(format!("./{path} has another mode than permissions"));
+        }
+        if path.is_empty() {
+            let (mode, [user, group]) = (member.lenient_mode(), member.owners());
+            let is_root =
+                [&user, &group].into_iter().all(|it| ["root", "0"].contains(&it.as_str()));
+            if mode != ROOT_MODE || !is_root {
+                odd.push(format!("the root has the mode {mode:o} and belongs to {user}:{group}"));
+            }
         }
         odd.iter().try_for_each(|message| self.members.odd(at, message))
     }

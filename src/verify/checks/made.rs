@@ -1,0 +1,60 @@
+//! Packages of rockpack: nothing in them has package managers do what no build says, all that is in them has
+//! one time, and takes as much as they say.
+
+use std::collections::BTreeMap;
+
+use crate::package::Format;
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{DebFault, HeaderFault, Problem, Problems};
+
+/// Adds what packages have that no package of rockpack has. `is_claimed` says of which somebody claims
+/// that rockpack made them; of others this is known if they have what no other tool packs.
+pub(in crate::verify) fn check(
+    packages: &[Installed],
+    is_claimed: impl Fn(&Installed) -> bool,
+    problems: &mut Problems,
+) {
+    let own = packages.iter().filter(|package| is_claimed(package) || package.is_of_rockpack());
+    let mut first = BTreeMap::new();
+    for package in own {
+        // Of one set, all packages of a format have one version, and one time.
+        let set = (package.format, package.version.as_str());
+        let time = package.times.keys().next().map(|time| *first.entry(set).or_insert(*time));
+        for fault in package.deb_faults.iter().cloned() {
+            problems.add(Problem::BadDeb { package: package.file.clone(), fault });
+        }
+        for fault in package.header_faults.iter().cloned() {
+            problems.add(Problem::BadHeader { package: package.file.clone(), fault });
+        }
+        other_size(package).into_iter().for_each(|problem| problems.add(problem));
+        let other = time.and_then(|time| other_time(package, time));
+        other.into_iter().for_each(|problem| problems.add(problem));
+    }
+}
+
+/// That the package says of itself that it takes more or less than what is in it.
+fn other_size(package: &Installed) -> Option<Problem> {
+    let (stated, own) = (package.installed_size.unwrap_or_default(), package.size_of_content());
+    let file = package.file.clone();
+    Some(match package.format.filter(|_| stated != own)? {
+        Format::Deb => Problem::BadDeb { package: file, fault: DebFault::Size { stated, own } },
+        Format::Rpm => {
+            Problem::BadHeader { package: file, fault: HeaderFault::Size { stated, own } }
+        }
+    })
+}
+
+/// The path whose time is another one than that of the other files of the set.
+fn other_time(package: &Installed, others: u64) -> Option<Problem> {
+    let (time, path) = package.times.iter().find(|(time, _)| **time != others)?;
+    let (time, path, package_file) = (*time, path.clone(), package.file.clone());
+    Some(match package.format? {
+        Format::Deb => {
+            Problem::BadDeb { package: package_file, fault: DebFault::Time { path, time, others } }
+        }
+        Format::Rpm => {
+            let fault = HeaderFault::Time { path, time, others };
+            Problem::BadHeader { package: package_file, fault }
+        }
+    })
+}

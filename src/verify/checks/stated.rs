@@ -1,0 +1,105 @@
+//! What a receipt says of packages beside their bytes, and of the set as a whole, held against what the
+//! packages say of themselves.
+
+use std::collections::BTreeMap;
+
+use crate::package::{Format, RoleKind};
+use crate::receipt::{PackageRecord, Receipt};
+use crate::verify::own::installed::Installed;
+use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference};
+
+/// Adds every field of a package's record that the package contradicts.
+pub(super) fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
+    let mut compare = |field: &str, own: &str, stated: &str| {
+        if own != stated {
+            add(package, field, own, stated, problems);
+        }
+    };
+    compare("version", &package.version, &record.version);
+    let format = package.format.map(Format::as_str).unwrap_or_default();
+    compare("format", format, record.format.as_str());
+    compare("file name", &file_name(package), &record.file_name);
+    if package.format == Some(Format::Deb) {
+        compare("name", &package.name, &record.id);
+        let kernels = |is_kernels: bool| if is_kernels { "kernels" } else { "none" };
+        let (own, stated) = (kernels(package.names_archs), kernels(record.role.is_kernels()));
+        compare("role for device code", own, stated);
+    }
+    if let Some(size) = package.installed_size {
+        compare("installed size", &size.to_string(), &record.installed_size.to_string());
+    }
+    let grouped = |has: bool| if has { "1" } else { "0" };
+    let (own, stated) = (record.role == RoleKind::Kernels, record.group.is_some());
+    compare("number of groups", grouped(own), grouped(stated));
+    if record.role == RoleKind::Meta && package.has_more_than_documents() {
+        compare("role", "other than meta", record.role.as_str());
+    }
+}
+
+/// Adds what the receipt says of the whole set and packages contradict.
+pub(super) fn check_set(receipt: &Receipt, packages: &[&Installed], problems: &mut Problems) {
+    let start = format!("{}-{}", receipt.version, receipt.release);
+    let mut first: BTreeMap<Format, &str> = BTreeMap::new();
+    for package in packages {
+        let version = package.version.as_str();
+        let plain = version.split_once(':').map_or(version, |(_, rest)| rest);
+        if !plain.starts_with(&start) {
+            add(package, "version of the set", plain, &start, problems);
+        }
+        // Of one set, all packages of a format have one version.
+        let Some(format) = package.format else { continue };
+        let known = *first.entry(format).or_insert(version);
+        if known != version {
+            add(package, "version of the set", version, known, problems);
+        }
+        if let Some(generator) = package.generator.as_ref().filter(|it| **it != receipt.generator) {
+            add(package, "generator", generator, &receipt.generator, problems);
+        }
+        for (time, path) in &package.times {
+            if i64::try_from(*time) != Ok(receipt.content_date) {
+                let place = ProblemPlace::File(package.at(path));
+                let (own, stated) = (*time, receipt.content_date);
+                let difference = ReceiptDifference::Time { own, stated };
+                problems.add(Problem::ReceiptMismatch { place, difference });
+            }
+        }
+    }
+    check_pairs(&receipt.packages, problems);
+}
+
+/// Adds the differences between the records of one package in two formats.
+fn check_pairs(records: &[PackageRecord], problems: &mut Problems) {
+    let mut first: BTreeMap<&str, &PackageRecord> = BTreeMap::new();
+    for record in records {
+        let other = *first.entry(&record.id).or_insert(record);
+        let pairs = [
+            ("role", record.role == other.role),
+            ("group", record.group == other.group),
+            ("archs", record.archs == other.archs),
+            ("number of code objects", record.code_objects == other.code_objects),
+        ];
+        for (field, _) in pairs.into_iter().filter(|(_, same)| !same) {
+            let place = ProblemPlace::Package(record.file_name.clone());
+            let (field, other) = (field.to_owned(), other.file_name.clone());
+            let difference = ReceiptDifference::OtherFormat { field, other };
+            problems.add(Problem::ReceiptMismatch { place, difference });
+        }
+    }
+}
+
+fn add(package: &Installed, field: &str, own: &str, stated: &str, problems: &mut Problems) {
+    let place = ProblemPlace::Package(package.file.clone());
+    let [field, own, stated] = [field, own, stated].map(str::to_owned);
+    let difference = ReceiptDifference::Field { field, own, stated };
+    problems.add(Problem::ReceiptMismatch { place, difference });
+}
+
+/// The name of the file of a package that says of itself what this one says.
+fn file_name(package: &Installed) -> String {
+    let Installed { name, version, arch, format, .. } = package;
+    let version = version.split_once(':').map_or(version.as_str(), |(_, rest)| rest);
+    match format {
+        Some(Format::Deb) => format!("{name}_{version}_{arch}.deb"),
+        _ => format!("{name}-{version}.{arch}.rpm"),
+    }
+}

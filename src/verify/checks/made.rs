@@ -32,7 +32,7 @@ pub(in crate::verify) fn check(
     }
 }
 
-/// That the package says of itself that it takes more or less than what is in it.
+/// The problem of a package that says of itself that it takes more or less than what is in it.
 fn other_size(package: &Installed) -> Option<Problem> {
     let (stated, own) = (package.installed_size.unwrap_or_default(), package.size_of_content());
     let file = package.file.clone();

@@ -11,7 +11,7 @@ use crate::verify::own::installed::{Installed, InstalledNode};
 /// The changes that the maintainer scripts of a `.deb` make, by absolute path.
 #[derive(Debug, Default)]
 pub(super) struct DebChanges {
-    /// Those by dpkg-maintscript-helper, in its words.
+    /// Changes by dpkg-maintscript-helper, in its words.
     helped: BTreeMap<String, String>,
     /// Folders of this package that were links of others.
     links: BTreeSet<String>,
@@ -73,7 +73,7 @@ pub(super) struct RpmChanges {
 }
 
 impl RpmChanges {
-    /// Those of a package that has the script.
+    /// Reads the changes of a package that has the script.
     pub(super) fn of(
         package: &Installed,
         prefix: &str,
@@ -104,7 +104,7 @@ impl RpmChanges {
         Some(changes)
     }
 
-    /// Whether there are any.
+    /// Tells whether the script changes anything.
     pub(super) fn are_some(&self) -> bool {
         !self.folders.is_empty() || !self.links.is_empty()
     }

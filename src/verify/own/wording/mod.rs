@@ -76,7 +76,7 @@ pub(in crate::verify) struct SetWords<'a> {
 }
 
 impl<'a> SetWords<'a> {
-    /// Those of the packages of one format.
+    /// Reads the facts of the packages of one format.
     pub(in crate::verify) fn of(
         prefix: &'a str,
         packages: impl IntoIterator<Item = &'a Installed>,

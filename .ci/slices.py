@@ -68,6 +68,7 @@ SLICES = [
         ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
     test("tests/limits", 8, "limits"),
     Slice("tests/runtime", 2, ("cargo", "test", "--locked", "--release", "-p", "rocm-kpack"), (TOOLS,), SWEEPS),
+    *(script(f"sanitize/{sanitizer}", 4, ".ci/sanitize", sanitizer, needs=()) for sanitizer in ["thread", "address"]),
     *sliced(4, lambda name, part: debug_test(
         f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part},
         needs=(VERIFY_TESTS,))),

@@ -45,12 +45,14 @@ static void *marker_of(const char *path) {
 /* Allocations of the library, of which one can be denied. */
 static atomic_long left_to_deny = -1;
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+#ifndef UNDER_SANITIZER /* which has its own */
 static int denied(void) {
   return atomic_load(&left_to_deny) >= 0 && atomic_fetch_sub(&left_to_deny, 1) == 0;
 }
 void *malloc(size_t size) { return denied() ? 0 : __libc_malloc(size); }
 void *calloc(size_t count, size_t size) { return denied() ? 0 : __libc_calloc(count, size); }
 void *realloc(void *old, size_t size) { return denied() ? 0 : __libc_realloc(old, size); }
+#endif
 
 /* ---- archives ---- */
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The library that cargo built for this test program.
+/// The library that cargo built for this test program, or the one that `ROCKPACK_RUNTIME_LIBRARY` names.
 pub fn library() -> PathBuf {
-    let library = std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
+    let built = || std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
+    let library = std::env::var_os("ROCKPACK_RUNTIME_LIBRARY").map_or_else(built, PathBuf::from);
     assert!(library.is_file(), "{} is not there", library.display());
     library
 }
@@ -24,13 +25,18 @@ pub fn succeed(command: &mut Command) -> String {
     text(&stdout)
 }
 
-/// A C program beside this file, compiled.
+/// A C program beside this file, compiled; with the runtime of a sanitizer in it where
+/// `ROCKPACK_SANITIZER` names one (`.ci/sanitize`).
 fn compiled(name: &str) -> PathBuf {
     let folder = tempfile::tempdir().unwrap().keep();
     let program = folder.join(name);
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-rdynamic", "-I"]);
     cc.arg(source("include")).arg(source(&format!("tests/{name}.c"))).arg("-o").arg(&program);
+    if let Some(sanitizer) = std::env::var_os("ROCKPACK_SANITIZER") {
+        cc.args(["-DUNDER_SANITIZER", "-Wl,--whole-archive"]).arg(sanitizer);
+        cc.args(["-Wl,--no-whole-archive", "-lm", "-lrt"]);
+    }
     succeed(cc.args(["-ldl", "-lpthread"]));
     program
 }

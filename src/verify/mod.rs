@@ -69,7 +69,9 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         match Subject::of(path, *folders)? {
             Subject::Packages(argument) => arguments.push(*argument),
             Subject::Repository(path) => {
-                repository::check(&path, trust, &mut repositories, &mut problems)?;
+                let mut own = Problems::bounded();
+                repository::check(&path, trust, &mut repositories, &mut own)?;
+                problems.extend(own);
             }
             subject => others.check(subject, progress, &mut problems)?,
         }
@@ -88,7 +90,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
     problems.extend(of_packages);
     others.count(&mut report);
-    let problems = problems.finish();
+    let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
     let joined = joined.filter(|_| problems.is_empty());
     report.signatures_unchecked = repositories.repositories > 0 && trust.keys.is_empty();
@@ -99,7 +101,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     report.signatures = repositories.signatures;
     report.signers_beside = repositories.signers_beside;
     report.data_unread = repositories.data_unread;
-    Ok(Report { problems, joined, ..report })
+    Ok(Report { problems, more, joined, ..report })
 }
 
 /// How arguments are read, and what they are compared with.

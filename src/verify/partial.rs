@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{
-    Check, CodeLoss, DocumentFault, FileLoss, InterpreterLack, ManifestFault, PartnerLack, Problem,
-    Problems, ReceiptLack, RecordFault, RowLack, Undecided,
+    Check, CheckCount, CodeLoss, DocumentFault, FileLoss, InterpreterLack, ManifestFault,
+    PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
 use crate::gfx::{BaseArch, Target};
 
@@ -68,9 +68,9 @@ impl Sieve {
     }
 
     /// The checks that could not be decided; of a whole set, none.
-    pub(super) fn undecided(self) -> Vec<Undecided> {
+    pub(super) fn undecided(self) -> Vec<CheckCount> {
         let open = if self.extent == Extent::Part { self.open } else { BTreeMap::new() };
-        open.into_iter().map(|(check, count)| Undecided::new(check, count)).collect()
+        open.into_iter().map(|(check, count)| CheckCount::new(check, count)).collect()
     }
 }
 

@@ -146,8 +146,44 @@ fn relations_as_many_as_may_be_are_held_in_short() {
         let told = said.matches("which no package").count();
         let expected = if field == "Depends" { 1000 } else { 0 };
         assert_eq!(told, expected, "{field}");
-        assert_eq!(said.contains("39000 more dependencies are open"), field == "Depends");
+        let more = "V077 dependency-open: 39000 more, which are not told";
+        assert_eq!(said.contains(more), field == "Depends");
     }
+}
+
+/// As many packages as an index of its length may have, each of which is wrong in several ways, and as many
+/// as a list of rpm may have.
+#[test]
+fn problems_as_many_as_an_index_has_lines_are_counted() {
+    let digest = "0".repeat(64);
+    let stanza = |at: usize| {
+        format!(
+            "Package: p{at}\nVersion: 1\nArchitecture: x{at}\nFilename: pool/p{at}.deb\nSHA256: {digest}\n\n"
+        )
+    };
+    let index: String = (0..40_000).map(stanza).collect();
+    let room = with_indexes(&["amd64"], "Packages", index.as_bytes());
+    let element = |at: usize| {
+        format!(
+            "<package><name>p{at}</name><checksum type='sha256'>{at:064}</checksum>\
+             <location href='packages/p{at}.rpm'/><url>{}</url></package>",
+            "u".repeat(300)
+        )
+    };
+    let list: String = (0..20_000).map(element).collect();
+    let list = with_list("primary", &packed(&format!("<metadata>{list}</metadata>"), " ", 0));
+    let of_suite = said_with(LESS_MEMORY * 2, room.path());
+    let of_list = said_with(LESS_MEMORY * 2, list.path());
+    for (said, code, more) in [
+        (&of_suite, "V072 package-missing", 39_000),
+        (&of_suite, "V078 index-inconsistent", 39_000),
+        (&of_list, "V072 package-missing", 19_000),
+    ] {
+        // A line of them says how many more there are.
+        assert_eq!(said.matches(&format!("failed: {code}: ")).count(), 1001, "{code}");
+        assert!(said.contains(&format!("failed: {code}: {more} more, which")), "{code}");
+    }
+    assert!(of_suite.contains("\n80000 checks failed"), "{of_suite}");
 }
 
 #[test]

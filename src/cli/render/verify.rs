@@ -2,13 +2,16 @@
 
 use super::EXPLAIN;
 use crate::report::words::counted;
-use crate::verify::{Report, Undecided, UnreadData};
+use crate::verify::{CheckCount, Report, UnreadData};
 
 /// Failed checks, one a line, then what was looked at.
 pub fn verify_text(report: &Report) -> String {
     let mut text = String::new();
     for problem in &report.problems {
         text.push_str(&text_line!("failed: {problem}"));
+    }
+    for CheckCount { code, name, count } in &report.more {
+        text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not told"));
     }
     text.push_str(&read_text(report));
     if report.signatures_unchecked {
@@ -54,7 +57,7 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(&text_line!("the build warned of {count}, which no check fails for"));
     }
     if !report.undecided.is_empty() {
-        let of = |it: &Undecided| format!("{} {} ({})", it.code, it.name, it.count);
+        let of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
         let checks: Vec<String> = report.undecided.iter().map(of).collect();
         text.push_str(&text_line!(
             "not decided without the other packages of the set: {}",
@@ -69,7 +72,7 @@ pub fn verify_text(report: &Report) -> String {
     if !report.problems.is_empty() || !report.warnings.is_empty() {
         text.push_str(&text_line!("{EXPLAIN}"));
     }
-    match report.problems.len() {
+    match report.failed() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
     }

@@ -23,6 +23,8 @@ pub use repositories::*;
 pub use sets::*;
 pub use table::{Check, Problem};
 
+use std::collections::BTreeMap;
+
 use crate::error::printable;
 use crate::receipt::{FindingRecord, Receipt};
 
@@ -34,29 +36,64 @@ impl std::fmt::Display for Problem {
     }
 }
 
+/// Most problems of a check that are told of a repository: whoever has more has to begin somewhere, and a
+/// few bytes of an index may be a problem each.
+pub(super) const MOST_TOLD: usize = 1000;
+
 /// Problems while they are collected.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Vec<Problem>);
+pub(super) struct Problems {
+    list: Vec<Problem>,
+    /// How many of each check are in the list; counted only where they are bounded.
+    told: Option<BTreeMap<Check, usize>>,
+    /// How many more there are of a check.
+    more: BTreeMap<Check, usize>,
+}
 
 impl Problems {
+    /// Holds [`MOST_TOLD`] of each check, and counts the others.
+    pub(super) fn bounded() -> Self {
+        Self { told: Some(BTreeMap::new()), ..Self::default() }
+    }
+
     /// Adds one.
     pub(super) fn add(&mut self, problem: Problem) {
-        self.0.push(problem);
+        if let Some(told) = &mut self.told {
+            let told = told.entry(problem.check()).or_default();
+            if *told >= MOST_TOLD {
+                return self.add_more(problem.check(), 1);
+            }
+            *told += 1;
+        }
+        self.list.push(problem);
+    }
+
+    /// Counts further ones of a check, which nobody holds.
+    pub(super) fn add_more(&mut self, check: Check, count: usize) {
+        if count > 0 {
+            *self.more.entry(check).or_default() += count;
+        }
     }
 
     /// Adds all of `other`.
     pub(super) fn extend(&mut self, other: Problems) {
-        self.0.extend(other.0);
+        other.list.into_iter().for_each(|problem| self.add(problem));
+        other.more.into_iter().for_each(|(check, count)| self.add_more(check, count));
+    }
+
+    /// How many more there are of a check than are told.
+    pub(super) fn more(&self) -> Vec<CheckCount> {
+        self.more.iter().map(|(check, count)| CheckCount::new(*check, *count)).collect()
     }
 
     /// Each once, in the order of check, subject and message.
-    pub(super) fn finish(mut self) -> Vec<Problem> {
+    pub(super) fn finish(self) -> Vec<Problem> {
+        let mut list = self.list;
         // Problems with one text may differ in what the text leaves out.
-        self.0.sort();
-        self.0.dedup();
-        self.0
-            .sort_by_cached_key(|problem| (problem.check(), problem.subject(), problem.message()));
-        self.0
+        list.sort();
+        list.dedup();
+        list.sort_by_cached_key(|problem| (problem.check(), problem.subject(), problem.message()));
+        list
     }
 }
 
@@ -125,17 +162,27 @@ pub struct Report {
     pub other_generator: Option<String>,
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub undecided: Vec<Undecided>,
+    pub undecided: Vec<CheckCount>,
     /// Whether there is no receipt, and checks failed that packages which are not named may settle.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_be_part: bool,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+    /// How often checks failed beside that, where a repository has very many of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<CheckCount>,
 }
 
-/// A check that cannot be decided without packages that are not there.
+impl Report {
+    /// How often a check failed, those included that are not told one by one.
+    pub fn failed(&self) -> usize {
+        self.problems.len() + self.more.iter().map(|more| more.count).sum::<usize>()
+    }
+}
+
+/// How often something is to be said of a check.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Undecided {
+pub struct CheckCount {
     /// Stable code, e.g. `V013`.
     pub code: &'static str,
     /// Stable name, e.g. `file-lost`.
@@ -144,7 +191,7 @@ pub struct Undecided {
     pub count: usize,
 }
 
-impl Undecided {
+impl CheckCount {
     pub(super) fn new(check: Check, count: usize) -> Self {
         Self { code: check.id(), name: check.name(), count }
     }

@@ -127,8 +127,6 @@ pub enum OpenDependency {
     Deb { alternatives: Vec<String>, arch: Option<String> },
     /// Of an `.rpm`, on such machines.
     Rpm { alternatives: Vec<String>, arch: String },
-    /// So many, of this package and those behind it, which are not told one by one.
-    More { count: usize },
 }
 
 impl fmt::Display for OpenDependency {
@@ -136,10 +134,6 @@ impl fmt::Display for OpenDependency {
         let (verb, alternatives, arch) = match self {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
-            Self::More { count } => {
-                let are = if *count == 1 { "dependency is" } else { "dependencies are" };
-                return write!(f, "is the last one told: {count} more {are} open");
-            }
         };
         write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
     }

@@ -525,8 +525,6 @@ fn of_indexed_packages() -> Vec<Problem> {
             alternatives: texts(["a", "b", "c", "d", "e", "f"]),
             arch: arch(),
         }),
-        open(OpenDependency::More { count: 1 }),
-        open(OpenDependency::More { count: 2 }),
     ]
 }
 
@@ -623,7 +621,7 @@ fn of_headers() -> Vec<Problem> {
 }
 
 fn examples() -> Vec<Problem> {
-    let mut problems = Problems(Vec::new());
+    let mut problems = Problems::default();
     let areas = [
         of_receipts(),
         of_lost_code(),
@@ -686,10 +684,26 @@ fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
             stated_sha256: digest(),
         },
     };
-    let sorted = |given: [Problem; 3]| Problems(given.to_vec()).finish();
+    let sorted =
+        |given: [Problem; 3]| Problems { list: given.to_vec(), ..Problems::default() }.finish();
     let (first, last) = (bytes(1), bytes(2));
     assert_eq!(first.to_string(), last.to_string());
     let kept = sorted([last.clone(), first.clone(), last.clone()]);
     assert_eq!(kept, [first.clone(), last.clone()]);
     assert_eq!(sorted([first.clone(), last, first]), kept);
+}
+
+#[test]
+fn of_very_many_problems_of_a_check_some_are_told() {
+    let missing = |at: usize| Problem::PackageMissing { file: at.to_string() };
+    let mut own = Problems::bounded();
+    (0..MOST_TOLD + 3).for_each(|at| own.add(missing(at)));
+    own.add(Problem::OrphanFile { file: text("a") });
+    let mut all = Problems::default();
+    all.extend(own);
+    // Of two repositories, each is bounded by itself; what is no repository is told whole.
+    all.add(missing(MOST_TOLD + 3));
+    let more: Vec<_> = all.more().iter().map(|more| (more.code, more.count)).collect();
+    assert_eq!(more, [("V072", 3)]);
+    assert_eq!(all.finish().len(), MOST_TOLD + 2);
 }

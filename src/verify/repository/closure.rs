@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Error, Kind, Result};
+use crate::verify::problem::MOST_TOLD;
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
 /// have more than a hundred. In memory it takes some hundred.
@@ -15,9 +16,6 @@ const SHORTEST: usize = 32;
 
 /// Relations that any list may have, and those of one package: ten and more times what packages have.
 const ASIDE: usize = 100_000;
-
-/// Most open dependencies that are told: whoever has more has to begin somewhere.
-const TOLD: usize = 1000;
 
 /// Alternatives that are told of one.
 const ALTERNATIVES_TOLD: usize = 100;
@@ -160,7 +158,7 @@ pub(super) fn open(
         for wishes in groups.filter(|wishes| !wishes.iter().any(|wish| offers.meet(wish))) {
             if !wishes.iter().any(within) {
                 open.elsewhere += 1;
-            } else if open.told.len() < TOLD {
+            } else if open.told.len() < MOST_TOLD {
                 let alternatives = wishes.iter().take(ALTERNATIVES_TOLD).map(words).collect();
                 open.told.push(OpenWish { path: node.path.to_owned(), alternatives });
             } else {
@@ -300,10 +298,10 @@ mod tests {
             bound: Some((if at == 0 { Sign::Less } else { Sign::Equal }, "1")),
             is_alternative: at % 2 == 1,
         };
-        let wishes = (0..4 * TOLD + 2).map(|at| wish(at + 2)).chain([wish(0)]).collect();
+        let wishes = (0..4 * MOST_TOLD + 2).map(|at| wish(at + 2)).chain([wish(0)]).collect();
         let node = PackageNode { path: "p", offers: vec![("p", None)], wishes };
         let open = open(&[&node], &KnownNames::of([&node].into_iter()), rules);
-        assert_eq!((open.told.len(), open.more, open.elsewhere), (TOLD, TOLD + 1, 1));
+        assert_eq!((open.told.len(), open.more, open.elsewhere), (MOST_TOLD, MOST_TOLD + 1, 1));
         assert_eq!(open.told[0].alternatives, ["x = 1", "x = 1"]);
     }
 }

@@ -14,8 +14,8 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::apt_index::format_date;
 use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
-    IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems, Report,
-    SignatureFault,
+    Check, IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems,
+    Report, SignatureFault,
 };
 
 /// An index is held in memory; those of the largest distributions are below this.
@@ -32,6 +32,9 @@ pub(super) const HEAD_MAX: u64 = 16 << 20;
 
 /// Clocks differ by less than this, in seconds.
 const DAY: i64 = 86_400;
+
+/// Packages that are looked at together, before what is wrong with them is counted.
+pub(super) const LOOKED_AT: usize = 1024;
 
 /// What a check works on.
 pub(super) struct Context<'a> {
@@ -121,15 +124,11 @@ impl<'a> Context<'a> {
         dependency: impl Fn(Vec<String>) -> OpenDependency,
     ) {
         self.report.elsewhere += open.elsewhere;
-        let last = open.told.last().map(|wish| wish.path.clone());
         for OpenWish { path: file, alternatives } in open.told {
             let dependency = dependency(alternatives);
             self.problems.add(Problem::DependencyOpen { file, dependency });
         }
-        if let (Some(file), 1..) = (last, open.more) {
-            let dependency = OpenDependency::More { count: open.more };
-            self.problems.add(Problem::DependencyOpen { file, dependency });
-        }
+        self.problems.add_more(Check::DependencyOpen, open.more);
     }
 
     pub(super) fn bad_index(&mut self, file: &str, fault: IndexFault) {

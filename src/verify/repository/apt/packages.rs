@@ -1,6 +1,7 @@
 //! The packages that the indexes of a suite list.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -22,7 +23,7 @@ use crate::verify::problem::{
 use crate::verify::repository::closure::{
     self, KnownNames, PackageNode, RelationsLeft, Sign, VersionRules, Wish,
 };
-use crate::verify::repository::context::{Context, named_file};
+use crate::verify::repository::context::{Context, LOOKED_AT, named_file};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, PackagePlace, identity};
 
@@ -35,7 +36,7 @@ const OF_THE_INDEX: [&str; 7] =
 const SHORTEST: usize = 128;
 
 /// Checks them, by themselves and with each other.
-pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) {
+pub(super) fn check(context: &mut Context<'_>, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
@@ -52,11 +53,17 @@ pub(super) fn check(context: &mut Context<'_>, indexes: &BTreeMap<String, String
 struct SuitePackage {
     path: String,
     fields: ControlFields,
-    /// Architectures whose index has it.
-    archs: BTreeSet<String>,
+    /// Architectures whose index has it: one, mostly, for which a set is large, and others.
+    arch: Arc<str>,
+    other_archs: BTreeSet<Arc<str>>,
 }
 
 impl SuitePackage {
+    /// Notes that the index of an architecture has it, too; false where that was known.
+    fn add_arch(&mut self, arch: &Arc<str>) -> bool {
+        self.arch != *arch && self.other_archs.insert(Arc::clone(arch))
+    }
+
     fn place(&self) -> PackagePlace<'_> {
         let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
         let identity = identity(field("Package"), field("Architecture"), field("Version"));
@@ -64,46 +71,47 @@ impl SuitePackage {
     }
 }
 
-/// The packages of all indexes by path.
-fn packages(context: &mut Context<'_>, indexes: &BTreeMap<String, String>) -> Vec<SuitePackage> {
+/// The packages of all indexes by path; the texts are let go.
+fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
     let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
         let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
-        let arch = arch.unwrap_or_default().to_owned();
+        let arch: Arc<str> = arch.unwrap_or_default().into();
         let (mut left, mut has_nameless) = (Left::of(text.len()), false);
-        for fields in apt_index::paragraphs(text) {
+        for fields in apt_index::paragraphs(&text) {
             let fields = match left.take(fields) {
                 Ok(fields) => fields,
                 Err(error) => {
-                    context.unreadable(index, &error);
+                    context.unreadable(&index, &error);
                     break;
                 }
             };
             let own = fields.get("Architecture").cloned().unwrap_or_default();
             let Some(path) = fields.get("Filename").cloned() else {
                 if !std::mem::replace(&mut has_nameless, true) {
-                    context.bad_index(index, IndexFault::NoFilename);
+                    context.bad_index(&index, IndexFault::NoFilename);
                 }
                 continue;
             };
-            if own != arch && own != "all" {
+            if *own != *arch && own != "all" {
                 let package = path.clone();
-                context.contradicts(index, IndexContradiction::OtherArch { package, arch: own });
+                context.contradicts(&index, IndexContradiction::OtherArch { package, arch: own });
             }
-            let new = || SuitePackage {
-                path: path.clone(),
-                fields: fields.clone(),
-                archs: BTreeSet::new(),
+            let (mut is_new, text) = (false, &fields);
+            let new = || {
+                is_new = true;
+                let (path, fields, arch) = (path.clone(), text.clone(), Arc::clone(&arch));
+                SuitePackage { path, fields, arch, other_archs: BTreeSet::new() }
             };
             let package = all.entry(path.clone()).or_insert_with(new);
             if package.fields != fields {
                 let package = path.clone();
-                context.contradicts(index, IndexContradiction::Description { package });
+                context.contradicts(&index, IndexContradiction::Description { package });
             }
-            if !package.archs.insert(arch.clone()) {
+            if !is_new && !package.add_arch(&arch) {
                 let arch = of_folder(&arch);
                 context
-                    .contradicts(index, IndexContradiction::PackageTwice { package: path, arch });
+                    .contradicts(&index, IndexContradiction::PackageTwice { package: path, arch });
             }
         }
     }
@@ -149,13 +157,15 @@ fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -
         let mut data = PackageData::default();
         (package_faults(root, package, &mut data), data)
     };
-    let found: Vec<_> = packages.par_iter().map(look).collect();
-    let mut owners = Vec::new();
-    for ((problems, data), package) in found.into_iter().zip(packages) {
-        problems.into_iter().for_each(|problem| context.problems.add(problem));
-        owners.push(owner(package, &data.paths));
-        if let Some(reason) = data.unread {
-            context.report.data_unread.push(UnreadData { file: package.path.clone(), reason });
+    let mut owners = Vec::with_capacity(packages.len());
+    for together in packages.chunks(LOOKED_AT) {
+        let found: Vec<_> = together.par_iter().map(look).collect();
+        for ((problems, data), package) in found.into_iter().zip(together) {
+            problems.into_iter().for_each(|problem| context.problems.add(problem));
+            owners.push(owner(package, &data.paths));
+            if let Some(reason) = data.unread {
+                context.report.data_unread.push(UnreadData { file: package.path.clone(), reason });
+            }
         }
     }
     owners
@@ -259,7 +269,7 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
     let known = KnownNames::of(nodes.iter());
     let mut archs: BTreeMap<&str, Vec<&PackageNode<'_>>> = BTreeMap::new();
     for (package, node) in packages.iter().zip(&nodes) {
-        for arch in &package.archs {
+        for arch in package.other_archs.iter().chain([&package.arch]) {
             archs.entry(arch).or_default().push(node);
         }
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::context::{Context, place, sha256};
+use super::context::{Context, LOOKED_AT, place, sha256};
 use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
 use crate::content::{self, is_file, is_folder, read_file};
@@ -242,12 +242,14 @@ fn check_packages(
         let files = files.and_then(|files| files.get(&*package.checksum)).copied();
         package::look(root, package, files, trust, unsigned)
     };
-    let seen: Vec<Vec<Observation>> = packages.par_iter().map(look).collect();
     context.report.indexed += packages.len();
-    for seen in seen.into_iter().flatten() {
-        match seen {
-            Observation::Fault(problem) => context.problems.add(problem),
-            Observation::GoodSignature => context.report.signatures += 1,
+    for together in packages.chunks(LOOKED_AT) {
+        let seen: Vec<Vec<Observation>> = together.par_iter().map(look).collect();
+        for seen in seen.into_iter().flatten() {
+            match seen {
+                Observation::Fault(problem) => context.problems.add(problem),
+                Observation::GoodSignature => context.report.signatures += 1,
+            }
         }
     }
     Ok(())

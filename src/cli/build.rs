@@ -1,5 +1,7 @@
 //! `rockpack build`: artifacts in, packages out.
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -7,9 +9,12 @@ use super::Outcome;
 use super::progress::Terminal;
 use crate::Built;
 use crate::cli::render;
+use crate::content::is_file;
 use crate::error::Result;
+use crate::files::closed_mode;
+use crate::receipt;
 use crate::repo::Published;
-use crate::report::Progress;
+use crate::report::{Finding, Findings, Progress};
 use crate::settings::{BuildArguments, Environment, GivenOptions};
 
 /// Build the packages of one or more shards of artifacts.
@@ -38,9 +43,14 @@ pub(super) fn run(
     let exposed = arguments.build.exposed_secrets();
     let settings = arguments.build.resolve(given, &environment, crate::check_output)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
+    let out = &settings.output.folder;
+    let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
     let (built, published) = crate::build_and_publish(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.known_findings());
+    if is_built_again {
+        progress.findings(&closed(out)?);
+    }
     published.iter().for_each(|published| progress.findings(&published.findings));
     if arguments.json {
         progress.print_json(&Printed { built: &built, published: published.as_ref() })?
@@ -51,6 +61,17 @@ pub(super) fn run(
     }
     progress.note(&render::build_end(&built.receipt, &settings, published.as_ref()));
     Ok(Outcome::Done)
+}
+
+/// The finding that others may not list the output folder. Of one in which nothing was built before, a
+/// user knows; an earlier run may have made the other.
+fn closed(out: &Path) -> Result<Findings> {
+    let mut findings = Findings::default();
+    if let Some(mode) = closed_mode(out)? {
+        let (folder, mode) = (out.display().to_string(), format!("{mode:04o}"));
+        findings.add(Finding::FolderClosed { folder, mode, others: 0 });
+    }
+    Ok(findings)
 }
 
 #[derive(Serialize)]

@@ -1,16 +1,21 @@
 //! Folders: made, checked, synced and removed.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{refuse_no_folder, set_mode};
-use crate::content::list;
+use rustix::process::geteuid;
+
+use super::{guarded, refuse_no_folder, set_mode};
+use crate::content::{if_there, list};
 use crate::error::{Error, Kind, Result};
 
 /// The permission bits of folders that everybody may list.
 const LISTABLE: u32 = 0o755;
+
+/// The permission bits by which others than the owner and the group list a folder.
+const LISTED: u32 = 0o005;
 
 /// What to do about an output folder that cannot be used.
 const HINT: &str = "the output folder has to be one that can be created and written to";
@@ -101,6 +106,29 @@ pub fn make_readable_folders(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Lets everybody list the folder at `path`, which is no link, if it belongs to this user, and returns its
+/// permission bits if it stays closed: it belongs to somebody else, or its file system has no such bits.
+pub fn open_to_all(path: &Path) -> Result<Option<u32>> {
+    let Some(mode) = closed_mode(path)? else { return Ok(None) };
+    let folder = match guarded::open_folder(path) {
+        Ok(folder) => folder,
+        // Only its owner may change it.
+        Err(error) if error.kind() == Kind::Io => return Ok(Some(mode)),
+        Err(error) => return Err(error),
+    };
+    let metadata = folder.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    let opened = metadata.uid() == geteuid().as_raw()
+        && folder.set_permissions(Permissions::from_mode(mode | LISTABLE)).is_ok();
+    Ok((!opened).then_some(mode))
+}
+
+/// The permission bits of the folder at `path`, if not everybody may list it.
+pub fn closed_mode(path: &Path) -> Result<Option<u32>> {
+    let metadata = if_there(path, "inspect", fs::metadata(path))?;
+    let mode = metadata.filter(Metadata::is_dir).map(|folder| folder.permissions().mode() & 0o7777);
+    Ok(mode.filter(|mode| mode & LISTED != LISTED))
+}
+
 /// The folder that the name at the end of `path` is in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
@@ -127,7 +155,7 @@ pub fn remove_folder(folder: &Path) -> Result<()> {
     };
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io(folder, "remove", error))
+            Err(guarded::refused(folder, "remove", error))
         }
         _ => Ok(()),
     }

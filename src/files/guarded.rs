@@ -19,6 +19,11 @@ const WRITTEN_BY_ALL: u32 = 0o002;
 /// What to do about something that has the name of a file or folder of rockpack and is none.
 const HINT: &str = "rockpack made no such thing: look at who put it there, and remove it";
 
+/// What to do about something that a run of another user left.
+const FOREIGN: &str = "if a run of that user was cut off, have the same user run it again, or have it \
+                       removed; users who share a folder need a group that may write to all in it (umask \
+                       002, chmod g+rwxs)";
+
 /// Opens the regular file at `path` as `options` say; a link is an error, and so is anything else.
 pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let file = open_itself(path, options, OFlags::NONBLOCK)?;
@@ -64,8 +69,24 @@ fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<
     let flags = i32::try_from(flags).map_err(|error| Error::bug("flags of open").cause(error))?;
     options.custom_flags(flags).open(path).map_err(|error| match kind_of(path) {
         Ok(Some(kind)) if kind.is_symlink() => is_link(path),
-        _ => Error::io(path, "open", error),
+        _ => refused(path, "open", error),
     })
+}
+
+/// The error that the system refuses `action` on what is at `path`; of what is another user's, with who
+/// that is.
+pub(super) fn refused(path: &Path, action: &str, error: io::Error) -> Error {
+    let is_denied = error.kind() == ErrorKind::PermissionDenied;
+    let metadata = fs::symlink_metadata(path).ok().filter(|_| is_denied);
+    let owner = metadata.map(|metadata| metadata.uid());
+    match owner.filter(|owner| *owner != geteuid().as_raw()) {
+        Some(owner) => {
+            let message =
+                format!("cannot {action}: {error}: it belongs to another user (uid {owner})");
+            Error::new(Kind::Io, message).file(path).hint(FOREIGN)
+        }
+        None => Error::io(path, action, error),
+    }
 }
 
 /// The error that a link is at `path`.
@@ -87,6 +108,12 @@ pub(super) fn is_no_folder(path: &Path) -> Error {
     Error::unsupported("is no folder").file(path).hint(HINT)
 }
 
+/// Whether what is at `path` belongs to another user.
+pub(super) fn is_foreign(path: &Path) -> Result<bool> {
+    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    Ok(metadata.is_some_and(|metadata| metadata.uid() != geteuid().as_raw()))
+}
+
 /// Refuses what is at `path` if another user made it: what it says is that user's word.
 pub(super) fn refuse_foreign(path: &Path) -> Result<()> {
     let Some(metadata) = if_there(path, "inspect", fs::symlink_metadata(path))? else {
@@ -101,9 +128,7 @@ fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {
         return Ok(());
     }
     let message = format!("was left by another user (uid {owner}), whose word is not taken for it");
-    Err(Error::new(Kind::Unsupported, message).file(path).hint(
-        "if a run of that user was cut off, have the same user run it again; or remove the folder",
-    ))
+    Err(Error::new(Kind::Unsupported, message).file(path).hint(FOREIGN))
 }
 
 /// The most bytes of a record of names: those of a hundred thousand packages.

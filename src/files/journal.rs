@@ -23,6 +23,15 @@ use crate::error::{Error, Result, abridged};
 /// The line in front of what is moved out of the way. No name has a slash.
 const SEPARATOR: &str = "replaces/";
 
+/// What to do about something that the record does not have.
+const PUT_THERE: &str = "somebody put it into what a run that was cut off left: look at who did, move it \
+                         away, and run the same again";
+
+/// What to do about something of which the record of an earlier version does not tell.
+const UNTOLD: &str = "the record of that run, of an earlier rockpack, does not say what it moved there: if \
+                      this was in the output folder, move it back by hand; if not, move it away; then run \
+                      the same again";
+
 /// The record of a commit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Journal {
@@ -87,15 +96,16 @@ impl Journal {
             return if "fd".contains(found.kind) && found.owner == geteuid().as_raw() {
                 Ok(())
             } else {
-                Err(foreign("is no file or folder of this user", folder, name))
+                Err(foreign("is no file or folder of this user", folder, name, UNTOLD))
             };
         };
         match aside.iter().find(|known| known.name == name) {
-            None => Err(foreign("is nothing that the run moved there", folder, name)),
+            None => Err(foreign("is nothing that the run moved there", folder, name, PUT_THERE)),
             Some(known) if *known != found => Err(foreign(
                 "is of another kind or owner than what the run moved there",
                 folder,
                 name,
+                PUT_THERE,
             )),
             Some(_) => Ok(()),
         }
@@ -116,11 +126,8 @@ pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
         .hint("if a run left this, it was not of rockpack: remove the folder that it is in")
 }
 
-fn foreign(what: &str, folder: &Path, name: &str) -> Error {
-    Error::unsupported(format!("{what}, and is not put back")).file(folder.join(name)).hint(
-        "somebody put it into what a run that was cut off left: look at who did, move it away, and run \
-         the same again",
-    )
+fn foreign(what: &str, folder: &Path, name: &str, hint: &str) -> Error {
+    Error::unsupported(format!("{what}, and is not put back")).file(folder.join(name)).hint(hint)
 }
 
 fn kind(kind: FileType) -> char {

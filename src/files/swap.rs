@@ -37,8 +37,8 @@ use std::path::{Path, PathBuf};
 use super::journal::{Journal, SetAside, is_plain, no_name};
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
-    lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_file, remove_folder,
-    rename, set_mode, sync_folder, write_file,
+    lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_empty, remove_file,
+    remove_folder, rename, set_mode, sync_folder, write_file,
 };
 use crate::content::list;
 use crate::error::{Error, Kind, Result};
@@ -73,6 +73,11 @@ impl Outlet {
     fn clear_dead(&self, out: &Path) -> Result<()> {
         for dead in Scratch::dead(Form::Folder, out, self.prefix)? {
             let dead = dead?;
+            // Without a record, it says nothing that would have to be believed, and is in nobody's way.
+            if guarded::is_foreign(dead.path())? && kind_of(&dead.path().join(RECORD))?.is_none() {
+                remove_empty(dead.path());
+                continue;
+            }
             guarded::refuse_foreign(dead.path())?;
             self.recover(out, dead.path())?;
             dead.remove()?;

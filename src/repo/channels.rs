@@ -84,6 +84,14 @@ impl Channels {
         self.0.values().any(|state| state.uses(file))
     }
 
+    /// Paths of all files that the channels have, or had and have not removed yet.
+    pub fn paths(&self) -> Vec<&str> {
+        let packages = self.0.values().flat_map(|state| state.records.keys());
+        let indexes = self.0.values().flat_map(|state| &state.indexes);
+        let retired = self.0.values().flat_map(|state| state.retired.keys());
+        packages.chain(indexes).chain(retired).map(String::as_str).collect()
+    }
+
     /// Notes what is about to be published; returns what [`Channels::put`] takes then.
     pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<Vec<Body>> {
         let bodies: Vec<_> = next.par_iter().map(|next| next.state.to_body()).collect();

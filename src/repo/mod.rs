@@ -47,6 +47,7 @@ mod orders;
 mod owners;
 mod places;
 mod published;
+mod readable;
 mod recovery;
 mod remarks;
 mod rpm;
@@ -252,6 +253,8 @@ fn write(
     store.put(visible)?;
     channels.put(store, states, bodies)?;
     prune(store, channels, &outdated)?;
+    let closed = store.open_folders(&channels.paths())?;
+    closed.into_iter().for_each(|finding| published.findings.add(finding));
     Ok(published)
 }
 

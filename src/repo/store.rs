@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::body::Body;
 use super::places::{self, check_path};
+use super::readable;
 use super::stat::{Stat, stat_of};
 use crate::content::{Content, if_there, list, read_file};
 use crate::error::{Error, Kind, Result};
@@ -16,6 +17,7 @@ use crate::files::{
     empty_folder, kind_of, lock, make_folders, make_readable_folders, refuse_open_to_all,
     remove_empty, remove_file, rename, sync_folder,
 };
+use crate::report::Finding;
 
 /// The folder of what only rockpack reads: states, the lock, unfinished files, key packages.
 pub const PRIVATE: &str = ".rockpack";
@@ -44,6 +46,11 @@ pub trait Store: Sync {
     /// Puts files in place, each whole or not at all, in this order, and only when all of them
     /// could be written. On return they stay there whatever happens to the machine.
     fn put(&self, files: Vec<(String, Body)>) -> Result<()>;
+    /// Lets everybody list the folders of these paths, as far as this user may; what is to be said of
+    /// those that stay closed.
+    fn open_folders(&self, _paths: &[&str]) -> Result<Option<Finding>> {
+        Ok(None)
+    }
     /// Removes files; one that is not there is no error.
     fn remove(&self, paths: &[String]) -> Result<()>;
 }
@@ -151,6 +158,10 @@ impl Store for LocalStore {
 
     fn check(&self, paths: &[&str]) -> Result<()> {
         places::check(&self.root, paths)
+    }
+
+    fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
+        readable::open_folders(&self.root, paths)
     }
 
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Who may read a repository, whatever the umask of the run is.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
 use support::example::{Entry, tree};
 use support::keys::key;
-use support::repo_fixture::{deb, plain_spec, repo, rpm};
+use support::repo_fixture::{deb, plain_spec, publish, repo, repo_at, rpm};
 use support::tools::{need, run};
 
 fn mode(path: &Path) -> u32 {
@@ -48,4 +48,53 @@ fn everybody_may_read_a_repository_made_under_a_strict_umask() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o750)).unwrap();
     run(&mut repo(&[&packages], &closed));
     assert_eq!([mode(&closed), mode(&closed.join("dists/stable"))], [0o750, 0o755]);
+}
+
+/// Sets the mode of all folders below `folder`, itself included, but for those of rockpack itself.
+fn close(folder: &Path, mode: u32) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() && entry.file_name() != ".rockpack" {
+            close(&entry.path(), mode);
+        }
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn folders_that_an_earlier_run_closed_are_opened_or_named() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| room.path().join(name));
+    deb(&one, ("one", "1", "amd64"), "");
+    deb(&two, ("two", "1", "amd64"), "");
+    let (out, pool) = (room.path().join("repository"), room.path().join("repository/pool"));
+    let open = |out: &Path| {
+        let folders = tree(out).into_iter().filter(|(path, entry)| {
+            matches!(entry, Entry::Folder { .. }) && !path.starts_with(".rockpack")
+        });
+        folders.filter(|(path, _)| mode(&out.join(path)) == 0o755).count()
+    };
+    assert!(!publish(&mut repo(&[&one], &out)).contains("R110"));
+    let all = open(&out);
+    close(&out, 0o700);
+    // The folder itself may be closed on purpose, and is only named.
+    let said = publish(&mut repo_at(&[&two], &out, 1));
+    let told = |folder: &Path, more: &str| {
+        let folder = folder.display();
+        format!(
+            "R110 folder-closed: {folder}: not everybody may list it (mode 0700){more}, so other"
+        )
+    };
+    assert!(said.contains(&told(&out, "")) && said.contains("chmod a+rx"), "{said}");
+    assert_eq!((open(&out), mode(&out)), (all + 2, 0o700), "those of `one`, and two of `two`");
+    assert_eq!(mode(&out.join(".rockpack")), 0o755, "as the umask had it");
+    // So is the folder of another user, which only root can make.
+    close(&out, 0o755);
+    close(&pool, 0o2700);
+    let stranger = out.join("pool/main/o");
+    fs::set_permissions(&stranger, fs::Permissions::from_mode(0o700)).unwrap();
+    let is_stranger = chown(&stranger, Some(12345), None).is_ok();
+    let said = publish(&mut repo_at(&[], &out, 2));
+    assert_eq!(said.contains(&told(&stranger, "")), is_stranger, "{said}");
+    assert_eq!(fs::metadata(&pool).unwrap().permissions().mode() & 0o7777, 0o2755);
 }

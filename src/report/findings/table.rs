@@ -702,6 +702,18 @@ findings! {
             "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
              Amazon Linux 2): sign them by RSA if it is to install them"
         ];
+    /// A folder of what was published or built that not everybody may list, and that the run did not
+    /// open: it may have been closed on purpose, or belongs to another user. In no receipt.
+    FolderClosed = "R110" "folder-closed" Note { folder: String, mode: String, others: usize }
+        ["{folder}"]
+        [
+            "not everybody may list it (mode {mode}){}, so other users, such as that of a web server, do \
+             not read what is in it: let them (chmod a+rx), unless it is closed on purpose",
+            match others {
+                0 => String::new(),
+                count => format!(", nor {} below", counted(*count, "folder")),
+            }
+        ];
     /// A file with a secret key or a passphrase can be read by others. In no receipt.
     SecretReadable = "R115" "secret-readable" Warning { file: String, mode: String }
         ["{file}"]

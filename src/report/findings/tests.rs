@@ -650,6 +650,8 @@ fn of_updates() -> Vec<Finding> {
         unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
         Finding::PackagesByEd25519 { channel: text("rpm") },
+        Finding::FolderClosed { folder: text("/srv/rocm"), mode: text("0700"), others: 0 },
+        Finding::FolderClosed { folder: text("/srv/rocm/pool"), mode: text("2770"), others: 2 },
         Finding::SecretReadable { file: text("/k/own.secret"), mode: text("644") },
         Finding::NamesUnseen { artifact: one(), files: texts(["a\u{202e}b"]) },
         Finding::NamesUnseen { artifact: one(), files: texts(["a\u{200b}", "b\u{200b}"]) },

@@ -37,7 +37,7 @@ use serde::Serialize;
 
 use config::Config;
 use emit::{SpdxDocument, Staging, sbom};
-use error::{Faults, Result, ResultExt};
+use error::{Faults, Kind, Result, ResultExt};
 use input::artifact::{self, Scan, ScanOptions};
 use input::database::DatabaseRules;
 use inspect::discover;
@@ -49,10 +49,12 @@ use plan::{Import, Plan};
 use receipt::listing::Listing;
 use receipt::{PartRecord, Receipt, SetPart, listing};
 use recombine::Recombined;
-use report::{Findings, Progress, Stage};
+use report::{Finding, Findings, Progress, Stage};
 pub use rockpack_base::{content, error, formats, gfx, once, run, tree};
 use run::{Budget, threads};
-use settings::{BuildSettings, Grouping, OutputSettings, PublishSettings, SetSettings};
+use settings::{
+    BuildSettings, CacheSettings, Grouping, OutputSettings, PublishSettings, SetSettings,
+};
 use split::{SplitArtifact, SplitPolicy};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
@@ -173,11 +175,24 @@ fn run_build(
     progress: &dyn Progress,
 ) -> Result<WrittenSet> {
     let BuildSettings { set, output, .. } = settings;
-    let cache = output.cache.as_ref().map(|cache| Cache::open(&cache.folder, cache.limit));
-    let cache = cache.transpose()?;
+    let cache = open_cache(output, progress)?;
     let decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
     let findings = decided.findings.clone();
     findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+}
+
+/// The cache of a build, if one is asked for and can be opened. One that is there and cannot be read
+/// fails no run; a place where none can be made does.
+fn open_cache(output: &OutputSettings, progress: &dyn Progress) -> Result<Option<Cache>> {
+    let Some(CacheSettings { folder, limit }) = &output.cache else { return Ok(None) };
+    match Cache::open(folder, *limit) {
+        Err(error) if error.kind() == Kind::Io && folder.is_dir() => {
+            let (cache, reason) = (folder.display().to_string(), error.in_full());
+            progress.warn(&Finding::CacheUnusable { cache, reason });
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
 }
 
 /// Writes the packages that were decided, and their receipt.

@@ -28,6 +28,7 @@ mod signals;
 mod sweep;
 mod terminal;
 mod threads;
+mod users;
 mod waiting;
 
 support::main!();

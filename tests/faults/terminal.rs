@@ -140,7 +140,7 @@ fn closed_streams_are_no_failure_and_no_files() {
 }
 
 /// `command` by a user who owns nothing.
-fn by_nobody(command: &Command) -> Command {
+pub fn by_nobody(command: &Command) -> Command {
     let as_nobody = || {
         let mut nobody = Command::new("setpriv");
         nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
@@ -156,13 +156,13 @@ fn by_nobody(command: &Command) -> Command {
 }
 
 /// A folder that everybody may write to.
-fn open_folder() -> tempfile::TempDir {
+pub fn open_folder() -> tempfile::TempDir {
     let room = folder();
     fs::set_permissions(room.path(), Permissions::from_mode(0o777)).unwrap();
     room
 }
 
-fn build_of(artifacts: &std::path::Path, out: &std::path::Path) -> Command {
+pub fn build_of(artifacts: &std::path::Path, out: &std::path::Path) -> Command {
     let mut build = rockpack();
     build.args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"]).arg(artifacts);
     build.arg("--out").arg(out);

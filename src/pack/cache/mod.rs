@@ -32,21 +32,24 @@ use std::fs::FileTimes;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 pub use entry::CacheEntry;
 pub use key::{Key, KeyMaker};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::files::Dir;
 use crate::report::Finding;
 use entry::Damage;
 use room::Room;
 
 /// A folder of finished compression.
 pub struct Cache {
-    folder: PathBuf,
-    room: Room,
+    path: PathBuf,
+    folder: Arc<Dir>,
+    /// None where this user may read what is there, and keep nothing.
+    room: Option<Room>,
     /// Set when nothing can be written any more.
     full: AtomicBool,
     findings: Mutex<Vec<Finding>>,
@@ -54,30 +57,39 @@ pub struct Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cache({})", self.folder.display())
+        write!(f, "Cache({})", self.path.display())
     }
 }
 
 impl Cache {
     /// The cache in `folder`, which is made if it is missing, with at most `limit` bytes. Clears
-    /// away what dead runs left, and what is too much.
-    pub fn open(folder: &Path, limit: u64) -> Result<Self> {
-        let room = Room::open(folder, limit)?;
-        let folder = folder.to_path_buf();
-        Ok(Self { folder, room, full: AtomicBool::new(false), findings: Mutex::default() })
+    /// away what dead runs left, and what is too much. One that cannot be written to, because it is
+    /// another user's or its file system is only read, is read, and a finding says so.
+    pub fn open(path: &Path, limit: u64) -> Result<Self> {
+        let folder = Arc::new(room::open_folder(path)?);
+        let (room, fault) = match Room::open(Arc::clone(&folder), limit) {
+            Ok(room) => (Some(room), None),
+            Err(error) if error.kind() == Kind::Io => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let path = path.to_path_buf();
+        let cache =
+            Self { path, folder, room, full: AtomicBool::new(false), findings: Mutex::default() };
+        fault.iter().for_each(|error| cache.give_up(error));
+        Ok(cache)
     }
 
     /// The entry with this key, if there is one that can be read.
     pub fn find(&self, key: &Key) -> Option<CacheEntry> {
         let place = key.place();
-        let file = match self.room.entry(&place) {
+        let file = match room::entry(&self.folder, &place) {
             Ok(file) => file?,
             Err(error) => {
                 self.give_up(&error);
                 return None;
             }
         };
-        match CacheEntry::read(file, &self.room.path_of(&place), key) {
+        match CacheEntry::read(file, &room::path_of(&self.folder, &place), key) {
             Ok(entry) => {
                 // Whoever may not change the time of another user's file uses it all the same.
                 let used = FileTimes::new().set_modified(SystemTime::now());
@@ -107,15 +119,14 @@ impl Cache {
 
     /// Keeps the `len` bytes of `body`, and `facts` beside them.
     pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
-        if self.full.load(Ordering::Relaxed) {
+        let Some(room) = self.room.as_ref().filter(|_| !self.full.load(Ordering::Relaxed)) else {
             return;
-        }
-        let written =
-            self.room.make(key.place(), entry::size(facts, len)).and_then(|reservation| {
-                reservation.map_or(Ok(()), |reservation| {
-                    reservation.fill(|file| entry::write(file, key, facts, len, body))
-                })
-            });
+        };
+        let written = room.make(key.place(), entry::size(facts, len)).and_then(|reservation| {
+            reservation.map_or(Ok(()), |reservation| {
+                reservation.fill(|file| entry::write(file, key, facts, len, body))
+            })
+        });
         if let Err(error) = written {
             self.give_up(&error);
         }
@@ -131,10 +142,12 @@ impl Cache {
     }
 
     fn discard(&self, place: &[String; 2], size: u64, what: &str) {
-        let (entry, damage) = (self.room.path_of(place).display().to_string(), what.to_owned());
+        let (entry, damage) =
+            (room::path_of(&self.folder, place).display().to_string(), what.to_owned());
         self.report(Finding::CacheEntryDamaged { entry, damage });
-        match self.room.remove(place) {
-            Ok(true) => self.room.give_back(size),
+        let Some(room) = &self.room else { return };
+        match room.remove(place) {
+            Ok(true) => room.give_back(size),
             // Another run was faster.
             Ok(false) => {}
             Err(error) => self.give_up(&error),
@@ -144,7 +157,7 @@ impl Cache {
     /// Nothing more is written, and one finding says why.
     fn give_up(&self, error: &Error) {
         if !self.full.swap(true, Ordering::Relaxed) {
-            let (cache, reason) = (self.folder.display().to_string(), error.in_full());
+            let (cache, reason) = (self.path.display().to_string(), error.in_full());
             self.report(Finding::CacheUnusable { cache, reason });
         }
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::content::is_file;
 use crate::error::{Error, Kind, Result};
@@ -37,9 +37,9 @@ const MOST: u32 = 1000;
 const HINT: &str = "name a folder for --cache that this user may write to, on a file system that \
                     supports flock";
 
-/// The room of a cache.
+/// The room of a cache that this user may write to.
 pub(super) struct Room {
-    folder: Dir,
+    folder: Arc<Dir>,
     new: Dir,
     limit: u64,
     /// The lock's file; the mutex is the lock among the threads of this run.
@@ -105,16 +105,33 @@ struct StoredEntry {
     size: u64,
 }
 
+/// Opens the folder of a cache, which is made if it is missing.
+pub(super) fn open_folder(path: &Path) -> Result<Dir> {
+    if is_file(path)? {
+        let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
+        return Err(error.file(path).hint(HINT));
+    }
+    refuse_open_to_all(path)?;
+    make_folders(path).map_err(hinted)?;
+    Dir::open(path).map_err(hinted)
+}
+
+/// The path of an entry, for messages.
+pub(super) fn path_of(folder: &Dir, place: &[String; 2]) -> PathBuf {
+    folder.at(&place[0]).join(&place[1])
+}
+
+/// The file of an entry, to be read, if it is there.
+pub(super) fn entry(folder: &Dir, place: &[String; 2]) -> Result<Option<File>> {
+    match folder.below(&place[0])? {
+        Some(below) => below.open_file(&place[1]),
+        None => Ok(None),
+    }
+}
+
 impl Room {
-    /// Makes the folder if it is missing, clears away what dead runs left, and counts.
-    pub fn open(path: &Path, limit: u64) -> Result<Self> {
-        if is_file(path)? {
-            let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
-            return Err(error.file(path).hint(HINT));
-        }
-        refuse_open_to_all(path)?;
-        make_folders(path).map_err(hinted)?;
-        let folder = Dir::open(path).map_err(hinted)?;
+    /// Clears away what dead runs left in the folder, and counts.
+    pub fn open(folder: Arc<Dir>, limit: u64) -> Result<Self> {
         let new = folder.make_below(NEW).map_err(hinted)?;
         let file = folder.open_to_write(LOCK).map_err(hinted)?;
         let room = Self { folder, new, limit, lock: Mutex::new(file) };
@@ -126,19 +143,6 @@ impl Room {
         })
         .map_err(hinted)?;
         Ok(room)
-    }
-
-    /// The path of an entry, for messages.
-    pub fn path_of(&self, place: &[String; 2]) -> PathBuf {
-        self.folder.at(&place[0]).join(&place[1])
-    }
-
-    /// The file of an entry, to be read, if it is there.
-    pub fn entry(&self, place: &[String; 2]) -> Result<Option<File>> {
-        match self.folder.below(&place[0])? {
-            Some(folder) => folder.open_file(&place[1]),
-            None => Ok(None),
-        }
     }
 
     /// Removes an entry, and says whether it was there.

@@ -23,9 +23,13 @@ fn body(cache: &Cache, name: &str) -> Option<Vec<u8>> {
     cache.copy(&entry, &mut body).unwrap().then_some(body)
 }
 
+fn path_of(cache: &Cache, place: &[String; 2]) -> PathBuf {
+    room::path_of(&cache.folder, place)
+}
+
 /// Makes an entry look as if it was used `minutes` ago.
 fn age(cache: &Cache, name: &str, minutes: u64) {
-    let file = fs::File::open(cache.room.path_of(&key(name).place())).unwrap();
+    let file = fs::File::open(path_of(cache, &key(name).place())).unwrap();
     let then = SystemTime::now() - Duration::from_secs(60 * minutes);
     file.set_times(FileTimes::new().set_modified(then)).unwrap();
 }
@@ -85,7 +89,7 @@ fn every_damage_is_found_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     keep(&cache, "a", b"bytes of an entry");
-    let path = cache.room.path_of(&key("a").place());
+    let path = path_of(&cache, &key("a").place());
     let whole = fs::read(&path).unwrap();
     let mut found = 0;
     for cut in 0..whole.len() {
@@ -103,7 +107,7 @@ fn every_damage_is_found_and_reported_once() {
     assert!(findings.iter().all(|finding| finding.code() == Code::CacheEntryDamaged));
     // Another entry under its name.
     keep(&cache, "b", b"other bytes");
-    fs::rename(cache.room.path_of(&key("b").place()), &path).unwrap();
+    fs::rename(path_of(&cache, &key("b").place()), &path).unwrap();
     assert_eq!(body(&cache, "a"), None);
     keep(&cache, "a", b"bytes of an entry");
     assert_eq!(body(&cache, "a").unwrap(), b"bytes of an entry");
@@ -114,8 +118,8 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();
     fs::write(folder.path().join("new/dead-0"), [1; 100]).unwrap();
-    let path = cache.room.path_of(&key("a").place());
-    let reservation = cache.room.make(key("a").place(), 500).unwrap().unwrap();
+    let path = path_of(&cache, &key("a").place());
+    let reservation = cache.room.as_ref().unwrap().make(key("a").place(), 500).unwrap().unwrap();
     let other = Cache::open(folder.path(), 1 << 20).unwrap();
     let names = fs::read_dir(folder.path().join("new")).unwrap().count();
     assert_eq!(names, 1);
@@ -124,6 +128,8 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
         Cache::open(folder.path(), 600)
             .unwrap()
             .room
+            .as_ref()
+            .unwrap()
             .make(key("a").place(), 200)
             .unwrap()
             .is_none()

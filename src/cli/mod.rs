@@ -34,7 +34,6 @@ use std::sync::Arc;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Result, printable};
-use crate::report::Progress;
 use crate::run::waiting;
 use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};
@@ -86,8 +85,9 @@ pub fn run() -> ExitCode {
     };
     let terminal = Arc::new(Terminal::new(&arguments.shown));
     let listener = Arc::clone(&terminal);
-    waiting::listen(move |text| listener.note(text));
-    let result = signals::watch().and_then(|()| dispatch(arguments.command, &given, &terminal));
+    waiting::listen(move |text| listener.waits(text));
+    let result = signals::watch(Arc::clone(&terminal))
+        .and_then(|()| dispatch(arguments.command, &given, &terminal));
     terminal.close();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
+use super::progress::Terminal;
 use crate::error::{Error, Kind, Result};
 use crate::run::interrupt;
 
@@ -23,8 +25,11 @@ const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTE
 /// for a disk, does not see that it was asked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a run that ends at once may take to say so.
+const SPEECH: Duration = Duration::from_millis(500);
+
 /// Lets signals ask this process to end.
-pub(super) fn watch() -> Result<()> {
+pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
     let numbers = ENDING.iter().map(|(number, _)| *number);
     let is_ignored = |number: i32| ignored >> (number - 1) & 1 == 1;
@@ -38,20 +43,45 @@ pub(super) fn watch() -> Result<()> {
     let heed = move || {
         for signal in signals.forever() {
             if !interrupt::request(signal) {
-                end(signal);
+                end(signal, &terminal);
             }
+            let terminal = Arc::clone(&terminal);
             // Where no thread is to be had, a second signal ends what waits.
             drop(thread::Builder::new().spawn(move || {
                 thread::sleep(PATIENCE);
-                end(signal);
+                end(signal, &terminal);
             }));
         }
     };
     thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(Error::no_thread)
 }
 
-fn end(signal: i32) -> ! {
+/// Ends the process, and says so. Where nobody reads what is said, or what speaks meanwhile waits itself,
+/// it ends without a word.
+fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
+    let (said, heard) = channel();
+    let terminal = Arc::clone(terminal);
+    let say = move || {
+        terminal.error(&cut_off(signal));
+        // Nobody listens any more if that took long.
+        let _ = said.send(());
+    };
+    if thread::Builder::new().spawn(say).is_ok() {
+        let _ = heard.recv_timeout(SPEECH);
+    }
     std::process::exit(code(signal).into())
+}
+
+/// The error of a run that `signal` ended at once.
+fn cut_off(signal: i32) -> Error {
+    let message =
+        format!("ended by {} at once, before it took back what it began", name_of(signal));
+    Error::new(Kind::Interrupted, message)
+        .hint("the next run into the same place takes back what is left; run it again")
+}
+
+fn name_of(signal: i32) -> &'static str {
+    ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, name)| name)
 }
 
 fn code(signal: i32) -> u8 {
@@ -61,8 +91,7 @@ fn code(signal: i32) -> u8 {
 /// What to say, and the exit code, if a signal asked this process to end.
 pub(super) fn ended() -> Option<(Error, ExitCode)> {
     let signal = interrupt::requested()?;
-    let name = ENDING.iter().find(|(number, _)| *number == signal).map_or("a signal", |(_, n)| n);
-    let error = Error::new(Kind::Interrupted, format!("ended by {name}"))
+    let error = Error::new(Kind::Interrupted, format!("ended by {}", name_of(signal)))
         .hint("what was not finished is taken back, by the next run if need be; run it again");
     Some((error, ExitCode::from(code(signal))))
 }

@@ -133,6 +133,9 @@ fn a_run_says_for_whom_it_waits() {
     };
     waits(build(), &out);
     waits(with(build(), "--log-format", Path::new("json")), &out);
+    let mut quiet = build();
+    quiet.arg("--quiet");
+    waits(quiet, &out);
     waits(cached(), &cache.join("lock"));
     waits(publish(), &lock);
 }
@@ -172,7 +175,7 @@ fn what_a_run_was_started_to_do_about_a_signal_decides() {
         let build = build_into(out.path());
         let mut command = Command::new("env");
         command.arg(start).arg(build.get_program()).args(build.get_args());
-        let mut build = Process::start(&mut command);
+        let mut build = Process::start(command.stderr(Stdio::piped()));
         let id = build.child().id();
         // All signals are set up together.
         until("it handles SIGTERM", || handles(id, SIGTERM).then_some(()));
@@ -184,7 +187,11 @@ fn what_a_run_was_started_to_do_about_a_signal_decides() {
             // It waits for the lock, and only a second signal, or ten seconds, ends it there.
             signal(&mut build, "INT");
         }
+        let mut said = String::new();
+        build.child().stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(build.end().code(), Some(code), "{start}");
+        let told = "ended by SIGINT at once, before it took back what it began";
+        assert_eq!(said.contains(told), code != 0, "{said}");
         assert_eq!(names(out.path()).contains("packages.json"), code == 0, "{start}");
     }
 }

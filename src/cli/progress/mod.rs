@@ -49,7 +49,7 @@ pub(super) struct ShownArguments {
     log_format: LogFormat,
     /// Write only warnings and errors to stderr
     ///
-    /// No progress, no notes, no summary
+    /// No progress, no notes, no summary; what a run waits for is said all the same
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     quiet: bool,
     /// Write more to stderr
@@ -117,6 +117,20 @@ impl Terminal {
 
     fn is_quiet(&self) -> bool {
         self.amount == Amount::Quiet
+    }
+
+    /// Says what the run waits for, also where it is to be quiet: nobody can tell a wait without a word from
+    /// a run that hangs.
+    pub(super) fn waits(&self, text: &str) {
+        self.say(text);
+    }
+
+    /// Writes a line, or an event with it.
+    fn say(&self, text: &str) {
+        match &self.shown {
+            ProgressDisplay::Json(json) => json.note(text),
+            _ => self.line(text),
+        }
     }
 
     /// Ends the bars, and leaves one line for each stage that is over in their place. Nothing is
@@ -306,10 +320,8 @@ impl Progress for Terminal {
     }
 
     fn note(&self, text: &str) {
-        match &self.shown {
-            _ if self.is_quiet() => {}
-            ProgressDisplay::Json(json) => json.note(text),
-            _ => self.line(text),
+        if !self.is_quiet() {
+            self.say(text);
         }
     }
 }

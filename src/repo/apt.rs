@@ -15,7 +15,7 @@ use super::index_paths::apt_index_paths;
 use super::state::{ChannelState, PoolRecord};
 use crate::content::hex;
 use crate::error::Result;
-use crate::formats::apt_index::{self, IndexFile, Release, Stanza, format_date};
+use crate::formats::apt_index::{self, IndexFile, KEYRING_KEYS, Release, Stanza, format_date};
 use crate::formats::compression::Method;
 use crate::formats::deb;
 use crate::package::indexed::Facts;
@@ -171,6 +171,7 @@ fn fields(
     let components: Vec<&str> = components.iter().copied().collect();
     fields.push(("Components", Some(components.join(" "))));
     fields.push(("Description", settings.description.clone()));
+    fields.push((KEYRING_KEYS, (!state.keys.is_empty()).then(|| state.keys.join(" "))));
     let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Ok(set.collect())
 }

@@ -29,6 +29,7 @@ use super::unchanged::unchanged;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::repo::keyring;
 use crate::report::{Finding, Findings};
+use crate::signing::fingerprints;
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -213,9 +214,17 @@ fn next_state(
         date: options.date,
         settings: options.settings.or(&earlier.settings),
         signed: options.signer.is_some(),
+        keys: several_keys(options)?,
         records: records.clone(),
         ..ChannelState::default()
     })
+}
+
+/// Fingerprints of the keys that clients get, if they get several.
+fn several_keys(options: &RepoOptions<'_>) -> Result<Vec<String>> {
+    let Some(signer) = options.signer else { return Ok(Vec::new()) };
+    let keys = fingerprints(signer.public_keys()?.as_bytes())?;
+    Ok(if keys.len() > 1 { keys } else { Vec::new() })
 }
 
 fn files(

@@ -45,7 +45,7 @@ impl RpmIndexes {
 
     /// The indexes of `state`, which has the packages whose lists `data` names.
     pub fn of_lists(state: &ChannelState, data: Vec<DataFile>) -> Result<Self> {
-        let repomd = Repomd { revision: state.date, data };
+        let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
         Ok(Self { lists: Vec::new(), repomd: repomd.render()?, data: repomd.data })
     }
 }

@@ -30,6 +30,9 @@ pub(super) struct ChannelState {
     pub settings: ChannelSettings,
     /// Whether its indexes are signed.
     pub signed: bool,
+    /// Fingerprints of the keys that clients get, where they are several: what one of them signs names all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
     /// The packages by their paths.
     #[serde(with = "shared_records")]
     pub records: PoolRecords,

@@ -23,7 +23,7 @@ pub use header::{header_signer, header_signer_of};
 pub use index::{IndexSigner, KeySigner};
 pub use key::{OpenPgpKey, read_key_file};
 pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
-pub use public::signer_ids;
+pub use public::{fingerprints, signer_ids};
 
 use crate::error::Result;
 

@@ -34,6 +34,12 @@ pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
 }
 
+/// The fingerprints of the keys in a file of public keys.
+pub fn fingerprints(bytes: &[u8]) -> Result<Vec<String>> {
+    let keys = public_keys(bytes)?;
+    Ok(keys.iter().map(|key| own::upper(&key.primary_key.fingerprint())).collect())
+}
+
 /// The ids of the keys and subkeys that sign in a file of public keys.
 pub fn signer_ids(bytes: &[u8]) -> Result<BTreeSet<String>> {
     let id = |part: &dyn KeyDetails| part.legacy_key_id().to_string().to_uppercase();

@@ -99,7 +99,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     report.indexed = repositories.indexed;
     report.elsewhere = repositories.elsewhere;
     report.signatures = repositories.signatures;
-    report.signers_beside = repositories.signers_beside;
+    report.keys_beside = repositories.keys_beside;
     report.data_unread = repositories.data_unread;
     Ok(Report { problems, more, joined, ..report })
 }

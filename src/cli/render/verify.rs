@@ -17,9 +17,9 @@ pub fn verify_text(report: &Report) -> String {
     if report.signatures_unchecked {
         text.push_str("signatures were not checked, because no key was given (--key)\n");
     }
-    for key in &report.signers_beside {
+    for key in &report.keys_beside {
         text.push_str(&text_line!(
-            "the key {key} signs every index, too, and clients take what it signs; it was not given"
+            "the key {key}, which was not given, is one of the repository's: a signed index names it"
         ));
     }
     for UnreadData { file, reason } in &report.data_unread {

@@ -126,9 +126,9 @@ pub struct Report {
     /// Whether no signature of a repository was looked at, because no key was given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub signatures_unchecked: bool,
-    /// Fingerprints of keys that were not given and sign all indexes together with one that was.
+    /// Fingerprints of keys that were not given, and that an index names which one of those given signed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub signers_beside: Vec<String>,
+    pub keys_beside: Vec<String>,
     /// Packages of repositories whose data was not looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_unread: Vec<UnreadData>,

@@ -177,7 +177,7 @@ fn keys_within(text: &str) -> Option<String> {
 }
 
 /// Judges a keyring: it may have none of the keys given, though one of them signed, keys beside those
-/// given that do not sign together with them, or no key that made a signature. Whether signatures are good
+/// given that no index names which these sign, or no key that made a signature. Whether signatures are good
 /// is told of the indexes.
 fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
     let keys = match PublicKeys::read(bytes) {
@@ -189,7 +189,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
     let signed = signed_files(context.root)?;
     let given = &context.trust.keys;
     if !given.is_empty() {
-        let counts = signed.iter().any(|file| file.check(context.trust).is_ok());
+        let counts = signed.iter().any(|file| file.text(context.trust).is_ok());
         if !given.any_of(&keys) {
             return Ok(counts.then_some(ClientFault::OtherKeys).into_iter().collect());
         }
@@ -198,7 +198,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
         return Ok(fault.into_iter().collect());
     }
     let trust = Trust { keys, at: context.trust.at };
-    let is_by = |file: &SignedFile| file.check(&trust).map_or_else(is_refused, |()| true);
+    let is_by = |file: &SignedFile| file.text(&trust).map_or_else(is_refused, |_| true);
     let is_wrong = !signed.is_empty() && !signed.iter().any(is_by);
     Ok(is_wrong.then_some(ClientFault::NoSigner).into_iter().collect())
 }

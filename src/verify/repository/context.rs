@@ -41,7 +41,7 @@ pub(super) struct Context<'a> {
     pub(super) root: &'a Path,
     /// What indexes have to be signed by.
     pub(super) trust: &'a Trust,
-    /// The same and the keys that sign together with them: what clients take packages by.
+    /// The same and the keys that indexes signed by them name: what clients take packages by.
     pub(super) takes: &'a Trust,
     /// Paths that an index named, relative to the root.
     pub(super) named: BTreeSet<String>,

@@ -13,7 +13,7 @@ use crate::formats::armor;
 use crate::signing::judge::{self, Alive, Moment};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
-pub(super) const SIGNATURES_MAX: usize = 16;
+const SIGNATURES_MAX: usize = 16;
 
 const NO_KEY: &str = "is signed by none of the keys given";
 
@@ -56,9 +56,10 @@ impl PublicKeys {
         Self(self.0.into_iter().filter(is_new).collect())
     }
 
-    /// Each of the keys by itself.
-    pub(super) fn each(self) -> impl Iterator<Item = Self> {
-        self.0.into_iter().map(|key| Self(vec![key]))
+    /// Those with these fingerprints, in small letters.
+    pub(super) fn of(mut self, fingerprints: &BTreeSet<String>) -> Self {
+        self.0.retain(|key| fingerprints.contains(&key.fingerprint().to_string().to_lowercase()));
+        self
     }
 
     /// The fingerprints of the keys, in their order.

@@ -34,10 +34,10 @@ pub(super) fn check(
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    let together = signers::together(root, trust)?;
-    report.signers_beside.extend(together.fingerprints());
+    let vouched = signers::vouched(root, trust)?;
+    report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
-    let takes = Trust { keys: trust.keys.clone().and(together), at: trust.at };
+    let takes = Trust { keys: trust.keys.clone().and(vouched), at: trust.at };
     let mut context = Context::new(root, (trust, &takes), report, problems);
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;

@@ -1,12 +1,16 @@
-//! The indexes that are signed, and keys beside those given that sign them all.
+//! The indexes that are signed, and keys beside those given that what these sign names.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::Element;
 use super::context::HEAD_MAX;
-use super::keys::{PublicKeys, SIGNATURES_MAX, Trust};
+use super::keys::{PublicKeys, Trust};
 use crate::content::{KEY_FILE_LIMIT, is_file, list, read_file};
 use crate::error::{Error, Result};
+use crate::formats::apt_index::{KEYRING_KEYS, Release};
+use crate::formats::rpm_md::KEYRING_KEY;
 
 /// How the name of a keyring for clients ends.
 pub(super) const KEYRING: &str = "-archive-keyring.asc";
@@ -16,15 +20,33 @@ pub(super) struct SignedFile {
     text: Vec<u8>,
     /// Without one, the text has it around it.
     signature: Option<Vec<u8>>,
+    /// Whether it is `repomd.xml`, and no `Release`.
+    is_repomd: bool,
 }
 
 impl SignedFile {
-    /// Fails unless clients take it as signed by one of the keys.
-    pub(super) fn check(&self, trust: &Trust) -> Result<()> {
-        match &self.signature {
-            Some(signature) => trust.check_detached(signature, &self.text),
-            None => trust.clear_text(&String::from_utf8_lossy(&self.text))?.1,
+    /// The text, if clients take it as signed by one of the keys.
+    pub(super) fn text(&self, trust: &Trust) -> Result<Vec<u8>> {
+        if let Some(signature) = &self.signature {
+            return trust.check_detached(signature, &self.text).map(|()| self.text.clone());
         }
+        let (text, signed) = trust.clear_text(&String::from_utf8_lossy(&self.text))?;
+        signed.map(|()| text.into_bytes())
+    }
+
+    /// The fingerprints of the repository's keys that it names, if one of the keys signed it.
+    fn names(&self, trust: &Trust) -> Option<Vec<String>> {
+        let text = self.text(trust).ok()?;
+        if self.is_repomd {
+            let repomd = Element::parse(&text).ok()?;
+            let tags = repomd.child("tags")?.all("repo");
+            return Some(
+                tags.filter_map(|it| Some(it.text.strip_prefix(KEYRING_KEY)?.to_lowercase()))
+                    .collect(),
+            );
+        }
+        let release = Release::parse(std::str::from_utf8(&text).ok()?).ok()?;
+        Some(release.field(KEYRING_KEYS)?.split_whitespace().map(str::to_lowercase).collect())
     }
 }
 
@@ -35,45 +57,34 @@ pub(super) fn signed_files(root: &Path) -> Result<Vec<SignedFile>> {
     let is_head = |path: &Path| -> Result<bool> {
         Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
     };
-    let mut detached = |text: &Path, signature: &Path| -> Result<()> {
-        if is_head(text)? && is_head(signature)? {
-            found.push(SignedFile { text: read(text)?, signature: Some(read(signature)?) });
-        }
-        Ok(())
-    };
-    detached(&root.join("repodata/repomd.xml"), &root.join("repodata/repomd.xml.asc"))?;
-    let folders = super::suites(root)?.into_iter().map(|suite| root.join("dists").join(suite));
-    let folders: Vec<_> = folders.collect();
-    for folder in &folders {
-        detached(&folder.join("Release"), &folder.join("Release.gpg"))?;
+    let (repomd, signature) =
+        (root.join("repodata/repomd.xml"), root.join("repodata/repomd.xml.asc"));
+    if is_head(&repomd)? && is_head(&signature)? {
+        let signature = Some(read(&signature)?);
+        found.push(SignedFile { text: read(&repomd)?, signature, is_repomd: true });
     }
-    for clear in folders.iter().map(|folder| folder.join("InRelease")) {
+    for suite in super::suites(root)? {
+        let clear = root.join("dists").join(suite).join("InRelease");
         if is_head(&clear)? {
-            found.push(SignedFile { text: read(&clear)?, signature: None });
+            found.push(SignedFile { text: read(&clear)?, signature: None, is_repomd: false });
         }
     }
     Ok(found)
 }
 
-/// The keys of the repository's keyrings, beside those given, that sign every index which is signed, as
-/// one of those given does: the other ones of keys that sign together.
-pub(super) fn together(root: &Path, trust: &Trust) -> Result<PublicKeys> {
+/// The keys of the repository's keyrings, beside those given, that an index names which one of those
+/// given signed: whoever trusts it trusts these.
+pub(super) fn vouched(root: &Path, trust: &Trust) -> Result<PublicKeys> {
     if trust.keys.is_empty() {
         return Ok(PublicKeys::default());
     }
     let signed = signed_files(root)?;
-    let by_given = signed.iter().all(|file| file.check(trust).is_ok());
-    if signed.is_empty() || !by_given {
+    let names: BTreeSet<String> =
+        signed.iter().filter_map(|file| file.names(trust)).flatten().collect();
+    if names.is_empty() {
         return Ok(PublicKeys::default());
     }
-    let mut found = PublicKeys::default();
-    for key in published(root)?.without(&trust.keys).each().take(SIGNATURES_MAX) {
-        let alone = Trust { keys: key, at: trust.at };
-        if signed.iter().all(|file| file.check(&alone).is_ok()) {
-            found = found.and(alone.keys);
-        }
-    }
-    Ok(found)
+    Ok(published(root)?.without(&trust.keys).of(&names))
 }
 
 /// The keys of all keyrings at the top of the repository. One that is no keyring has none here; that it
@@ -82,9 +93,8 @@ fn published(root: &Path) -> Result<PublicKeys> {
     let mut all = PublicKeys::default();
     for entry in list(root)? {
         let path = entry?.path();
-        let is_keyring =
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|n| n.ends_with(KEYRING));
-        if is_keyring && is_file(&path)? {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(|name| name.ends_with(KEYRING)) && is_file(&path)? {
             let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
             if bytes.len() as u64 <= KEY_FILE_LIMIT {
                 all = all.and(PublicKeys::read(&bytes).unwrap_or_default());

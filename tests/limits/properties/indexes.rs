@@ -151,7 +151,7 @@ proptest! {
             open_sha256: "bb".to_owned(),
             open_size: *open_size,
         });
-        let written = Repomd { revision: revision.into(), data: files.collect() }.render().unwrap();
+        let written = Repomd { revision: revision.into(), keys: Vec::new(), data: files.collect() }.render().unwrap();
         let read = Element::parse(&written).unwrap();
         prop_assert_eq!(&children(&read, "revision")[0].text, &revision.to_string());
         let number = |file: &Element, name: &str| children(file, name)[0].text.parse().unwrap();

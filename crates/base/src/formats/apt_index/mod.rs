@@ -16,4 +16,4 @@ mod packages;
 mod release;
 
 pub use packages::{DebPackage, Stanza, is_left_out, paragraphs};
-pub use release::{IndexFile, Release, format_date, parse_date};
+pub use release::{IndexFile, KEYRING_KEYS, Release, format_date, parse_date};

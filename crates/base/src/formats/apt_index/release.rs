@@ -35,6 +35,10 @@ pub struct Release {
     pub files: Vec<IndexFile>,
 }
 
+/// The field with the fingerprints of the keys that clients get, where they are several; clients pass over
+/// it.
+pub const KEYRING_KEYS: &str = "X-Keyring-Keys";
+
 /// Fields that list files; MD5 and SHA-1 are trusted by nobody.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 

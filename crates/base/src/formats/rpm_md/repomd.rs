@@ -23,11 +23,16 @@ pub struct DataFile {
     pub open_size: u64,
 }
 
+/// What is in front of the fingerprint of a key that clients get, in a tag of the repository.
+pub const KEYRING_KEY: &str = "keyring-key:";
+
 /// The file `repomd.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repomd {
     /// Seconds since 1970; a client takes the newer one.
     pub revision: i64,
+    /// Fingerprints of the keys that clients get, if they are to be named.
+    pub keys: Vec<String>,
     /// The lists.
     pub data: Vec<DataFile>,
 }
@@ -42,6 +47,11 @@ impl Repomd {
         let revision = self.revision.to_string();
         root("repomd", spaces.into_iter(), |xml| {
             text(xml, "revision", &revision)?;
+            if !self.keys.is_empty() {
+                let tag = |xml: &mut Xml, key| text(xml, "repo", &format!("{KEYRING_KEY}{key}"));
+                let tags = |xml: &mut Xml| self.keys.iter().try_for_each(|key| tag(xml, key));
+                xml.create_element("tags").write_inner_content(tags)?;
+            }
             self.data.iter().try_for_each(|file| data(xml, file, &revision))
         })
     }

@@ -1,7 +1,11 @@
 //! What a terminal shows of a run: bars while it works, and its last words afterwards.
 
-use support::screen::{Shown, on_terminal};
+use std::fs;
+
+use support::raw_deb::{END, RawMember, control, deb, members};
+use support::screen::{Shown, interrupted_on_terminal, on_terminal};
 use support::tools::need;
+use tempfile::TempDir;
 
 use crate::room::{Fault, strike_on_terminal};
 use crate::scenarios::Scenario;
@@ -54,6 +58,32 @@ fn the_message_of_an_interrupted_run_stays_on_the_screen() {
         assert!(!ended.is_empty(), "{}: no run was interrupted", scenario.name);
         ended.iter().for_each(|shown| has_last_words(shown, 130, &interrupted));
     }
+}
+
+/// A folder with packages that take a second to be read.
+fn long_packages() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["one", "two", "three"] {
+        let root = RawMember::new("./", b'5', b"");
+        let own = RawMember::file("./control", &control(name));
+        let control = [members(&[root, own]), END.to_vec()].concat();
+        let file = RawMember::new(&format!("./{name}"), b'0', &vec![0; 80 << 20]);
+        let package = deb(&control, &[file.bytes(), END.to_vec()].concat());
+        fs::write(folder.path().join(format!("{name}_1_all.deb")), package).unwrap();
+    }
+    folder
+}
+
+/// The terminal shows `^C` behind the bars, and nothing that a run did not go through is said to be done.
+#[test]
+fn a_typed_interrupt_leaves_no_bars_and_no_stage_that_was_cut_off() {
+    need(&["setsid"]);
+    let (packages, room) = (long_packages(), tempfile::tempdir().unwrap());
+    let mut repo = support::example::rockpack();
+    repo.arg("repo").arg(packages.path()).arg("--out").arg(room.path().join("repository"));
+    let shown = interrupted_on_terminal(&repo, "   index ");
+    has_last_words(&shown, 130, &["ended by SIGINT", "what was not finished is taken back"]);
+    assert!(shown.written.contains("^C") && !shown.text().contains(" index "), "{}", shown.text());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Programs on a terminal, and what its screen shows.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -36,6 +36,26 @@ impl Shown {
 
 /// Runs `command` with both of its outputs on one terminal.
 pub fn on_terminal(command: &mut Command) -> Shown {
+    command.stdin(Stdio::null());
+    run(command, None)
+}
+
+/// Runs `command` as its terminal's own, on which somebody types Ctrl-C once `text` was written: the terminal
+/// shows `^C` where the cursor is, and sends the signal.
+pub fn interrupted_on_terminal(command: &Command, text: &str) -> Shown {
+    let mut own = Command::new("setsid");
+    own.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    run(&mut own, Some(text))
+}
+
+/// Runs `command` on a terminal, which is its input, too, where Ctrl-C is to be typed behind a text.
+fn run(command: &mut Command, behind: Option<&str>) -> Shown {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
     let master = openpt(flags).unwrap();
     grantpt(&master).unwrap();
@@ -46,14 +66,21 @@ pub fn on_terminal(command: &mut Command) -> Shown {
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let flags = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
     let slave = File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
-    command.stdin(Stdio::null()).stdout(slave.try_clone().unwrap()).stderr(slave);
+    if behind.is_some() {
+        command.stdin(slave.try_clone().unwrap());
+    }
+    command.stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = command.env("TERM", "xterm").spawn().unwrap();
     // The child alone has the other end now: when it is gone, nothing more can be read.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let (mut written, mut buffer) = (Vec::new(), [0; 1 << 16]);
-    let mut master = File::from(master);
+    let (mut master, mut behind) = (File::from(master), behind);
     while let Ok(read @ 1..) = master.read(&mut buffer) {
         written.extend(&buffer[..read]);
+        if behind.is_some_and(|text| String::from_utf8_lossy(&written).contains(text)) {
+            behind = None;
+            master.write_all(b"\x03").unwrap();
+        }
     }
     let status = child.wait().unwrap();
     let lines = rendered(&written);

@@ -5,10 +5,11 @@
 //! such as the text of an error, is what stays on the screen.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{Result, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::Term;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use super::meter::Timed;
 use crate::cli::render;
@@ -28,6 +29,57 @@ pub(super) struct Bars {
     by_stage: Mutex<Option<HashMap<Stage, StageBar>>>,
 }
 
+/// The terminal without its last columns. The cursor waits behind the bars, and a key that ends the run is
+/// shown there as `^C`: where it does not fit, the terminal goes to the next line, and the wrong lines
+/// would be wiped off.
+#[derive(Debug)]
+struct Narrow(Term);
+
+/// Columns that stay free.
+const FREE: u16 = 3;
+
+impl TermLike for Narrow {
+    fn width(&self) -> u16 {
+        TermLike::width(&self.0).saturating_sub(FREE)
+    }
+
+    fn height(&self) -> u16 {
+        TermLike::height(&self.0)
+    }
+
+    fn move_cursor_up(&self, count: usize) -> Result<()> {
+        self.0.move_cursor_up(count)
+    }
+
+    fn move_cursor_down(&self, count: usize) -> Result<()> {
+        self.0.move_cursor_down(count)
+    }
+
+    fn move_cursor_right(&self, count: usize) -> Result<()> {
+        self.0.move_cursor_right(count)
+    }
+
+    fn move_cursor_left(&self, count: usize) -> Result<()> {
+        self.0.move_cursor_left(count)
+    }
+
+    fn write_line(&self, text: &str) -> Result<()> {
+        self.0.write_line(text)
+    }
+
+    fn write_str(&self, text: &str) -> Result<()> {
+        self.0.write_str(text)
+    }
+
+    fn clear_line(&self) -> Result<()> {
+        self.0.clear_line()
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.0.flush()
+    }
+}
+
 struct StageBar {
     bar: ProgressBar,
     /// Whether the stage went through all bytes that were announced so far.
@@ -37,7 +89,9 @@ struct StageBar {
 impl Bars {
     /// No bars yet, on stderr.
     pub fn new() -> Self {
-        Self { all: MultiProgress::new(), by_stage: Mutex::new(Some(HashMap::new())) }
+        let target = ProgressDrawTarget::term_like(Box::new(Narrow(Term::buffered_stderr())));
+        let all = MultiProgress::with_draw_target(target);
+        Self { all, by_stage: Mutex::new(Some(HashMap::new())) }
     }
 
     fn by_stage(&self) -> MutexGuard<'_, Option<HashMap<Stage, StageBar>>> {

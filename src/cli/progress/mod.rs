@@ -19,6 +19,7 @@ use crate::cli::render;
 use crate::error::{Error, Remark, Result, printable, without_commands};
 use crate::receipt::FindingRecord;
 use crate::report::{Compressed, Finding, Findings, Progress, Stage, Work};
+use crate::run::interrupt;
 use crate::verify::Problem;
 use bars::Bars;
 use json::Json;
@@ -272,6 +273,10 @@ impl Progress for Terminal {
     }
 
     fn advance(&self, stage: Stage, bytes: u64) {
+        // A run that was asked to end passes over what is left, and has not gone through it.
+        if interrupt::requested().is_some() {
+            return;
+        }
         let timed = self.meter.advance(stage, bytes);
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.advance(stage, bytes),

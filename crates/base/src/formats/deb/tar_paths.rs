@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use crate::formats::path_digests::path_digest;
+use sha2::{Digest, Sha256};
+
 use crate::formats::payload::{PayloadEntryKind, SpecialKind};
 
 /// What is at a path.
@@ -51,7 +52,7 @@ struct Seen {
 
 /// The paths of the members so far.
 #[derive(Default)]
-pub(super) struct Paths(HashMap<u64, Seen>);
+pub(super) struct Paths(HashMap<[u8; 16], Seen>);
 
 impl Paths {
     /// Adds a member called `name`, which is `path` below the root; why dpkg refuses it, as the rest of a
@@ -72,7 +73,7 @@ impl Paths {
     }
 
     fn place(&mut self, name: &str, path: &str, kind: Kind) -> Result<(), String> {
-        let (own, plain) = (path_digest(name), path_digest(path));
+        let (own, plain) = (digest(name), digest(path));
         let before = self.0.get(&plain).map(|seen| seen.kind);
         let is_spelt = self.0.get(&own).is_some_and(|seen| seen.is_spelt);
         let both_files = kind != Kind::Folder && before.is_some_and(|kind| kind != Kind::Folder);
@@ -93,7 +94,7 @@ impl Paths {
 
     /// Whether a hard link may lead to the file in front of it which is called `target`.
     pub fn is_linkable(&self, target: &str) -> bool {
-        self.0.get(&path_digest(spelling(target))).is_some_and(|seen| seen.is_linkable)
+        self.0.get(&digest(spelling(target))).is_some_and(|seen| seen.is_linkable)
     }
 
     /// A path above `path` where the package has something other than a folder. Those above a folder were
@@ -101,7 +102,7 @@ impl Paths {
     fn not_a_folder<'p>(&self, path: &'p str) -> Option<&'p str> {
         let mut path = path;
         while let Some((above, _)) = path.rsplit_once('/') {
-            match self.0.get(&path_digest(above)).map(|seen| seen.kind) {
+            match self.0.get(&digest(above)).map(|seen| seen.kind) {
                 Some(Kind::Folder) => return None,
                 Some(_) => return Some(above),
                 None => path = above,
@@ -109,6 +110,12 @@ impl Paths {
         }
         None
     }
+}
+
+/// Half of the SHA-256 of a path: nobody finds two paths with one.
+fn digest(path: &str) -> [u8; 16] {
+    let digest = Sha256::digest(path);
+    digest.first_chunk().copied().unwrap_or_default()
 }
 
 /// A name as dpkg compares it: without what stands for the root in front.

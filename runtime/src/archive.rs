@@ -85,18 +85,29 @@ fn is_told(fault: &OpenFault<file::Fault>) -> Option<file::Fault> {
     }
 }
 
+/// How often a file is opened that changes while its table is read.
+const OPENED_AGAIN: usize = 16;
+
 impl OpenArchive {
-    /// Opens an archive and reads its table.
+    /// Opens an archive and reads its table; again where the file changes meanwhile.
     pub fn open(path: &CStr) -> Result<Self, file::Fault> {
-        let file = OpenFile::open(path)?;
-        let table = Archive::open(&Source::new(&file)).map_err(|fault| {
-            is_told(&fault).unwrap_or_else(|| {
-                let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
-                report::fail(code_of(&fault), why).into()
-            })
-        })?;
-        file.unchanged()?;
-        Ok(Self { file, table })
+        for _ in 0..OPENED_AGAIN {
+            let file = OpenFile::open(path)?;
+            let table = Archive::open(&Source::new(&file));
+            if file.state() == State::Changed {
+                continue;
+            }
+            let table = table.map_err(|fault| {
+                is_told(&fault).unwrap_or_else(|| {
+                    let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
+                    report::fail(code_of(&fault), why).into()
+                })
+            })?;
+            return Ok(Self { file, table });
+        }
+        let why = format_args!("{}: is written to, again and again", Shown(path.to_bytes()));
+        let code = report::fail_with_hint(Code::Io, why, "; start again");
+        Err(file::Fault { code, is_of_machine: true })
     }
 
     /// The name it was opened by.

@@ -47,7 +47,7 @@ impl Archives {
     pub fn find(&self, state: &Identity) -> Option<Place> {
         self.list.iter().enumerate().find_map(|(index, slot)| {
             let identity = slot.read(OpenArchive::identity)?;
-            identity.is_same(state).then_some(Place { index, identity })
+            (identity == *state).then_some(Place { index, identity })
         })
     }
 

@@ -14,26 +14,15 @@ use crate::report::{self, Cause, Shown};
 /// Seconds and nanoseconds.
 type Time = (i64, i64);
 
-/// The state of a file that tells one content of it from another.
+/// The state of a file that tells one content of it from another. The time of its last status change is no
+/// part of it: dpkg gives the file that it replaces another name for a while and takes both away, so
+/// that time passes while the content stays, and programs go on with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
     inode: u64,
     size: i64,
     modified: Time,
-    changed: Time,
-    links: u64,
-}
-
-impl Identity {
-    /// Whether both states are of one content. Tools can keep the time of modification of a file that
-    /// they write over, but not the time of its last change; a package manager that replaces the file
-    /// changes that, too, by taking the old name away, and then the number of links is another.
-    pub fn is_same(&self, other: &Self) -> bool {
-        let content = |state: &Self| (state.device, state.inode, state.size, state.modified);
-        let is_linked = self.changed == other.changed || self.links != other.links;
-        content(self) == content(other) && is_linked
-    }
 }
 
 /// Why a file cannot be used: its text is the last error's.
@@ -167,9 +156,9 @@ impl OpenFile {
 
     /// How the file is now.
     pub fn state(&self) -> State {
-        match rustix::fs::fstat(&self.descriptor).map(|stat| identity(&stat)) {
-            Ok(now) if !now.is_same(&self.identity) => State::Changed,
-            Ok(Identity { links: 0, .. }) => State::Removed,
+        match rustix::fs::fstat(&self.descriptor) {
+            Ok(now) if identity(&now) != self.identity => State::Changed,
+            Ok(now) if now.st_nlink == 0 => State::Removed,
             Ok(_) => State::Whole,
             Err(_) => State::Changed,
         }
@@ -231,8 +220,6 @@ fn identity(stat: &Stat) -> Identity {
         inode: stat.st_ino,
         size: stat.st_size,
         modified: (signed(stat.st_mtime), i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-        changed: (signed(stat.st_ctime), i64::try_from(stat.st_ctime_nsec).unwrap_or_default()),
-        links: stat.st_nlink.into(),
     }
 }
 

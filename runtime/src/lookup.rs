@@ -120,13 +120,18 @@ impl<'a> Lookup<'a> {
         let place = self.archives.open(path)?;
         self.has_opened = true;
         self.environment.debug(format_args!("archive opened: {}", Shown(path.to_bytes())));
+        self.archives.with(&place, |archive| {
+            for arch in archive.arches().iter() {
+                self.environment.debug(format_args!("its architecture: {}", Shown(arch)));
+            }
+        });
         Ok(place)
     }
 
     /// Goes on behind a candidate that does not open. Without memory that ends the load: a device that
     /// is skipped for want of it would be missed without a trace.
     fn passed_over(&mut self, fault: Fault) -> Result<(), Code> {
-        if fault.code == Code::OutOfMemory {
+        if fault.code == Code::OutOfMemory && !fault.is_of_machine {
             return Err(fault.code);
         }
         let text = report::draft();

@@ -55,17 +55,10 @@ struct Seen {
 pub(super) struct Paths(HashMap<[u8; 16], Seen>);
 
 impl Paths {
-    /// Adds a member called `name`, which is `path` below the root; why dpkg refuses it, as the rest of a
-    /// sentence.
+    /// Adds a member called `name`, which is `path` below the root; why dpkg refuses it beside those before,
+    /// as the rest of a sentence.
     pub fn add(&mut self, name: &str, path: &str, kind: &PayloadEntryKind) -> Result<(), String> {
-        let is_folder = *kind == PayloadEntryKind::Directory;
-        if name.ends_with('/') && !is_folder && *kind != PayloadEntryKind::File {
-            return Err("has a slash at the end of its name, and is no folder".to_owned());
-        }
         let name = spelling(name.trim_end_matches('/'));
-        if !path.is_empty() && name.rsplit('/').next() == Some(".") {
-            return Err("has a name that ends with `/.`".to_owned());
-        }
         if let Some(above) = self.not_a_folder(path) {
             return Err(format!("is below `{above}`, which is no folder in this package"));
         }
@@ -116,6 +109,17 @@ impl Paths {
 fn digest(path: &str) -> [u8; 16] {
     let digest = Sha256::digest(path);
     digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// Why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a sentence.
+pub(super) fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Option<&'static str> {
+    let takes_slash = matches!(kind, PayloadEntryKind::Directory | PayloadEntryKind::File);
+    if name.ends_with('/') && !takes_slash {
+        return Some("has a slash at the end of its name, and is no folder");
+    }
+    let name = name.trim_end_matches('/');
+    let ends_here = !path.is_empty() && name.rsplit('/').next() == Some(".");
+    ends_here.then_some("has a name that ends with `/.`")
 }
 
 /// A name as dpkg compares it: without what stands for the root in front.

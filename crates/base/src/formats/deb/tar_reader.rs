@@ -10,7 +10,7 @@ use std::io::Read;
 
 use tar::EntryType;
 
-use super::tar_paths::Paths;
+use super::tar_paths::{Paths, name_fault};
 use crate::error::{Error, Result};
 use crate::formats::payload::{
     Marking, Oddities, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind,
@@ -30,12 +30,19 @@ pub(super) struct DebMembers<R: Read> {
     paths: Paths,
     /// Where the header of the current member starts, in bytes.
     start: u64,
+    /// Why dpkg refuses the current member beside those before it.
+    refusal: Option<String>,
 }
 
 impl<R: Read> DebMembers<R> {
     /// Reads a data archive from the first member on.
     pub fn new(source: R) -> Self {
-        Self { members: TarMembers::new(source, Dialect::Dpkg), paths: Paths::default(), start: 0 }
+        Self {
+            members: TarMembers::new(source, Dialect::Dpkg),
+            paths: Paths::default(),
+            start: 0,
+            refusal: None,
+        }
     }
 
     /// The next member, or none at the end of the archive; what is left of the one before is
@@ -47,6 +54,11 @@ impl<R: Read> DebMembers<R> {
     /// An error about the current member.
     pub fn fault(&self, message: &str) -> Error {
         fault(self.start, message)
+    }
+
+    /// Why dpkg does not install the current member beside those before it, as the rest of a sentence.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// What was read so far and rockpack would not have written.
@@ -67,8 +79,10 @@ impl<R: Read> DebMembers<R> {
         if path.is_empty() && !is_folder {
             return Err(refused(member, "is the root, and no directory"));
         }
-        let added = self.paths.add(&member.name, &path, &kind);
-        added.map_err(|why| refused(member, &why))?;
+        if let Some(why) = name_fault(&member.name, &path, &kind) {
+            return Err(refused(member, why));
+        }
+        self.refusal = self.paths.add(&member.name, &path, &kind).err();
         self.note(member, &kind, &path)?;
         let [user, group] = member.owners();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };

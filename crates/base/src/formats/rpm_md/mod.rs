@@ -24,5 +24,5 @@ pub use package::{
     Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
     RpmPackage,
 };
-pub use repomd::{DataFile, KEYRING_KEY, Repomd};
+pub use repomd::{DataFile, Repomd};
 pub use xml::{RepositoryRpm, filelists, other, primary};

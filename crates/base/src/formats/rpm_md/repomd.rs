@@ -24,7 +24,7 @@ pub struct DataFile {
 }
 
 /// What is in front of the fingerprint of a key that clients get, in a tag of the repository.
-pub const KEYRING_KEY: &str = "keyring-key:";
+const KEYRING_KEY: &str = "keyring-key:";
 
 /// The file `repomd.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -186,11 +186,19 @@ fn names_of_a_forged_receipt_go_into_no_package() {
         (
             "\"rocm-a_1.0-1_all.deb\"",
             "\"libc6, bash (<< 99)_1.0-1_all.deb\"",
-            "is no name of a .deb",
+            "is no file name of packages",
         ),
-        ("\"rocm-a-1.0-1.noarch.rpm\"", "\"bash = 1-1.0-1.noarch.rpm\"", "is no name of a .rpm"),
-        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is no architecture of a .deb"),
-        ("\"version\": \"1.0-1\"", "\"version\": \"1.0), bash (<< 99\"", "is no version of a ."),
+        (
+            "\"rocm-a-1.0-1.noarch.rpm\"",
+            "\"bash = 1-1.0-1.noarch.rpm\"",
+            "is no file name of packages",
+        ),
+        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is no file name of packages"),
+        (
+            "\"version\": \"1.0-1\"",
+            "\"version\": \"1.0), bash (<< 99\"",
+            "is no version of packages",
+        ),
         ("/lib/file\"", "/lib/../../../x\"", "is no path of a ."),
         ("\"rocm-a_1.0-1_all.deb\"", "\"libc6_1.0-1_all.deb\"", "is a package of distributions"),
         (

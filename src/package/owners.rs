@@ -173,11 +173,21 @@ impl<'a> Judge<'a> {
             (false, true) => (true, one, other),
             (true, true) | (false, false) => (false, one, other),
         };
+        // Who is to have the path gets the newest version of its owner.
+        if moved && !self.is_highest(second) {
+            return None;
+        }
         let obstacle = if moved { Obstacle::Moved } else { Obstacle::Together };
         let excused = seen.entry((first, second)).or_insert_with(|| {
             if moved { self.gives_way(first, second) } else { self.excludes(first, second) }
         });
         (!*excused).then(|| shared(obstacle, first, second))
+    }
+
+    fn is_highest(&self, at: usize) -> bool {
+        let owner = self.owners[at];
+        let highest = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
+        highest.is_some_and(|best| self.owners[*best].version == owner.version)
     }
 
     fn is_for_one_machine(&self, a: &Owner<'_>, b: &Owner<'_>) -> bool {

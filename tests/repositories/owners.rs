@@ -184,6 +184,9 @@ fn a_path_that_moves_is_named_unless_it_is_replaced() {
     is_silent(&[&old, &new, &replacing]);
     // The earlier version is not there any more.
     is_silent(&[&new, &taker]);
+    // An owner had the path before: who gets the newest versions has the one that replaces.
+    let before = made(&at("before"), ("rocm-tools", "6.0", path), "");
+    is_silent(&[&before, &old, &new, &replacing]);
 }
 
 /// Clients have what leaves the repository in the same publication.

@@ -234,7 +234,10 @@ fn scripts_that_are_missing_or_say_other_things_are_named() {
     let helper = "dpkg-maintscript-helper symlink_to_dir '/opt/rocm-7.1/lib/gone' 'x' 7.1.0-1~ \
                   rocm-blas-gfx120x -- \"$@\"\n";
     set.edit(&set.kernels("gfx120x"), |root| append(&root.join("DEBIAN/preinst"), helper));
+    // The kernel would look for an interpreter whose name ends with a carriage return.
+    set.edit(&set.host(), |root| change(root, "preinst", "\n", "\r\n"));
     let expected = [
+        (set.host(), "its preinst is not"),
         (set.host(), "has no triggers, which"),
         (set.kernels("gfx115x"), "has no preinst, which"),
         (set.kernels("gfx110x"), "its preinst is not"),

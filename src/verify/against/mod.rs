@@ -50,6 +50,7 @@ pub(super) struct SetComparison<'a> {
 impl<'a> SetComparison<'a> {
     /// Adds all that is lost, foreign or misplaced.
     pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
+        twice::check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
             if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {

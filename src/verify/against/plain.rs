@@ -234,14 +234,39 @@ fn is_search_path(content: &Content, sha256: &[u8; 32], place: Place<'_>) -> Res
 
 /// Whether a script is another one with one of these interpreters in place of its own.
 fn is_settled(own: &Script, installed: &Script, interpreters: &BTreeSet<String>) -> bool {
-    let blanks = own.line.iter().skip(2).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    let Some((start, rest)) = own.line.split_at_checked(2 + blanks) else { return false };
-    let behind = |new: &String| {
+    let behind = |at: usize, new: &String| {
+        let (start, rest) = own.line.split_at_checked(at)?;
         let new = installed.line.strip_prefix(start)?.strip_prefix(new.as_bytes())?;
         let is_apart = new.first().is_none_or(|byte| b" \t\r\0".contains(byte));
         (is_apart && rest.ends_with(new)).then_some(())
     };
-    own.body == installed.body && interpreters.iter().any(|new| behind(new).is_some())
+    let starts = interpreter_starts(&own.line);
+    let is_at = |at: &usize| interpreters.iter().any(|new| behind(*at, new).is_some());
+    own.body == installed.body && starts.iter().any(is_at)
+}
+
+/// Where the interpreter of a first line may begin: behind `#!`, or behind `env -S` and what that sets.
+fn interpreter_starts(line: &[u8]) -> Vec<usize> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let next = |at: usize| {
+        let rest = line.get(at..).unwrap_or_default();
+        let start = at + rest.iter().take_while(|byte| is_blank(byte)).count();
+        let word = line.get(start..).unwrap_or_default();
+        (start, start + word.iter().take_while(|byte| !is_blank(byte)).count())
+    };
+    let word = |(start, end): (usize, usize)| line.get(start..end).unwrap_or_default();
+    let first = next(2);
+    let mut starts = vec![first.0];
+    let option = next(first.1);
+    if word(first).ends_with(b"/env") && word(option) == b"-S" {
+        let mut at = next(option.1);
+        starts.push(at.0);
+        while word(at).contains(&b'=') {
+            at = next(at.1);
+            starts.push(at.0);
+        }
+    }
+    starts
 }
 
 /// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
@@ -299,6 +324,17 @@ mod tests {
             ("#! /bin/sh -u", false),
         ] {
             assert_eq!(is_settled(&own, &script(line), &settled), expected, "{line}");
+        }
+        let env = script("#!/usr/bin/env -S  A=b  python3  -u -B");
+        for (line, expected) in [
+            ("#!/usr/bin/env -S  A=b  /usr/bin/python3  -u -B", true),
+            ("#!/usr/bin/env -S  /usr/bin/python3  -u -B", true),
+            ("#!/usr/bin/python3  -u -B", true),
+            ("#!/usr/bin/env -S  A=c  /usr/bin/python3  -u -B", false),
+            ("#!/usr/bin/env -S  A=b  /usr/bin/python3  -c x", false),
+            ("#!/usr/bin/env A=b  /usr/bin/python3  -u -B", false),
+        ] {
+            assert_eq!(is_settled(&env, &script(line), &settled), expected, "{line}");
         }
         let other = script::read(&Content::of_bytes(*b"#! /usr/bin/python3 -u\nelse\n"));
         assert!(!is_settled(&own, &other.unwrap().unwrap(), &settled));

@@ -30,6 +30,23 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     }
 }
 
+/// Names each package of a format that is there in several versions, or for several architectures: what is
+/// good in the one must not cover what is bad in the other.
+pub(in crate::verify) fn check_versions(packages: &[&Installed], problems: &mut Problems) {
+    let mut first: BTreeMap<&str, &Installed> = BTreeMap::new();
+    for package in packages {
+        let one = *first.entry(&package.name).or_insert(package);
+        if (&one.version, &one.arch) != (&package.version, &package.arch) {
+            let Installed { name, version, arch, .. } = package;
+            problems.add(Problem::PackageOfOtherSet {
+                package: package.file.clone(),
+                identity: NamedVersion::new(name, version, arch),
+                other: one.file.clone(),
+            });
+        }
+    }
+}
+
 /// Architectures of packages for every machine, which take the place of those for one, and the other
 /// way round.
 const FOR_ALL: [&str; 2] = ["all", "noarch"];

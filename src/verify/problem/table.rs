@@ -191,6 +191,14 @@ problems! {
         ["{file}"] ["belongs to {owner}, and everything in a package to root"];
     /// A `.deb` of rockpack has what no build writes: fields, conffiles, or archives in another form.
     BadDeb = "V091" "bad-deb" { package: String, fault: DebFault } ["{package}"] ["{fault}"];
+    /// A package is there in two versions, or for two architectures, beside the artifacts of one set.
+    PackageOfOtherSet = "V092" "package-of-other-set"
+        { package: String, identity: NamedVersion, other: String }
+        ["{package}"]
+        [
+            "is {identity}, and {other} is the same package in another version or for another \
+             architecture: artifacts are those of one set"
+        ];
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]

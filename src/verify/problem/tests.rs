@@ -410,6 +410,11 @@ fn of_dependencies() -> Vec<Problem> {
         library(LibraryLack::NoDependency),
         library(LibraryLack::Untold(text("hip.deb"))),
         Problem::PackageTwice { package: text(DEB), identity: identity(), other: text("b.deb") },
+        Problem::PackageOfOtherSet {
+            package: text(DEB),
+            identity: identity(),
+            other: text("b.deb"),
+        },
     ]
 }
 

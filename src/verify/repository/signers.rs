@@ -10,10 +10,12 @@ use super::keys::{PublicKeys, Trust};
 use crate::content::{KEY_FILE_LIMIT, is_file, list, read_file};
 use crate::error::{Error, Result};
 use crate::formats::apt_index::{KEYRING_KEYS, Release};
-use crate::formats::rpm_md::KEYRING_KEY;
 
 /// How the name of a keyring for clients ends.
 pub(super) const KEYRING: &str = "-archive-keyring.asc";
+
+/// What a tag of `repomd.xml` has in front of the fingerprint of a key that clients get.
+const KEYRING_KEY: &str = "keyring-key:";
 
 /// A text that is signed.
 pub(super) struct SignedFile {

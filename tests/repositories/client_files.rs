@@ -34,7 +34,24 @@ fn what_leads_clients_astray_is_named() {
     };
     passes();
     let evil = "https://evil.example/rocm";
-    let changes: [(&str, &str, &str, &str); 6] = [
+    let second = format!("{url}\n {evil}");
+    let changes: [(&str, &str, &str, &str); 17] = [
+        (sources, url, &second, "leads to https://evil.example/rocm"),
+        (sources, "Types: deb", "Types: deb\nTrusted:\n yes", "says `trusted: yes`"),
+        (sources, "Types: deb", "Types: deb\nTrusted: on", "says `trusted: on`"),
+        (sources, "Types: deb", "Types: deb\nCheck-Date: disable", "says `check-date: disable`"),
+        (sources, "Types: deb", "Types: deb\nInclude: x", "has the line `include: x`"),
+        (
+            sources,
+            "Signed-By: ",
+            "Signed-By: /usr/share/keyrings/evil.gpg ",
+            "has the line `signed-by: /usr/share/keyrings/evil.gpg ",
+        ),
+        (dnf, "enabled=1", "enabled=1\nsslverify=\n 0", "says `sslverify: 0`"),
+        (dnf, "enabled=1", "enabled=1\nproxy=http://evil.example", "has the line `proxy: "),
+        (dnf, "\nenabled", "\n https://evil.example/rocm\nenabled", "leads to https://evil."),
+        (dnf, ".asc", ".asc\n https://evil.example/rocm/k", "leads to https://evil."),
+        (dnf, "repo_gpgcheck=1", "repo_gpgcheck=\n off", "does not have clients check"),
         (sources, url, evil, "leads to https://evil.example/rocm"),
         (dnf, url, evil, "leads to https://evil.example/rocm"),
         (sources, "Types: deb", "Types: deb\nTrusted: yes", "says `trusted: yes`"),
@@ -49,6 +66,18 @@ fn what_leads_clients_astray_is_named() {
         let said = verify(&out);
         assert_eq!(failed_checks(&said), ["V104"], "{said}");
         assert!(said.contains(&format!("{name}: {part}")), "{part}: {said}");
+        fs::write(out.join(name), text).unwrap();
+    }
+    // What users may add.
+    for (name, before, after) in [
+        (sources, "Types: deb", "# ours\nTypes: deb\nEnabled: no\nLanguages: none\nTrusted: No"),
+        (dnf, "enabled=1", "enabled=0\npriority=10\nsslverify=true\nmetadata_expire=6h"),
+        (dnf, "repo_gpgcheck=1", "repo_gpgcheck=True"),
+    ] {
+        let text = fs::read_to_string(out.join(name)).unwrap();
+        assert!(text.contains(before), "{text}");
+        fs::write(out.join(name), text.replace(before, after)).unwrap();
+        passes();
         fs::write(out.join(name), text).unwrap();
     }
     let text = fs::read(out.join(keyring)).unwrap();

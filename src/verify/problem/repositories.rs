@@ -200,6 +200,11 @@ pub enum ClientFault {
     /// The file has clients take what they should refuse.
     #[display("says `{line}`, so that clients take what nobody signed, or what is old")]
     Insecure { line: String },
+    /// The file has a line that no publication writes.
+    #[display(
+        "has the line `{line}`, which no publication writes: what it does to clients is not known"
+    )]
+    Unknown { line: String },
     /// The file has clients ignore signatures.
     #[display("does not have clients check the signatures of the indexes, which are there")]
     Unchecked,

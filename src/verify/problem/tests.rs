@@ -607,6 +607,7 @@ fn of_headers() -> Vec<Problem> {
         ClientFault::MoreKeys { fingerprints: vec!["ab".repeat(20), "cd".repeat(20)] },
         ClientFault::NoSigner,
         ClientFault::Insecure { line: text("trusted: yes") },
+        ClientFault::Unknown { line: text("proxy: http://evil.example") },
         ClientFault::Unchecked,
         ClientFault::Elsewhere { url: text("https://evil.example/rocm") },
         ClientFault::NoSuite { suite: text("stable") },

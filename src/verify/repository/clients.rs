@@ -7,21 +7,63 @@ use std::path::Path;
 use super::context::Context;
 use super::keys::{PublicKeys, Trust, is_refused};
 use super::signers::{KEYRING, SignedFile, signed_files};
+use super::stanzas::{Stanza, stanzas};
 use crate::content::{is_file, is_folder, list, read_file};
 use crate::error::{Error, Result};
 use crate::verify::problem::{ClientFault, Problem};
 
-/// Lines of a `.sources` or `.repo` file that have clients take what nobody signed, or what is old.
-const INSECURE: [(&str, &[&str]); 8] = [
-    ("trusted", &["yes", "true", "1"]),
-    ("allow-insecure", &["yes", "true", "1"]),
-    ("allow-weak", &["yes", "true", "1"]),
-    ("allow-downgrade-to-insecure", &["yes", "true", "1"]),
-    ("check-valid-until", &["no", "false", "0"]),
-    ("check-date", &["no", "false", "0"]),
-    ("sslverify", &["no", "false", "0"]),
-    ("verify-peer", &["no", "false", "0"]),
+/// Switches that have clients take what nobody signed, or what is old, and what they have to be.
+const SWITCHES: [(&str, bool); 7] = [
+    ("trusted", false),
+    ("allow-insecure", false),
+    ("allow-weak", false),
+    ("allow-downgrade-to-insecure", false),
+    ("check-valid-until", true),
+    ("check-date", true),
+    ("sslverify", true),
 ];
+
+/// Words that apt and libdnf take for yes.
+const YES: [&str; 6] = ["yes", "true", "with", "on", "enable", "1"];
+
+/// Words that they take for no.
+const NO: [&str; 6] = ["no", "false", "without", "off", "disable", "0"];
+
+/// What else `.sources` files may say: whether and how the suites named are asked.
+const PLAIN_FIELDS: [&str; 11] = [
+    "types",
+    "suites",
+    "components",
+    "enabled",
+    "architectures",
+    "languages",
+    "targets",
+    "pdiffs",
+    "by-hash",
+    "description",
+    "x-repolib-name",
+];
+
+/// What else `.repo` files may say.
+const PLAIN_OPTIONS: [&str; 14] = [
+    "name",
+    "enabled",
+    "gpgcheck",
+    "repo_gpgcheck",
+    "priority",
+    "metadata_expire",
+    "type",
+    "autorefresh",
+    "keeppackages",
+    "cost",
+    "module_hotfixes",
+    "countme",
+    "skip_if_unavailable",
+    "refresh",
+];
+
+/// Where apt has the keyrings that `.sources` files name.
+const KEYRINGS: &str = "/usr/share/keyrings/";
 
 /// The beginning of keys in a text.
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
@@ -29,19 +71,13 @@ const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 /// The folder in which the writer of a repository remembers its settings.
 const STATES: &str = ".rockpack";
 
-/// A line of a file: its name in small letters, and its value.
-type Line = (String, String);
-
-/// What a file for clients is written for.
-#[derive(Clone, Copy)]
+/// The two kinds of files.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// dnf and zypper.
     Repo,
     /// apt.
-    Sources {
-        /// Whether the keys stand in the file itself.
-        has_keys: bool,
-    },
+    Sources,
 }
 
 /// Checks all files for clients.
@@ -65,19 +101,11 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             keyring(context, &bytes)?
         } else {
             let text = String::from_utf8_lossy(&bytes);
-            let lines = lines(&text);
-            let mut faults = insecure(&lines);
-            let keys = keys_within(&text);
-            if let Some(keys) = &keys {
-                faults.extend(keyring(context, keys.as_bytes())?);
+            let form = if name.ends_with(".repo") { Form::Repo } else { Form::Sources };
+            let mut faults = Vec::new();
+            for stanza in stanzas(&text, form == Form::Repo) {
+                faults.extend(of_stanza(context, &stanza, form, &places)?);
             }
-            faults.extend(elsewhere(&lines, &places));
-            let form = if name.ends_with(".repo") {
-                Form::Repo
-            } else {
-                Form::Sources { has_keys: keys.is_some() }
-            };
-            faults.extend(unsigned(context, &lines, form)?);
             faults
         };
         for fault in faults {
@@ -87,28 +115,77 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a file, `Name: value` or `name=value`.
-fn lines(text: &str) -> Vec<Line> {
-    let line = |line: &str| {
-        let at = line.find([':', '='])?;
-        let (name, value) = line.split_at_checked(at)?;
-        Some((name.trim().to_ascii_lowercase(), value.get(1..)?.trim().to_owned()))
-    };
-    text.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
+/// Judges one stanza of a `.sources` file, or one section of a `.repo` file.
+fn of_stanza(
+    context: &Context<'_>,
+    stanza: &Stanza,
+    form: Form,
+    places: &BTreeSet<String>,
+) -> Result<Vec<ClientFault>> {
+    let mut faults = switched(stanza);
+    let keys = stanza.value("signed-by").filter(|value| value.contains(KEY_BLOCK));
+    if let Some(keys) = keys {
+        faults.extend(keyring(context, keys_within(keys).as_bytes())?);
+    }
+    faults.extend(elsewhere(stanza, places));
+    faults.extend(unknown(context, stanza, form)?);
+    faults.extend(unsigned(context, stanza, form)?);
+    Ok(faults)
 }
 
-fn values<'a>(lines: &'a [Line], name: &str) -> impl Iterator<Item = &'a str> {
-    let named = lines.iter().filter(move |(own, _)| own == name);
-    named.flat_map(|(_, value)| value.split_whitespace())
+/// Switches that are not as they have to be.
+fn switched(stanza: &Stanza) -> Vec<ClientFault> {
+    let is_bad = |(name, value): &&(String, String)| {
+        let switch = SWITCHES.iter().find(|(own, _)| own == name);
+        switch.is_some_and(|(_, is_on)| {
+            let words = if *is_on { YES } else { NO };
+            !words.contains(&value.trim().to_ascii_lowercase().as_str())
+        })
+    };
+    let line = |(name, value): &(String, String)| ClientFault::Insecure {
+        line: format!("{name}: {}", one_line(value)),
+    };
+    stanza.lines.iter().filter(is_bad).map(line).collect()
 }
 
-fn insecure(lines: &[Line]) -> Vec<ClientFault> {
-    let is_insecure = |(name, value): &&Line| {
-        let value = value.to_ascii_lowercase();
-        INSECURE.iter().any(|(own, values)| own == name && values.contains(&value.as_str()))
-    };
-    let found = lines.iter().filter(is_insecure);
-    found.map(|(name, value)| ClientFault::Insecure { line: format!("{name}: {value}") }).collect()
+/// Lines that no publication writes, and that are none of those which may be added.
+fn unknown(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
+    let mut faults = Vec::new();
+    for (name, value) in &stanza.lines {
+        let is_known = match (form, name.as_str()) {
+            (Form::Sources, "uris") | (Form::Repo, "baseurl" | "mirrorlist" | "metalink") => true,
+            (Form::Repo, "gpgkey") => true,
+            (Form::Sources, "signed-by") => is_own_keyring(context, value)?,
+            (Form::Sources, name) => PLAIN_FIELDS.contains(&name) || name.starts_with("x-repolib-"),
+            (Form::Repo, name) => PLAIN_OPTIONS.contains(&name),
+        };
+        if !is_known && !SWITCHES.iter().any(|(own, _)| own == name) {
+            let line = format!("{name}: {}", one_line(value));
+            faults.push(ClientFault::Unknown { line });
+        }
+    }
+    Ok(faults)
+}
+
+/// Whether `Signed-By` has keys, which are judged by themselves, or names the repository's keyring alone.
+fn is_own_keyring(context: &Context<'_>, value: &str) -> Result<bool> {
+    if value.contains(KEY_BLOCK) {
+        return Ok(true);
+    }
+    for word in value.split_whitespace() {
+        let name = word.strip_prefix(KEYRINGS).filter(|name| name.ends_with(KEYRING));
+        let Some(name) = name.filter(|name| !name.contains('/')) else { return Ok(false) };
+        if !is_file(&context.root.join(name))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A value of several lines, in one that is not long.
+fn one_line(value: &str) -> String {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    words.join(" ").chars().take(200).collect()
 }
 
 /// The places at which the writer says that the repository is served.
@@ -133,9 +210,9 @@ fn places(root: &Path) -> Result<BTreeSet<String>> {
 }
 
 /// Other places than those that the writer remembers.
-fn elsewhere(lines: &[Line], places: &BTreeSet<String>) -> Vec<ClientFault> {
-    let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| values(lines, name));
-    let keys = values(lines, "gpgkey");
+fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
+    let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
+    let keys = stanza.words("gpgkey");
     let is_own = |url: &str| places.contains(url.trim_end_matches('/'));
     let is_below = |url: &str| url.rsplit_once('/').is_some_and(|(folder, _)| is_own(folder));
     let served = served.into_iter().flatten().filter(|url| !is_own(url));
@@ -145,16 +222,17 @@ fn elsewhere(lines: &[Line], places: &BTreeSet<String>) -> Vec<ClientFault> {
 }
 
 /// Files that do not have clients look at signatures that are there, or that name suites which are not.
-fn unsigned(context: &Context<'_>, lines: &[Line], form: Form) -> Result<Vec<ClientFault>> {
+fn unsigned(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
     let there = |path: &str| is_file(&context.root.join(path));
-    let Form::Sources { has_keys } = form else {
-        let checks = values(lines, "repo_gpgcheck").eq(["1"]);
+    if form == Form::Repo {
+        let said = stanza.value("repo_gpgcheck").map(|value| value.trim().to_ascii_lowercase());
+        let checks = said.is_some_and(|said| YES.contains(&said.as_str()));
         let signed = there("repodata/repomd.xml.asc")?;
         return Ok((signed && !checks).then_some(ClientFault::Unchecked).into_iter().collect());
-    };
+    }
     let mut faults = Vec::new();
-    let names_key = has_keys || values(lines, "signed-by").next().is_some();
-    for suite in values(lines, "suites").filter(|suite| !suite.ends_with('/')) {
+    let names_key = stanza.words("signed-by").next().is_some();
+    for suite in stanza.words("suites").filter(|suite| !suite.ends_with('/')) {
         let folder = format!("dists/{suite}");
         let signed = there(&format!("{folder}/InRelease"))?;
         if !signed && !there(&format!("{folder}/Release"))? {
@@ -166,14 +244,14 @@ fn unsigned(context: &Context<'_>, lines: &[Line], form: Form) -> Result<Vec<Cli
     Ok(faults)
 }
 
-/// The keys that stand in a file of apt itself, in place of the name of a keyring: lines with a blank in
-/// front, of which ` .` is an empty one.
-fn keys_within(text: &str) -> Option<String> {
-    let line = |line: &str| match line.strip_prefix([' ', '\t']).unwrap_or(line) {
+/// The keys in a value, in place of the name of a keyring: its lines may have blanks in front, and `.`
+/// stands for an empty one.
+fn keys_within(value: &str) -> String {
+    let line = |line: &str| match line.trim() {
         "." => "\n".to_owned(),
         line => format!("{line}\n"),
     };
-    text.contains(KEY_BLOCK).then(|| text.lines().map(line).collect())
+    value.lines().map(line).collect()
 }
 
 /// Judges a keyring: it may have none of the keys given, though one of them signed, keys beside those

@@ -15,6 +15,7 @@ mod owners;
 mod places;
 mod rpm;
 mod signers;
+mod stanzas;
 mod xml;
 
 use std::path::Path;

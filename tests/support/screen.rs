@@ -43,8 +43,11 @@ pub fn on_terminal(command: &mut Command) -> Shown {
 /// Runs `command` as its terminal's own, on which somebody types Ctrl-C once `text` was written: the terminal
 /// shows `^C` where the cursor is, and sends the signal.
 pub fn interrupted_on_terminal(command: &Command, text: &str) -> Shown {
-    let mut own = Command::new("setsid");
-    own.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    // What runs in the background ignores the signal, and so would its children.
+    let mut own = Command::new("env");
+    own.args(["--default-signal=INT", "setsid", "--ctty"])
+        .arg(command.get_program())
+        .args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => own.env(name, value),

@@ -14,36 +14,8 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not told"));
     }
     text.push_str(&read_text(report));
-    if report.signatures_unchecked {
-        text.push_str("signatures were not checked, because no key was given (--key)\n");
-    }
-    for key in &report.keys_beside {
-        text.push_str(&text_line!(
-            "the key {key}, which was not given, is one of the repository's: a signed index names it"
-        ));
-    }
-    for UnreadData { file, reason } in &report.data_unread {
-        text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
-    }
-    if let Some(joined) = &report.joined {
-        let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
-        text.push_str(&text_line!("{parts}, together the set whose packages.json is {sha256}"));
-    }
-    if let Some(count) = report.input_code_objects {
-        let count = counted(count, "code object");
-        text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
-    }
-    if let Some(other) = &report.other_generator {
-        let other = other.escape_debug();
-        text.push_str(&text_line!(
-            "scripts were not compared, because packages.json is of rockpack {other} (--against compares)"
-        ));
-    }
-    if report.relations_unread {
-        text.push_str(
-            "relations between packages were not compared: only packages.json has them\n",
-        );
-    }
+    text.push_str(&repository_text(report));
+    text.push_str(&compared_text(report));
     if report.elsewhere > 0 {
         let count = report.elsewhere;
         text.push_str(&text_line!("dependencies on packages of other repositories: {count}"));
@@ -75,6 +47,48 @@ pub fn verify_text(report: &Report) -> String {
     match report.failed() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
+    }
+    text
+}
+
+/// Signatures and data of repositories that were not looked at, and keys that were not given.
+fn repository_text(report: &Report) -> String {
+    let mut text = String::new();
+    if report.signatures_unchecked {
+        text.push_str("signatures were not checked, because no key was given (--key)\n");
+    }
+    for key in &report.keys_beside {
+        text.push_str(&text_line!(
+            "the key {key}, which was not given, is one of the repository's: a signed index names it"
+        ));
+    }
+    for UnreadData { file, reason } in &report.data_unread {
+        text.push_str(&text_line!("what {file} installs was not looked at: {reason}"));
+    }
+    text
+}
+
+/// The sources that packages were compared with, and the parts that were not compared.
+fn compared_text(report: &Report) -> String {
+    let mut text = String::new();
+    if let Some(joined) = &report.joined {
+        let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
+        text.push_str(&text_line!("{parts}, together the set whose packages.json is {sha256}"));
+    }
+    if let Some(count) = report.input_code_objects {
+        let count = counted(count, "code object");
+        text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
+    }
+    if let Some(other) = &report.other_generator {
+        let other = other.escape_debug();
+        text.push_str(&text_line!(
+            "scripts were not compared, because packages.json is of rockpack {other} (--against compares)"
+        ));
+    }
+    if report.relations_unread {
+        text.push_str(
+            "relations between packages were not compared: only packages.json has them\n",
+        );
     }
     text
 }

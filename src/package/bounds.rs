@@ -15,6 +15,35 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
+    /// Whether `version`, of a package or capability of this name, is within it. A version without a
+    /// release stands for all releases in rpm, on either side.
+    pub fn admits(&self, format: Format, version: &str) -> bool {
+        let Some((comparison, limit)) = &self.version else { return true };
+        let bare = |text| str::split(text, '-').next().unwrap_or_default();
+        let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
+        let order = if whole {
+            format.compare_versions(version, limit)
+        } else {
+            format.compare_versions(bare(version), bare(limit))
+        };
+        match comparison {
+            Comparison::Less => order.is_lt(),
+            Comparison::LessEqual => order.is_le(),
+            Comparison::Equal => order.is_eq(),
+            Comparison::GreaterEqual => order.is_ge(),
+            Comparison::Greater => order.is_gt(),
+        }
+    }
+
+    /// Whether an offer of this name that states `version`, or none, meets it: what is offered without
+    /// a version meets every bound for rpm, and none for dpkg.
+    pub fn is_met(&self, format: Format, version: Option<&str>) -> bool {
+        match version {
+            Some(version) => self.admits(format, version),
+            None => self.version.is_none() || format == Format::Rpm,
+        }
+    }
+
     /// The same with texts of its own.
     pub fn into_owned(self) -> Bound<'static> {
         let version = self.version.map(|(sign, version)| (sign, version.into_owned().into()));

@@ -13,6 +13,7 @@ mod named;
 pub mod owners;
 mod relation;
 pub mod system_folders;
+pub mod updates;
 mod version;
 
 use serde::Serialize;

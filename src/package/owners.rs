@@ -250,7 +250,7 @@ impl<'a> Judge<'a> {
     fn has(&self, package: &Owner<'_>, other: &Owner<'_>, kinds: &[RelationKind]) -> bool {
         kinds.iter().any(|kind| {
             let named = package.relations.named(*kind, &other.name).iter();
-            if named.into_iter().any(|(_, bound)| self.within(&other.version, bound)) {
+            if named.into_iter().any(|(_, bound)| bound.admits(self.format, &other.version)) {
                 return true;
             }
             if matches!(kind, RelationKind::Obsoletes | RelationKind::Replaces) {
@@ -258,9 +258,9 @@ impl<'a> Judge<'a> {
             }
             let (own, offered) =
                 (package.relations.of_kind(*kind), other.relations.of_kind(RelationKind::Provides));
-            let meets = |bound: &Bound<'_>, offer: &Bound<'_>| match &offer.version {
-                Some((_, version)) => self.within(version, bound),
-                None => bound.version.is_none() || self.format == Format::Rpm,
+            let meets = |bound: &Bound<'_>, offer: &Bound<'_>| {
+                let version = offer.version.as_ref().map(|(_, version)| &**version);
+                bound.is_met(self.format, version)
             };
             // The shorter list is gone through.
             if own.len() < offered.len() {
@@ -276,24 +276,6 @@ impl<'a> Judge<'a> {
                 })
             }
         })
-    }
-
-    fn within(&self, version: &str, bound: &Bound<'_>) -> bool {
-        let Some((comparison, limit)) = &bound.version else { return true };
-        // A bound of rpm without a release is about all releases.
-        let bare = |text: &str| text.split('-').next().unwrap_or_default().to_owned();
-        let order = if self.format == Format::Rpm && !limit.contains('-') {
-            self.format.compare_versions(&bare(version), limit)
-        } else {
-            self.format.compare_versions(version, limit)
-        };
-        match comparison {
-            Comparison::Less => order.is_lt(),
-            Comparison::LessEqual => order.is_le(),
-            Comparison::Equal => order.is_eq(),
-            Comparison::GreaterEqual => order.is_ge(),
-            Comparison::Greater => order.is_gt(),
-        }
     }
 }
 

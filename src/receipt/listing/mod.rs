@@ -21,6 +21,7 @@ pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member, relations};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
 
+use crate::package::updates::{Offered, Wish};
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};
 use crate::receipt::RelationRecord;
 
@@ -160,6 +161,17 @@ impl ListedPackage {
     /// Whether it has the version of `other`, which is of the same format, in whatever words.
     pub(crate) fn is_of_version_of(&self, other: &Self) -> bool {
         self.format.compare_versions(&self.version, &other.version).is_eq()
+    }
+
+    /// It as clients are offered it.
+    pub fn offered(&self) -> Offered<'_> {
+        let mut relations = Vec::with_capacity(self.relations.len());
+        for RelationRecord { kind, name, comparison, version } in &self.relations {
+            let version = comparison.zip(version.as_deref());
+            relations.push((*kind, Wish::of(self.format, name, version)));
+        }
+        let version = self.version.as_str().into();
+        Offered { name: &self.name, version, arch: &self.architecture, relations }
     }
 
     /// The relations of a kind.

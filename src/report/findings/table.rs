@@ -7,6 +7,7 @@ use super::Severity;
 use super::details::*;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
+use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
 use crate::error::{abridged, printable};
@@ -745,6 +746,11 @@ findings! {
             few(packages, 3),
             if packages.len() == 1 { "it" } else { "them" },
         ];
+    /// Packages of a repository that clients cannot have together with the newest versions of others,
+    /// because of what a publication adds or takes out.
+    UpdateHeldBack = "R118" "update-held-back" Warning
+        { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
+        ["{channel}"] ["{}", misfit::told(misfits, held_back)];
 }
 
 /// Names with what is not seen of them written out.

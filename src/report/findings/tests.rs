@@ -53,6 +53,25 @@ fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
     texts.map(path).to_vec()
 }
 
+/// Packages that need something else than the newest of it.
+fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
+    let misfit = |(package, relation, installed): &(&str, &str, bool)| Misfit {
+        package: (*package).to_owned(),
+        version: "7.1.0-1".to_owned(),
+        architecture: "amd64".to_owned(),
+        installed: *installed,
+        discord: Discord::Needs,
+        relation: (*relation).to_owned(),
+        offered: if *installed { vec!["rocm-common 7.1.0-2".to_owned()] } else { Vec::new() },
+    };
+    Finding::UpdateHeldBack {
+        channel: "apt-stable".to_owned(),
+        format: Format::Deb,
+        misfits: misfits.iter().map(misfit).collect(),
+        held_back: held_back.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
 /// So many digests.
 fn digests(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("{n:064x}")).collect()
@@ -665,6 +684,9 @@ fn of_updates() -> Vec<Finding> {
             key: text("0123456789ABCDEF"),
             packages: ["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec(),
         },
+        held_back(&[("rocm-sparse", "rocm-common = 7.1.0-1", true)], &["rocm-blas", "rocm-common"]),
+        held_back(&[("a", "x = 1", true), ("b", "x = 1", false)], &[]),
+        held_back(&["a", "b", "c", "d"].map(|name| (name, "x = 3", false)), &["a"]),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

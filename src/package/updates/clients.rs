@@ -1,0 +1,187 @@
+//! Clients of one architecture, which have the newest of before and get the newest of afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::{Table, There};
+use super::{Offered, Wish};
+use crate::package::Format;
+use crate::report::{Discord, Misfit};
+
+/// A name on a client, by positions in the table.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// What clients have, if they can have it.
+    had: Option<usize>,
+    /// What they would get.
+    gets: Option<usize>,
+}
+
+/// What clients have, and what they are offered.
+pub(super) struct Clients<'p, 'a> {
+    table: Table<'p, 'a>,
+    /// The packages of before, without those that fit nothing then.
+    had: There,
+    /// Packages of before that did not fit, with what they lacked.
+    lacked: BTreeMap<&'p str, &'p Wish<'a>>,
+    /// The newest packages afterwards.
+    offered: There,
+    places: BTreeMap<&'p str, Place>,
+}
+
+type Newest<'p, 'a> = BTreeMap<&'p str, &'p Offered<'a>>;
+
+impl<'p, 'a> Clients<'p, 'a> {
+    pub fn new(format: Format, before: Newest<'p, 'a>, after: Newest<'p, 'a>) -> Self {
+        let (older, all) = (before.len(), before.len() + after.len());
+        let packages = before.values().chain(after.values()).copied().collect();
+        let table = Table::new(format, packages);
+        let mut had: There = (0..all).map(|at| at < older).collect();
+        let offered = (0..all).map(|at| at >= older).collect();
+        table.drop_replaced(&mut had);
+        let lacked = table.drop_misfits(&mut had);
+        let lacked = lacked.into_iter().map(|(at, wish)| (table.package(at).name, wish)).collect();
+        let mut places: BTreeMap<&str, Place> = BTreeMap::new();
+        for (at, name) in before.keys().enumerate().filter(|(at, _)| had[*at]) {
+            places.entry(name).or_default().had = Some(at);
+        }
+        for (name, at) in after.keys().zip(older..) {
+            places.entry(name).or_default().gets = Some(at);
+        }
+        for place in places.values_mut() {
+            // An update goes up.
+            if let Place { had: Some(had), gets: Some(gets) } = *place {
+                let [had, gets] = [had, gets].map(|at| &table.package(at).version);
+                if format.compare_versions(gets, had).is_le() {
+                    place.gets = None;
+                }
+            }
+        }
+        Self { table, had, lacked, offered, places }
+    }
+
+    /// Every package at its newest version on a client that had all of before, without those that
+    /// are replaced.
+    fn updated(&self) -> There {
+        let mut there = vec![false; self.had.len()];
+        let newest = self.places.values().filter_map(|place| place.gets.or(place.had));
+        newest.for_each(|at| there[at] = true);
+        self.table.drop_replaced(&mut there);
+        there
+    }
+
+    /// Packages that do not fit the newest of others, because of what came or went since before.
+    pub fn misfits(&self) -> Vec<Misfit> {
+        let (mut offered, mut updated) = (self.offered.clone(), self.updated());
+        self.table.drop_replaced(&mut offered);
+        let mut found = BTreeMap::new();
+        let excluding = self.excluding(0..updated.len(), &updated);
+        let lacking = [&mut offered, &mut updated].map(|there| self.table.drop_misfits(there));
+        for (at, wish) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
+            found.entry(self.table.package(at).name).or_insert((Discord::Needs, at, wish));
+        }
+        for (wish, at, _) in excluding {
+            found.entry(self.table.package(at).name).or_insert((Discord::Excludes, at, wish));
+        }
+        found.into_values().map(|(discord, at, wish)| self.misfit(discord, at, wish)).collect()
+    }
+
+    /// Whether a package lacked something before that it still asks for and lacks.
+    fn is_old(&self, at: usize) -> bool {
+        let package = self.table.package(at);
+        self.lacked.get(package.name).is_some_and(|wish| {
+            let asks = package.relations.iter().any(|(_, own)| own == *wish);
+            asks && self.table.holds(wish, &self.offered) == Some(false)
+        })
+    }
+
+    fn misfit(&self, discord: Discord, at: usize, wish: &Wish<'_>) -> Misfit {
+        let package = self.table.package(at);
+        let had = self.places.get(package.name).and_then(|place| place.had);
+        let is_same = |had: usize| self.table.package(had).version == package.version;
+        Misfit {
+            package: package.name.to_owned(),
+            version: package.version.to_string(),
+            architecture: package.arch.to_owned(),
+            installed: had.is_some_and(is_same),
+            discord,
+            relation: wish.to_string(),
+            offered: self.table.named(wish, &self.offered, discord),
+        }
+    }
+
+    /// Packages `among` those on a client that exclude others there and did not before: what says so,
+    /// who, and whom.
+    fn excluding(
+        &self,
+        among: impl IntoIterator<Item = usize>,
+        there: &There,
+    ) -> Vec<(&'p Wish<'a>, usize, usize)> {
+        let had = |at: usize| self.places.get(self.table.package(at).name)?.had;
+        let excludes = |by, at| self.table.excluded(by).any(|(_, other)| other == at);
+        let is_new = |by: usize, at: usize| {
+            let both = had(by).zip(had(at));
+            both.is_some_and(|(by, at)| !excludes(by, at) && !excludes(at, by))
+        };
+        let present = among.into_iter().filter(|at| there[*at]);
+        let pairs =
+            present.flat_map(|by| self.table.excluded(by).map(move |(wish, at)| (wish, by, at)));
+        pairs.filter(|(_, by, at)| there[*at] && is_new(*by, *at)).collect()
+    }
+
+    /// Names of packages that clients have and that stay as they are, though newer ones are offered.
+    pub fn held_back(&self) -> impl Iterator<Item = &'p str> {
+        let mut there = self.updated();
+        let mut next: BTreeSet<usize> = (0..there.len()).collect();
+        while !next.is_empty() {
+            let before = there.clone();
+            self.hold_some(&next, &mut there);
+            let touched = (0..there.len()).filter(|at| before[*at] != there[*at]);
+            next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
+        }
+        let is_held = move |place: &Place| match (place.had, place.gets) {
+            (Some(had), Some(_)) => there[had],
+            _ => false,
+        };
+        self.places.iter().filter(move |(_, place)| is_held(place)).map(|(name, _)| *name)
+    }
+
+    /// Holds back those of `among` that others do not go with, or others for them.
+    fn hold_some(&self, among: &BTreeSet<usize>, there: &mut There) {
+        for at in among.iter().copied() {
+            while there[at]
+                && let Some(wish) = self.table.lacks(at, there)
+            {
+                // A newer one waits; for one that stays, what it needs stays, too.
+                let held = self.hold(at, there)
+                    || self.table.partners(wish).into_iter().any(|partner| {
+                        self.newer(partner, there).is_some_and(|newer| self.hold(newer, there))
+                    });
+                if !held {
+                    break;
+                }
+            }
+        }
+        for (_, by, at) in self.excluding(among.iter().copied(), there) {
+            if there[by] && there[at] && !self.hold(by, there) {
+                self.hold(at, there);
+            }
+        }
+    }
+
+    /// The newer one that is there in the place of `at`, which clients had.
+    fn newer(&self, at: usize, there: &There) -> Option<usize> {
+        let place = self.places.get(self.table.package(at).name)?;
+        place.gets.filter(|gets| place.had == Some(at) && there[*gets])
+    }
+
+    /// Leaves what clients have instead of `at`, if that is a newer one or one that they do not have.
+    fn hold(&self, at: usize, there: &mut There) -> bool {
+        let place = self.places.get(self.table.package(at).name).copied().unwrap_or_default();
+        if place.gets != Some(at) || !there[at] {
+            return false;
+        }
+        there[at] = false;
+        place.had.into_iter().for_each(|had| there[had] = true);
+        true
+    }
+}

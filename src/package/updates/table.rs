@@ -1,0 +1,162 @@
+//! Packages by what they offer, and which of them go together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::super::bounds::Bound;
+use super::{Offered, Wish};
+use crate::package::{Format, RelationKind};
+use crate::report::Discord;
+
+use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, Replaces};
+
+/// Packages of one format by the names that they offer.
+pub(super) struct Table<'p, 'a> {
+    format: Format,
+    packages: Vec<&'p Offered<'a>>,
+    /// Who offers a name, and in which version.
+    offers: HashMap<&'p str, Vec<(usize, Option<&'p str>)>>,
+    /// Who needs or excludes something of a name.
+    asking: HashMap<&'p str, Vec<usize>>,
+}
+
+/// Which packages of a table are there, by their positions.
+pub(super) type There = Vec<bool>;
+
+impl<'p, 'a> Table<'p, 'a> {
+    pub fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
+        let (mut offers, mut asking) =
+            (HashMap::<&str, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for (at, package) in packages.iter().enumerate() {
+            offers.entry(package.name).or_default().push((at, Some(&*package.version)));
+            for bound in bounds(package, &[Provides]).filter(|bound| bound.name != package.name) {
+                let version = bound.version.as_ref().map(|(_, version)| &**version);
+                offers.entry(&bound.name).or_default().push((at, version));
+            }
+            let asked = of_kinds(package, &[PreDepends, Depends, Conflicts, Breaks]);
+            for bound in asked.flat_map(Wish::bounds) {
+                asking.entry(&*bound.name).or_default().push(at);
+            }
+        }
+        Self { format, packages, offers, asking }
+    }
+
+    pub fn package(&self, at: usize) -> &'p Offered<'a> {
+        self.packages[at]
+    }
+
+    /// Those that meet `bound`, whether they are there or not; nothing if nobody offers the name.
+    fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
+        let offers = self.offers.get(&*bound.name)?.iter();
+        let meets = |version: Option<&str>| bound.is_met(self.format, version);
+        Some(offers.filter(move |(_, version)| meets(*version)).map(|(at, _)| *at))
+    }
+
+    /// Positions of those that meet a part of `wish`.
+    pub fn partners(&self, wish: &Wish<'_>) -> Vec<usize> {
+        wish.bounds().into_iter().filter_map(|bound| self.met_by(bound)).flatten().collect()
+    }
+
+    /// Whether a wish is met by what is there; nothing where that is not for the table to say.
+    pub fn holds(&self, wish: &Wish<'_>, there: &There) -> Option<bool> {
+        wish.holds(&|bound| Some(self.met_by(bound)?.any(|at| there[at])))
+    }
+
+    /// The first need of a package that nothing there meets.
+    pub fn lacks(&self, at: usize, there: &There) -> Option<&'p Wish<'a>> {
+        let package = self.packages[at];
+        of_kinds(package, &[PreDepends, Depends])
+            .find(|wish| self.holds(wish, there) == Some(false))
+    }
+
+    /// Takes out packages whose needs are not met by those that stay, with what is missed.
+    pub fn drop_misfits(&self, there: &mut There) -> BTreeMap<usize, &'p Wish<'a>> {
+        let (mut dropped, mut next) = (BTreeMap::new(), (0..there.len()).collect());
+        loop {
+            let present = BTreeSet::into_iter(next).filter(|at| there[*at]);
+            let misfits: Vec<_> =
+                present.filter_map(|at| Some((at, self.lacks(at, there)?))).collect();
+            if misfits.is_empty() {
+                return dropped;
+            }
+            misfits.iter().for_each(|(at, _)| there[*at] = false);
+            next = misfits.iter().flat_map(|(at, _)| self.asking(*at)).collect();
+            dropped.extend(misfits);
+        }
+    }
+
+    /// Those that have to do with what a package offers.
+    pub fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
+        let package = self.packages[at];
+        let provided = bounds(package, &[Provides]).map(|bound| &*bound.name);
+        let names = provided.chain([package.name]);
+        names.filter_map(|name| self.asking.get(name)).flatten().copied()
+    }
+
+    /// Takes out packages that others which are there replace.
+    pub fn drop_replaced(&self, there: &mut There) {
+        let replaced: Vec<usize> = (0..there.len())
+            .filter(|at| there[*at])
+            .flat_map(|by| self.replaced(by).into_iter().map(move |at| (by, at)))
+            .filter(|(by, at)| {
+                self.format == Format::Rpm || self.excluded(*by).any(|(_, other)| other == *at)
+            })
+            .map(|(_, at)| at)
+            .collect();
+        replaced.into_iter().for_each(|at| there[at] = false);
+    }
+
+    /// Packages that the one at `by` takes the place of, or files from: by their own names alone.
+    pub fn replaced(&self, by: usize) -> Vec<usize> {
+        let package = self.packages[by];
+        let of_one = |bound: &'p Bound<'a>| {
+            let named = move |at: &usize| {
+                let other = self.packages[*at];
+                *bound.name == *other.name && package.name != other.name
+            };
+            let admits = move |at: &usize| bound.admits(self.format, &self.packages[*at].version);
+            let named = self.met_by(bound).into_iter().flatten().filter(named);
+            named.filter(admits).collect::<Vec<_>>()
+        };
+        bounds(package, &[Obsoletes, Replaces]).flat_map(of_one).collect()
+    }
+
+    /// Packages that the one at `by` cannot be installed with, each with what says so.
+    pub fn excluded(&self, by: usize) -> impl Iterator<Item = (&'p Wish<'a>, usize)> {
+        let package = self.packages[by];
+        of_kinds(package, &[Conflicts, Breaks]).flat_map(move |wish| {
+            let met = wish.bound().and_then(|bound| self.met_by(bound)).into_iter().flatten();
+            let others = met.filter(move |at| self.packages[*at].name != package.name);
+            others.map(move |at| (wish, at))
+        })
+    }
+
+    /// Packages that are there and of which `wish` speaks: those that meet a part of what is excluded,
+    /// or none of what is needed.
+    pub fn named(&self, wish: &Wish<'_>, there: &There, discord: Discord) -> Vec<String> {
+        let partners = self.partners(wish);
+        let offers = wish.bounds().into_iter().filter_map(|bound| self.offers.get(&*bound.name));
+        let present = offers.flatten().map(|(at, _)| *at).filter(|at| there[*at]);
+        let told = present.filter(|at| partners.contains(at) == (discord == Discord::Excludes));
+        let mut named: Vec<String> = told
+            .map(|at| format!("{} {}", self.packages[at].name, self.packages[at].version))
+            .collect();
+        named.sort();
+        named.dedup();
+        named
+    }
+}
+
+fn of_kinds<'p, 'a>(
+    package: &'p Offered<'a>,
+    kinds: &'static [RelationKind],
+) -> impl Iterator<Item = &'p Wish<'a>> {
+    let relations = package.relations.iter();
+    relations.filter(|(kind, _)| kinds.contains(kind)).map(|(_, wish)| wish)
+}
+
+fn bounds<'p, 'a>(
+    package: &'p Offered<'a>,
+    kinds: &'static [RelationKind],
+) -> impl Iterator<Item = &'p Bound<'a>> {
+    of_kinds(package, kinds).filter_map(Wish::bound)
+}

@@ -1,0 +1,194 @@
+use super::*;
+use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Recommends, Replaces};
+
+/// `name version`, with its relations as a `.deb` writes them.
+fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<'a> {
+    let (name, version) = text.split_once(' ').unwrap();
+    let wishes = |(kind, list): &(RelationKind, &'a str)| {
+        let kind = *kind;
+        Wish::of_field(list).map(move |wish| (kind, wish))
+    };
+    let relations = relations.iter().flat_map(wishes).collect();
+    Offered { name, version: version.into(), arch: "amd64", relations }
+}
+
+fn needs<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+    package(text, &[(Depends, list)])
+}
+
+fn plain(text: &str) -> Offered<'_> {
+    package(text, &[])
+}
+
+/// What is told, each as `name version: relation <- offered`, and what is held back.
+fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
+    let all: Vec<Offered<'_>> = before.iter().chain(after).cloned().collect();
+    changed(format, before, &all)
+}
+
+/// The same where nothing stays but what `after` has.
+fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
+    let effect = Effect::of(format, before, after);
+    let told = effect.misfits.iter().map(|it| {
+        let Misfit { package, version, relation, offered, .. } = it;
+        format!("{package} {version}: {relation} <- {}", offered.join(", "))
+    });
+    (told.collect(), Vec::from_iter(effect.held_back).join(" "))
+}
+
+fn is_silent(before: &[Offered<'_>], after: &[Offered<'_>]) {
+    for format in Format::ALL {
+        assert_eq!(told(format, before, after), (Vec::new(), String::new()));
+    }
+}
+
+/// A set in which all need the version of the set, and a hotfix for a part of it.
+#[test]
+fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
+    let set = |version: &'static str, exact: &'static str| {
+        let name = |name: &str| -> &'static str { format!("{name} {version}").leak() };
+        [plain(name("common")), needs(name("blas"), exact), needs(name("sparse"), exact)]
+    };
+    let first = set("7.1.0-1", "common (= 7.1.0-1)");
+    let [common, blas, sparse] = set("7.1.0-2", "common (= 7.1.0-2)");
+    for format in Format::ALL {
+        let (misfits, held) = told(format, &first, &[common.clone(), blas.clone()]);
+        let expected = "sparse 7.1.0-1: common = 7.1.0-1 <- common 7.1.0-2";
+        assert_eq!((misfits, held.as_str()), (vec![expected.to_owned()], "blas common"));
+    }
+    is_silent(&first, &[common.clone(), blas.clone(), sparse.clone()]);
+    is_silent(&[], &first);
+    is_silent(&first, &[]);
+    // What was broken before and stays so is not told again, nor what puts it right.
+    let broken: Vec<_> = first.iter().chain([&common, &blas]).cloned().collect();
+    let other = needs("blas 7.1.0-3", "common (>= 7.1.0-2)");
+    is_silent(&broken, &[other]);
+    is_silent(&broken, &[sparse]);
+    // Ranges take both.
+    let range = "common (>= 7.1.0-1), common (<< 7.1.1~)";
+    let ranged = [plain("common 7.1.0-1"), needs("sparse 7.1.0-1", range)];
+    is_silent(&ranged, &[common.clone(), needs("blas 7.1.0-2", range)]);
+    let (misfits, held) = told(Format::Deb, &ranged, &[plain("common 7.1.1-1")]);
+    assert_eq!(misfits, ["sparse 7.1.0-1: common < 7.1.1~ <- common 7.1.1-1"]);
+    assert_eq!(held, "common");
+}
+
+#[test]
+fn what_follows_from_a_misfit_is_told_too() {
+    let before = [plain("a 1"), needs("b 1", "a (= 1)"), needs("meta 1", "b (= 1)"), plain("x 1")];
+    let (misfits, held) = told(Format::Deb, &before, &[plain("a 2"), plain("x 2")]);
+    assert_eq!(misfits, ["b 1: a = 1 <- a 2", "meta 1: b = 1 <- "]);
+    assert_eq!(held, "a");
+    // A new package that cannot be installed, and one that needs it.
+    let after = [needs("c 1", "a (>= 3)"), needs("x 2", "c")];
+    let (misfits, held) = told(Format::Rpm, &before, &after);
+    assert_eq!(misfits, ["c 1: a >= 3 <- a 1", "x 2: c <- "]);
+    assert_eq!(held, "x");
+    let effect = Effect::of(Format::Deb, &before, &[plain("a 1"), needs("b 1", "a (= 1)")]);
+    assert!(effect.is_none());
+}
+
+#[test]
+fn what_leaves_the_repository_stays_on_clients() {
+    let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
+    let gone = |after: &[Offered<'_>]| changed(Format::Deb, &before, after);
+    // Taken back as a whole, or without anybody who needs it.
+    assert_eq!(gone(&[plain("a 0"), needs("b 0", "a (= 0)")]).0, Vec::<String>::new());
+    assert_eq!(gone(&before[..2]).0, Vec::<String>::new());
+    assert_eq!(gone(&before[1..]).0, ["b 1: a = 1 <- "]);
+    // It needs what it always did.
+    let (misfits, held) = gone(&[plain("a 2"), plain("c 1")]);
+    assert_eq!((misfits, held.as_str()), (vec!["b 1: a = 1 <- a 2".to_owned()], "a"));
+}
+
+#[test]
+fn dependencies_of_the_distribution_are_not_judged() {
+    let before = [needs("a 1", "libc6 (>= 2.36)"), plain("b 1")];
+    is_silent(&before, &[needs("a 2", "libc6 (>= 9), zlib | b (= 7), /bin/sh, b:i386 (= 9)")]);
+    let recommends = package("a 2", &[(Recommends, "b (= 9)")]);
+    is_silent(&before, &[recommends]);
+    let (misfits, held) = told(Format::Deb, &before, &[needs("a 2", "b (= 7) | b (>> 1)")]);
+    assert_eq!((misfits.len(), held.as_str()), (1, "a"));
+    assert_eq!(misfits, ["a 2: b = 7 or b > 1 <- b 1"]);
+}
+
+#[test]
+fn capabilities_are_met_by_what_provides_them() {
+    let provides = |text, list| package(text, &[(Provides, list)]);
+    let before = [provides("hip 1", "libhip.so.7"), needs("blas 1", "libhip.so.7")];
+    is_silent(&before, &[provides("hip 2", "libhip.so.7")]);
+    let (misfits, held) = told(Format::Rpm, &before, &[provides("hip 2", "libhip.so.8")]);
+    assert_eq!((misfits, held.as_str()), (vec!["blas 1: libhip.so.7 <- ".to_owned()], "hip"));
+    is_silent(&before, &[provides("hip 2", "libhip.so.8"), provides("compat 1", "libhip.so.7")]);
+    // Without a version, rpm takes it for all of them.
+    let before = [provides("hip 1", "v (= 1)"), needs("blas 1", "v (>= 1)")];
+    let after = [provides("hip 2", "v")];
+    assert_eq!(told(Format::Rpm, &before, &after).0.len(), 0);
+    assert_eq!(told(Format::Deb, &before, &after).0.len(), 1);
+}
+
+#[test]
+fn what_is_replaced_is_meant_to_go() {
+    let before = [plain("common 1"), needs("old 1", "common (= 1)")];
+    let common = plain("common 2");
+    let with = |relations: &[(RelationKind, &'static str)]| {
+        vec![common.clone(), package("new 2", relations)]
+    };
+    let debs = with(&[(Conflicts, "old"), (Replaces, "old"), (Provides, "old")]);
+    assert_eq!(told(Format::Deb, &before, &debs).0, Vec::<String>::new());
+    assert_eq!(told(Format::Rpm, &before, &with(&[(Obsoletes, "old (<< 2)")])).0, [""; 0]);
+    for other in [with(&[(Replaces, "old")]), with(&[(Breaks, "old (<< 1)"), (Replaces, "old")])] {
+        assert_eq!(told(Format::Deb, &before, &other).0.len(), 1);
+    }
+    assert_eq!(told(Format::Rpm, &before, &with(&[(Obsoletes, "old (<< 1)")])).0.len(), 1);
+}
+
+#[test]
+fn new_exclusions_hold_back() {
+    let before = [plain("a 1"), plain("b 1")];
+    let excludes = |text, list| package(text, &[(Conflicts, list)]);
+    for format in Format::ALL {
+        let (misfits, held) = told(format, &before, &[excludes("a 2", "b (<< 2)")]);
+        assert_eq!((misfits, held.as_str()), (vec!["a 2: b < 2 <- b 1".to_owned()], "a"));
+    }
+    is_silent(&before, &[excludes("a 2", "b (<< 2)"), plain("b 2")]);
+    is_silent(&before, &[excludes("c 2", "b")]);
+    is_silent(&[excludes("a 1", "b"), plain("b 1")], &[excludes("a 2", "b"), plain("b 2")]);
+    // It excludes what comes.
+    let (misfits, held) =
+        told(Format::Deb, &[excludes("a 1", "b (>= 2)"), plain("b 1")], &[plain("b 2")]);
+    assert_eq!((misfits, held.as_str()), (vec!["a 1: b >= 2 <- b 2".to_owned()], "b"));
+}
+
+#[test]
+fn machines_are_judged_by_themselves() {
+    let at = |arch, package: Offered<'static>| Offered { arch, ..package };
+    let meta = |text, list| at("all", needs(text, list));
+    let before =
+        [at("amd64", plain("a 1")), at("arm64", plain("a 1")), meta("meta 1", "a (= 1), b")];
+    let after = [at("amd64", plain("a 2")), meta("meta 2", "a (= 2), b")];
+    let (misfits, held) = told(Format::Deb, &before, &after);
+    assert_eq!((misfits, held.as_str()), (vec!["meta 2: a = 2 <- a 1".to_owned()], "meta"));
+    let only_there = [at("arm64", plain("b 1")), at("src", needs("a 3", "a (= 9)"))];
+    let (misfits, _) = told(Format::Rpm, &[], &only_there);
+    assert_eq!(misfits, Vec::<String>::new());
+}
+
+#[test]
+fn epochs_and_releases_count_as_they_do_for_each_format() {
+    let before = [plain("a 1-1"), needs("b 1-1", "a (= 1)")];
+    assert_eq!(told(Format::Rpm, &before, &[plain("a 1-2")]).0.len(), 0);
+    assert_eq!(told(Format::Deb, &before, &[plain("a 1-2")]).0, [""; 0], "it never fitted");
+    let before = [plain("a 2-1"), needs("b 1-1", "a (<< 3)")];
+    let (misfits, held) = told(Format::Rpm, &before, &[plain("a 1:1-1")]);
+    assert_eq!((misfits, held.as_str()), (vec!["b 1-1: a < 3 <- a 1:1-1".to_owned()], "a"));
+}
+
+#[test]
+fn thousands_of_packages_take_no_time() {
+    let names: Vec<String> = (0..4_000).map(|at| format!("p{at} 1")).collect();
+    let lists: Vec<String> = (0..4_000).map(|at| format!("p{} (= 1)", (at + 1) % 4_000)).collect();
+    let before: Vec<_> = names.iter().zip(&lists).map(|(text, list)| needs(text, list)).collect();
+    let (misfits, held) = told(Format::Deb, &before, &[plain("p7 2")]);
+    assert_eq!((misfits.len(), held.as_str()), (3_999, "p7"));
+}

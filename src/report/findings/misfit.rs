@@ -1,0 +1,84 @@
+//! Packages that do not fit the newest versions of others.
+
+use derive_more::Display;
+use serde::{Deserialize, Serialize};
+
+use crate::report::words::{counted, few, list};
+
+/// Misfits that a text shows; the fields have all.
+const SHOWN: usize = 3;
+
+/// Names of packages that are held back, as many as a text shows.
+const NAMES_SHOWN: usize = 6;
+
+/// How a package is at odds with the newest versions of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "lowercase")]
+pub enum Discord {
+    /// It needs what they are not.
+    #[display("needs")]
+    Needs,
+    /// It excludes them.
+    #[display("excludes")]
+    Excludes,
+}
+
+/// A package that cannot be installed together with the newest versions of others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Misfit {
+    /// Its name.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Its architecture.
+    pub architecture: String,
+    /// Whether clients may have it, in this version, from before.
+    pub installed: bool,
+    /// How it is at odds with them.
+    pub discord: Discord,
+    /// What it needs or excludes: `rocm-common = 7.1.0-1`.
+    pub relation: String,
+    /// The newest of the packages that the relation is about: `rocm-common 7.1.0-2`. None if there is
+    /// no such package any more, or if one does and fits no more itself.
+    pub offered: Vec<String>,
+}
+
+impl Misfit {
+    /// It in words.
+    fn told(&self) -> String {
+        let Self { package, version, discord, relation, offered, .. } = self;
+        let newest = match offered.as_slice() {
+            [] => ", which is gone or does not fit itself".to_owned(),
+            offered => format!(", and the newest is {}", list(offered)),
+        };
+        format!("{package} {version} {discord} {relation}{newest}")
+    }
+}
+
+/// What becomes of packages that fit no more, and of those that are held back for them.
+pub(super) fn told(misfits: &[Misfit], held_back: &[String]) -> String {
+    let texts: Vec<String> = misfits.iter().map(Misfit::told).collect();
+    let more = match texts.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let shown = texts.get(..SHOWN).unwrap_or(&texts).join("; ");
+    let (verb, it) = if texts.len() == 1 { ("does", "it") } else { ("do", "them") };
+    let held = match held_back.len() {
+        0 => format!("nobody can install {it}"),
+        count => {
+            format!(
+                "clients hold back {} ({})",
+                counted(count, "update"),
+                few(held_back, NAMES_SHOWN)
+            )
+        }
+    };
+    let is_had = misfits.iter().any(|misfit| misfit.installed) && !held_back.is_empty();
+    let removed = if is_had { ", or remove what does not fit" } else { "" };
+    format!(
+        "{} {verb} not go with the newest versions of others ({shown}{more}), so {held}{removed}: \
+         publish {it} anew along with those, or with relations that take both versions",
+        counted(texts.len(), "package"),
+    )
+}

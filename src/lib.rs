@@ -42,6 +42,7 @@ use input::artifact::{self, Scan, ScanOptions};
 use input::database::DatabaseRules;
 use inspect::discover;
 use pack::cache::Cache;
+use pack::kept;
 use pack::partition;
 use pack::planned::{self, Digests, Planned};
 use package::indexed::Indexed;
@@ -267,6 +268,8 @@ fn decide_scanned(
     let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
+    plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
+    plan::note_effect(&mut plan, &settings.plan, &earlier);
     let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     settings.plan.config.accept(&mut findings, settings.scope());
     if settings.strict {

@@ -87,6 +87,7 @@ pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, FileSource> {
         prefix: plan.prefix.absolute(),
         content_date: plan.content_date,
         packages: &plan.packages,
+        kept: Some(plan.kept.clone()).filter(|kept| !kept.is_empty()),
         left_out: plan.left_out_paths(),
     }
 }

@@ -40,12 +40,15 @@ const NEVER: [Code; 22] = [
 ];
 
 /// Findings about an earlier set and this one.
-const OF_EARLIER: [Code; 5] = [
+const OF_EARLIER: [Code; 8] = [
     Code::VersionNotNewer,
     Code::PathMoved,
     Code::PathKindChanged,
     Code::PackageDropped,
     Code::OtherSeries,
+    Code::PackagesKept,
+    Code::EarlierHeldBack,
+    Code::EarlierPartsAbsent,
 ];
 
 /// Findings that are accepted.

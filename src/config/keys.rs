@@ -146,6 +146,17 @@ pub struct Keys {
     /// only folders relative to the file [default: keep]
     #[arg(skip)]
     pub runpath: Runpath,
+    /// How packages of different families, and metapackages, depend on packages of the set: `exact` in
+    /// this version and release, `patch` in this one or a later release of the same patch version, so
+    /// that a hotfix of one family updates no other [default: patch; pre-releases: exact]
+    #[arg(skip)]
+    pub set_relations: Option<SetRelations>,
+    /// How kernel packages and their host package belong to each other: `release` in exactly one version
+    /// and release, `code` in the releases of a patch version in which the device code is the same, so
+    /// that a fix of host code alone ships no kernel package again. Where families depend on exactly one
+    /// version, so do these [default: release]
+    #[arg(skip)]
+    pub kernel_relations: KernelRelations,
     /// The HIP runtime that reads `.kpack`
     #[arg(skip)]
     pub runtime_relation: RuntimeRelation,
@@ -250,6 +261,27 @@ pub enum Runpath {
     Keep,
     /// Only folders relative to the file stay
     Origin,
+}
+
+/// How packages of different families depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SetRelations {
+    /// One version and release
+    Exact,
+    /// A version and release or a later one, below the next patch version
+    Patch,
+}
+
+/// How kernel packages and their host package belong to each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelRelations {
+    /// One version and release
+    #[default]
+    Release,
+    /// The releases of a patch version in which the device code is the same
+    Code,
 }
 
 /// Relations that the configuration adds to a package, and takes from it.

@@ -33,9 +33,9 @@ pub use document::{Position, Syntax};
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use interpreter::InterpreterSchema;
 pub use keys::{
-    AddedRelations, ComponentSchema, DebRelations, GroupSchema, Keys, PackageSchema, PartRole,
-    PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema, Validation,
-    ValidationOverrides,
+    AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,
+    PackageSchema, PartRole, PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema,
+    SetRelations, Validation, ValidationOverrides,
 };
 
 use crate::content::Content;

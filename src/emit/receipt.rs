@@ -5,7 +5,7 @@ use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
-    CodeObjectRecord, FindingRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
+    CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
     RelationRecord, SCHEMA,
 };
 use crate::report::Findings;
@@ -33,6 +33,8 @@ pub struct WholeSet<'a, F> {
     pub content_date: u32,
     /// What the packages say, at least of those that were written.
     pub packages: &'a [Package<F>],
+    /// The packages that it keeps of earlier builds.
+    pub kept: Option<KeptRecord>,
     /// Absolute install paths of the input that are in no package.
     pub left_out: Vec<String>,
 }
@@ -62,6 +64,7 @@ pub fn receipt<F>(
         part,
         packages,
         code_objects,
+        kept: set.kept,
         left_out: set.left_out,
         findings: findings
             .iter()
@@ -79,12 +82,14 @@ fn package_records<F>(
         let planned = planned.iter().find(|package| package.id == emitted.package);
         let version = planned.and_then(|package| package.full_version(emitted.format));
         let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
+        let control_sha256 = planned.and_then(|package| package.control_sha256.clone());
         let (Some(version), Some(relations)) = (version, relations) else {
             let message = format!("{} was written and is not planned", emitted.file_name);
             return Err(Error::bug(message));
         };
         Ok(PackageRecord {
             version,
+            control_sha256,
             relations,
             id: emitted.package,
             format: emitted.format,

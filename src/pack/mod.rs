@@ -15,6 +15,7 @@
 mod archive;
 pub mod cache;
 mod frames;
+pub mod kept;
 mod loose;
 pub mod partition;
 pub mod planned;
@@ -36,6 +37,7 @@ use crate::formats::kpm::{Manifest, ManifestArchive};
 use crate::formats::marker::{self, Marker};
 use crate::gfx::BaseArch;
 use crate::pack::cache::Cache;
+use crate::plan::KeptArchive;
 use crate::recombine::Kernel;
 use crate::report::Progress;
 use crate::run::Budget;
@@ -147,9 +149,14 @@ fn relative(from: &TreePath, to: &TreePath) -> String {
     parts.join("/")
 }
 
-/// The manifest of the archives called `name`; `prefix` is the directory above that of
-/// the archives, which is `.kpack` by default.
-pub fn kpm(name: &str, archives: &[PackedArchive], prefix: &str) -> Result<Content> {
+/// The manifest of the archives called `name`, those of earlier builds that are `kept` among them;
+/// `prefix` is the directory above that of the archives, which is `.kpack` by default.
+pub fn kpm(
+    name: &str,
+    archives: &[PackedArchive],
+    kept: &BTreeMap<BaseArch, KeptArchive>,
+    prefix: &str,
+) -> Result<Content> {
     let listed = archives.iter().map(|archive| {
         let rows = archive.rows.iter().filter(|row| !row.alias);
         let entry = ManifestArchive {
@@ -159,10 +166,15 @@ pub fn kpm(name: &str, archives: &[PackedArchive], prefix: &str) -> Result<Conte
         };
         (archive.arch.to_string(), entry)
     });
+    let kept = kept.iter().map(|(arch, KeptArchive { size, kernel_count })| {
+        let file = archive::file_name(name, arch.as_str());
+        let entry = ManifestArchive { file, size: *size, kernel_count: *kernel_count };
+        (arch.to_string(), entry)
+    });
     let manifest = Manifest {
         component_name: name.to_owned(),
         prefix: prefix.to_owned(),
-        archives: listed.collect(),
+        archives: listed.chain(kept).collect(),
     };
     manifest.to_content()
 }

@@ -99,7 +99,7 @@ impl<'a> SetPacker<'a> {
         let set = self.sources.archive_set(name)?;
         let kernels: Vec<Kernel> = self.sources.kernels(set).cloned().collect();
         let archives = self.packer.pack(&set.name, &kernels)?;
-        let manifest = kpm(&set.name, &archives, &set.manifest_prefix)?;
+        let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
         let shards = kernels.into_iter().map(|kernel| {
             let key = crate::formats::kpack::key(kernel.binary.as_str(), kernel.co_index);
             ((key, kernel.target.to_string()), kernel.shard)

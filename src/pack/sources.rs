@@ -1,11 +1,15 @@
 //! Where the bytes of a plan's files are found: those of every file but archives and their
 //! manifests are known before anything is compressed.
 
+use rayon::prelude::*;
+
 use super::marker;
 use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::error::{Error, Result};
+use crate::formats::kpack;
 use crate::plan::{ArchiveSet, FileSource, Plan};
+use crate::receipt::listing::{CodeRow, code_digest};
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostKind};
 use crate::tree::{Node, TreePath};
@@ -123,6 +127,25 @@ impl<'a> Sources<'a> {
             (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
         });
         kernels.into_iter()
+    }
+
+    /// The code objects of the archive for `arch` of the set `archives`.
+    pub fn kernels_for(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
+        let kernels = self.kernels(self.archive_set(archives)?);
+        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
+    }
+
+    /// The digest of what that archive will hold, see [`code_digest`].
+    pub fn code_digest(&self, archives: &str, arch: &str) -> Result<String> {
+        let kernels = self.kernels_for(archives, arch)?;
+        let rows: Vec<Result<CodeRow>> = kernels
+            .par_iter()
+            .map(|kernel| {
+                let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
+                Ok((key, kernel.target.to_string(), kernel.content.sha256_hex()?))
+            })
+            .collect();
+        Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
     }
 
     /// Bytes of device code of all archives.

@@ -7,6 +7,7 @@
 pub mod bounds;
 mod control;
 pub mod differing_files;
+mod digest;
 pub mod indexed;
 pub mod lengths;
 mod named;
@@ -195,6 +196,9 @@ pub struct Package<F> {
     pub deb: Option<DebControl>,
     /// Present where an `.rpm` is wanted.
     pub rpm: Option<RpmControl>,
+    /// The digest of [`Package::control_digest`], taken before an earlier set was looked at; none of
+    /// packages that no set has.
+    pub control_sha256: Option<String>,
     /// Paths in path order. In a `.deb` every parent directory of a path comes before it; an
     /// `.rpm` has those of them that it owns.
     pub entries: Vec<PackageEntry<F>>,
@@ -263,6 +267,7 @@ impl<F> Package<F> {
             rights: self.rights.clone(),
             deb: self.deb.clone(),
             rpm: self.rpm.clone(),
+            control_sha256: self.control_sha256.clone(),
             entries,
         }
     }

@@ -1,5 +1,7 @@
 //! How packages refer to each other.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use super::Format;
@@ -78,6 +80,17 @@ impl Comparison {
             "GT" => Self::Greater,
             _ => return None,
         })
+    }
+
+    /// Whether a version that is in this `order` to a bound is within it.
+    pub const fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Less => order.is_lt(),
+            Self::LessEqual => order.is_le(),
+            Self::Equal => order.is_eq(),
+            Self::GreaterEqual => order.is_ge(),
+            Self::Greater => order.is_gt(),
+        }
     }
 
     /// As `format` writes it.

@@ -141,6 +141,31 @@ impl Version {
         Some(format!("{major}.{minor}"))
     }
 
+    /// Whether `full`, a version and release with the epoch if any, is of this version and epoch,
+    /// whatever its release.
+    pub fn is_of_release(&self, full: &str) -> bool {
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+        let rest = full.strip_prefix(&epoch).and_then(|rest| rest.strip_prefix(&self.upstream));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// Whether it is one before a release, such as a release candidate or a nightly build.
+    pub fn is_pre_release(&self) -> bool {
+        self.upstream.contains('~')
+    }
+
+    /// The bound below which all releases of this patch version are, pre-releases of the next one not
+    /// among them: `7.1.1~` of 7.1.0, with the epoch in front if there is one. None where a part up to
+    /// the third is no number.
+    pub fn next_patch(&self) -> Option<String> {
+        let mut parts =
+            self.parts().map(|part| part.parse::<u64>().ok().filter(|_| is_number(part)));
+        let mut next = || parts.next().unwrap_or(Some(0));
+        let (major, minor, patch) = (next()?, next()?, next()?.checked_add(1)?);
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+        Some(format!("{epoch}{major}.{minor}.{patch}~"))
+    }
+
     fn parts(&self) -> impl Iterator<Item = &str> {
         self.upstream.split(['.', '~', '+'])
     }
@@ -276,6 +301,35 @@ mod tests {
         assert_eq!(tagged.full(Format::Rpm), "7.1.0-1.el9");
         assert_eq!(tagged.release(), "1");
         assert!(version("-deb12").is_err() && version("").is_err());
+    }
+
+    #[test]
+    fn the_next_patch_version_is_above_all_releases_of_this_one() {
+        for (text, expected) in [
+            ("7.1.0", Some("7.1.1~")),
+            ("7.1", Some("7.1.1~")),
+            ("7", Some("7.0.1~")),
+            ("7.1.9+git5", Some("7.1.10~")),
+            ("7.1.0.70100", Some("7.1.1~")),
+            ("7.12.0-20251104", Some("7.12.1~")),
+            ("7.1.x", None),
+            ("7.1.18446744073709551615", None),
+        ] {
+            let version = Version::new(text, "9").unwrap();
+            assert_eq!(version.next_patch().as_deref(), expected, "{text}");
+            for (format, next) in
+                Format::ALL.into_iter().flat_map(|f| expected.map(|next| (f, next)))
+            {
+                let newer = |text: &str| Version::new(text, "1").unwrap().full(format);
+                let order = |text: &str| format.compare_versions(text, next);
+                assert!(order(&version.full(format)).is_lt(), "{text}");
+                let bare = next.trim_end_matches('~');
+                assert!(order(&newer(&format!("{bare}-rc1"))).is_gt(), "{text}");
+                assert!(order(&newer(bare)).is_gt(), "{text}");
+            }
+        }
+        let version = Version::new("7.1.0", "1").unwrap().with_epoch(Some(2));
+        assert_eq!(version.next_patch().as_deref(), Some("2:7.1.1~"));
     }
 
     #[test]

@@ -51,13 +51,15 @@ pub use contents::stage_prefixes::StagePrefixes;
 pub use naming::Naming;
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
-pub use source::{ArchiveSet, FileSource};
+pub use source::{ArchiveSet, FileSource, KeptArchive};
+pub use updates::effect::note_effect;
 
 use crate::dependencies::script::FirstLine;
 use crate::error::Result;
 use crate::package::lengths::refuse_overlong;
 use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
+use crate::receipt::{KeptRecord, Standing};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::TreePath;
@@ -91,6 +93,11 @@ pub struct Plan {
     pub rewritten: BTreeSet<TreePath>,
     /// Install-relative paths of scripts that get another first line, and that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,
+    /// The packages of earlier sets of this version.
+    pub standing: Standing,
+    /// The packages among them that this set keeps. Of the packages that [`Choices::only`] leaves out these are
+    /// all that stand.
+    pub kept: KeptRecord,
     /// Install-relative paths of the input that are in no package, because [`Choices::only`]
     /// leaves them out or no package of a list takes them; in order.
     pub left_out: Vec<TreePath>,
@@ -158,10 +165,18 @@ fn decide(
     let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
         drafts.into_iter().partition(|draft| only.keeps(draft));
     taken_names::note(setting, &kept, findings);
-    let mut left_out = left_out::left_out(recombined, &made.archives, &kept, &dropped, findings)?;
+    let standing = standing(setting, earlier, findings);
+    let stands = |draft: &Draft| {
+        setting.formats.iter().any(|format| standing.get(*format, &draft.names.deb).is_some())
+    };
+    let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|d| stands(d));
+    let stays = kept.iter().chain(stays).collect::<Vec<_>>();
+    let mut left_out = left_out::left_out(recombined, &made.archives, &stays, &dropped, findings)?;
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finished(setting, kept, &edits)?;
+    let is_made = |id: &str| packages.iter().any(|package| package.id == id);
+    let kept = standing.kept(|record| !names.is_whole() && !is_made(&record.id));
     since::add(setting, &names, &mut packages, earlier, findings)?;
     Ok(Plan {
         archives: used(made.archives, &packages),
@@ -169,11 +184,32 @@ fn decide(
         prefix: setting.prefix.clone(),
         version: setting.version.clone(),
         content_date: setting.content_date,
+        standing,
+        kept,
         rewritten: linkage.rewritten,
         first_lines: linkage.first_lines,
         left_out,
         findings: Findings::default(),
     })
+}
+
+/// The packages that stand of earlier sets of the version that is planned.
+fn standing(setting: &Setting, earlier: &[Listing], findings: &mut Findings) -> Standing {
+    let receipts = earlier.iter().filter_map(|listing| listing.receipt.as_deref());
+    let mut parts: BTreeMap<String, BTreeMap<u32, u32>> = BTreeMap::new();
+    for receipt in receipts.clone() {
+        if let Some(record) = &receipt.part {
+            parts.entry(receipt.release()).or_default().insert(record.part.index, record.part.of);
+        }
+    }
+    for (release, parts) in parts {
+        let of = parts.values().copied().max().unwrap_or_default();
+        let present = parts.len();
+        if u32::try_from(present).is_ok_and(|present| present < of) {
+            findings.add(Finding::EarlierPartsAbsent { release, present, of });
+        }
+    }
+    Standing::of(receipts, &setting.version, &setting.prefix.absolute(), &setting.formats)
 }
 
 /// The packages with files, those without any, and the one of what is outside of the prefix.
@@ -220,6 +256,7 @@ fn finished(
     let packages = drafts.into_iter().map(|draft| {
         let mut package = draft.finish(setting)?;
         edits.apply(&setting.config, &mut package)?;
+        package.control_sha256 = Some(package.control_digest());
         Ok(package)
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;

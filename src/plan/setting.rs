@@ -11,7 +11,7 @@ use super::naming::parts::Parts;
 use super::prefix::Prefix;
 use super::relations::{self, PackageRelations};
 use super::texts::Texts;
-use crate::config::{CONTENT_DATE, Config, LICENSE, MAINTAINER};
+use crate::config::{CONTENT_DATE, Config, KernelRelations, LICENSE, MAINTAINER, SetRelations};
 use crate::dependencies::distribution::PayloadCompression;
 use crate::dependencies::{Distribution, KnownNames, names};
 use crate::error::{Error, Faults, Kind, Result};
@@ -84,6 +84,8 @@ pub struct Setting {
     systems: Distribution,
     /// Programs and packages of the distribution, or else of those with rpm.
     pub(super) known: KnownNames,
+    /// See [`Setting::next_patch`].
+    next_patch: Option<String>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
     /// The relations that the configuration adds and removes, by package.
@@ -108,6 +110,7 @@ impl Setting {
             |format: &Format| Ok((*format, relations::runtime(&config, &names, *format)?));
         let runtime = faults.keep(formats.iter().map(runtime).collect());
         let relations = faults.keep(relations::configured(&config, &version));
+        let next_patch = faults.keep(next_patch(&config, &version));
         let content_date = config.content_date.unwrap_or(CONTENT_DATE);
         let seconds = choices.changelog_date.unwrap_or(i64::from(content_date));
         let dates = faults.keep(dates(seconds));
@@ -125,6 +128,7 @@ impl Setting {
                 known: known?,
                 runtime: runtime?,
                 relations: relations?,
+                next_patch: next_patch?,
                 prefix,
                 only,
                 findings,
@@ -186,6 +190,17 @@ impl Setting {
         found.map(|(_, relation)| relation.as_ref())
     }
 
+    /// The bound below which packages of different families satisfy each other, if that is not only in
+    /// the version of the set.
+    pub(super) fn next_patch(&self) -> Option<&str> {
+        self.next_patch.as_deref()
+    }
+
+    /// Whether kernel packages and their hosts belong together by their code, and not by their release.
+    pub(super) fn ties_by_code(&self) -> bool {
+        self.config.keys.kernel_relations == KernelRelations::Code && self.next_patch.is_some()
+    }
+
     /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
     pub fn runtime(&self, format: Format) -> Option<&Relation> {
         let found = self.runtime.iter().find(|(known, _)| *known == format);
@@ -198,6 +213,23 @@ impl Setting {
         let formats: Vec<Format> = unset.map(|(format, _)| *format).collect();
         if needed && !formats.is_empty() {
             findings.add(Finding::RuntimeUnset { formats });
+        }
+    }
+}
+
+/// The bound of relations between families, as the configuration or else the nature of the version
+/// has it.
+fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
+    let next = version.next_patch();
+    match config.keys.set_relations {
+        Some(SetRelations::Exact) => Ok(None),
+        None => Ok(next.filter(|_| !version.is_pre_release())),
+        Some(SetRelations::Patch) if next.is_some() => Ok(next),
+        Some(SetRelations::Patch) => {
+            let upstream = version.upstream();
+            let message = format!("the version {upstream} has no number of a patch version");
+            let hint = "give a version of numbers, as in 7.1.0, or `set_relations = \"exact\"`";
+            Err(config.fault(&["set_relations"], message).hint(hint))
         }
     }
 }

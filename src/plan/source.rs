@@ -1,6 +1,6 @@
 //! Where the bytes of packages come from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gfx::BaseArch;
 use crate::tree::TreePath;
@@ -76,8 +76,19 @@ pub struct ArchiveSet {
     /// kernel belongs to the set if its component and binary are among them, and its arch among
     /// `archs`.
     pub binaries: BTreeSet<(String, TreePath)>,
-    /// The archs there is code for, sorted.
+    /// The archs there is code for, sorted, but for those whose archives are kept.
     pub archs: Vec<BaseArch>,
+    /// Facts for the manifest about archives of earlier builds that the set keeps, by arch.
+    pub kept: BTreeMap<BaseArch, KeptArchive>,
+}
+
+/// A kernel archive of an earlier build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptArchive {
+    /// Bytes of the file.
+    pub size: u64,
+    /// Code objects that wrappers name in it.
+    pub kernel_count: u64,
 }
 
 impl ArchiveSet {

@@ -8,7 +8,7 @@ mod upgrades;
 use super::*;
 use crate::config::{Config, Keys, PackageList, Scheme};
 use crate::content::Content;
-use crate::package::{Format, Formats, Relation, RelationKind, Role};
+use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
 use crate::settings::{Gathered, Layers};
@@ -102,9 +102,20 @@ fn paths(package: &Package<FileSource>, format: Format) -> Vec<String> {
     shown.collect()
 }
 
+/// The relations of a kind; `rocm-blas of 7.1.0-1` stands for both bounds of one on any release of a
+/// patch version from this one on.
 fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
+    let next = (Comparison::Less, "7.1.1~".to_owned());
+    let of_patch = |name: &str| {
+        let same = relations.iter().filter(|relation| relation.kind == kind);
+        same.into_iter().any(|r| r.name == name && r.version.as_ref() == Some(&next))
+    };
     let found = relations.iter().filter(|relation| relation.kind == kind);
+    let found = found.filter(|relation| relation.version.as_ref() != Some(&next));
     let shown = found.map(|relation| match &relation.version {
+        Some((Comparison::GreaterEqual, version)) if of_patch(&relation.name) => {
+            format!("{} of {version}", relation.name)
+        }
         Some((comparison, version)) => {
             format!("{} {} {version}", relation.name, comparison.as_str())
         }

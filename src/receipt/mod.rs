@@ -4,12 +4,14 @@
 //! claim to be checked against the packages, never as a fact.
 
 pub mod difference;
+mod file_name;
 mod finding;
 pub mod listing;
 mod part;
 mod place;
 mod refusals;
 mod relation;
+mod standing;
 
 use std::io::{self, Write};
 
@@ -22,6 +24,7 @@ pub use part::{
 };
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;
+pub use standing::{KeptRecord, Standing};
 
 use refusals::refuse_prefix;
 
@@ -58,6 +61,10 @@ pub struct Receipt {
     pub packages: Vec<PackageRecord>,
     /// Every code object of the input that is in a package, by place.
     pub code_objects: Vec<CodeObjectRecord>,
+    /// Packages of earlier builds of the same version that the set keeps, as they did not change. Their files
+    /// are where those builds wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptRecord>,
     /// Absolute install paths of the input that are in no package because the set was limited to
     /// other components (`--only`), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,6 +101,10 @@ pub struct PackageRecord {
     pub code_objects: u64,
     /// Full version with the epoch, if any.
     pub version: String,
+    /// SHA-256, in hex, of what the package says of itself apart from its version and the relations
+    /// that an earlier set makes necessary: by it, a later build knows what changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_sha256: Option<String>,
     /// The relations that the package states, sorted; without those that every package has with
     /// itself.
     pub relations: Vec<RelationRecord>,
@@ -177,6 +188,21 @@ impl Receipt {
         receipt.says_what_packages_can()?;
         receipt.names_each_once()?;
         Ok(receipt)
+    }
+
+    /// Version and release of the set.
+    pub fn release(&self) -> String {
+        format!("{}-{}", self.version, self.release)
+    }
+
+    /// The packages of the whole set: those of this build and those that it keeps.
+    pub fn all_packages(&self) -> impl Iterator<Item = &PackageRecord> {
+        self.packages.iter().chain(self.kept.iter().flat_map(|kept| &kept.packages))
+    }
+
+    /// The code objects of the whole set.
+    pub fn all_code_objects(&self) -> impl Iterator<Item = &CodeObjectRecord> {
+        self.code_objects.iter().chain(self.kept.iter().flat_map(|kept| &kept.code_objects))
     }
 
     /// Its findings, accepted as it says, but for those of a later version of rockpack.

@@ -178,8 +178,8 @@ fn difference(
     }
     let same = (&one.generator, &one.version, &one.release, &one.prefix, one.content_date)
         == (&other.generator, &other.version, &other.release, &other.prefix, other.content_date)
-        && (&one.left_out, &one.findings, &record.packages)
-            == (&other.left_out, &other.findings, &theirs.packages);
+        && (&one.left_out, &one.findings, &record.packages, &one.kept)
+            == (&other.left_out, &other.findings, &theirs.packages, &other.kept);
     (!same).then_some(DifferentParts::Whole { part, first })
 }
 

@@ -20,9 +20,9 @@ impl Receipt {
         let said = [("version", &self.version), ("release", &self.release)];
         let said = said.into_iter().find(|(_, text)| !is_rpm_part(text));
         said.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
-        let of_packages = self.packages.iter().find_map(PackageRecord::odd_word);
-        let records = self.code_objects.iter();
+        let of_packages = self.all_packages().find_map(PackageRecord::odd_word);
         let of_records = || {
+            let records = self.all_code_objects();
             let odd =
                 records.map(|record| &record.package).find(|package| !is_of(package, "+-._~^"));
             odd.map(|package| (package.as_str(), "name"))
@@ -39,7 +39,7 @@ impl Receipt {
     /// No package, path of one, or code object in an archive or in a file of its own is there twice.
     pub(super) fn names_each_once(&self) -> Result<()> {
         let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
-        for package in &self.packages {
+        for package in self.all_packages() {
             let PackageRecord { file_name, format, id, members, .. } = package;
             let mut paths = BTreeSet::new();
             let path = members.iter().find(|member| !paths.insert(&member.path));
@@ -56,7 +56,7 @@ impl Receipt {
         let is_single = |place: &CodeObjectPlace| {
             !matches!(place, CodeObjectPlace::File { entry: Some(_), .. })
         };
-        let mut single = self.code_objects.iter().filter(|record| is_single(&record.place));
+        let mut single = self.all_code_objects().filter(|record| is_single(&record.place));
         match single.find(|record| !places.insert((&record.place, &record.target))) {
             None => Ok(()),
             Some(record) => {

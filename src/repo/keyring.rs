@@ -64,6 +64,7 @@ pub fn package(
         deb: Some(deb(&id, version, maintainer)),
         rpm: Some(rpm(&id, version, maintainer)),
         id,
+        control_sha256: None,
         entries,
     })
 }

@@ -47,7 +47,7 @@ use own::package;
 use partial::Sieve;
 use subject::Subject;
 use subject::argument::{self, PackageArgument};
-use subject::joined;
+use subject::{joined, kept};
 
 /// This version of rockpack, as receipts name it.
 const GENERATOR: &str = env!("CARGO_PKG_VERSION");
@@ -87,6 +87,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     }
     let mut of_packages = Problems::default();
     let joined = joined::join(&mut arguments, &mut of_packages)?;
+    kept::gather(&mut arguments);
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
     problems.extend(of_packages);
     others.count(&mut report);
@@ -139,7 +140,9 @@ fn verify_packages(
             check_scripts(receipt, position, &packages, problems)?;
         }
         if !argument.documents.is_empty() {
-            let own = packages.iter().filter(|package| package.argument == position);
+            let own = packages
+                .iter()
+                .filter(|package| package.argument == position && !argument.keeps(&package.file));
             documents::check(argument, &own.collect::<Vec<_>>(), problems)?;
         }
     }
@@ -156,11 +159,15 @@ fn verify_packages(
         checks::check_set(set, &excuses, problems)?;
     }
     let mut report = Report { packages: packages.len(), ..Report::default() };
-    let mut sieve = Sieve::new(options.extent);
+    report.kept_absent = arguments.iter().map(|argument| argument.kept_absent).sum();
+    report.superseded = arguments.iter().map(|argument| argument.superseded).sum();
+    let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
+    let mut sieve = Sieve::new(extent);
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    let named: usize = arguments.iter().map(|argument| argument.packages.len()).sum();
+    let named = arguments.iter().map(|argument| argument.packages.len() + argument.kept.len());
+    let named: usize = named.sum();
     let all_read = packages.len() == named;
-    let origins = Origins { receipts: &receipts, excuses: &excuses, options, all_read };
+    let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
     let others = receipts.iter().filter(|_| options.against.is_none());
@@ -180,6 +187,8 @@ struct Origins<'a> {
     receipts: &'a [&'a Receipt],
     excuses: &'a Excuses,
     options: &'a Options<'a>,
+    /// How much of the set is there.
+    extent: Extent,
     /// Whether every package that was named could be read.
     all_read: bool,
 }
@@ -194,14 +203,14 @@ impl Origins<'_> {
         sieve: &mut Sieve,
         report: &mut Report,
     ) -> Result<Problems> {
-        let Self { receipts, excuses, options, all_read } = *self;
+        let Self { receipts, excuses, options, extent, all_read } = *self;
         let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
         let mut problems = Problems::default();
         if let Some(scan) = options.against {
             let stated = prefix(receipts, &sets);
             // What could not be read may be what states it, and has been told.
             if all_read {
-                refuse_unknown(stated.as_ref(), options.extent)?;
+                refuse_unknown(stated.as_ref(), extent)?;
             }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
             let all = || sets.iter().copied().flatten().copied();
@@ -277,7 +286,8 @@ fn read_all(
 ) -> Vec<Installed> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let files = arguments.iter().enumerate().flat_map(|(position, argument)| {
-        argument.packages.iter().map(move |path| (position, path.as_path()))
+        let paths = argument.packages.iter().chain(&argument.kept);
+        paths.map(move |path| (position, path.as_path()))
     });
     let files: Vec<(usize, &Path)> = files.collect();
     progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
@@ -316,7 +326,8 @@ fn check_claims(
     problems: &mut Problems,
 ) {
     let own = packages.iter().filter(|package| package.argument == position);
-    let claims = Claims { receipt, packages: own.collect(), present: argument.names() };
+    let (kept, packages) = own.partition(|package| argument.keeps(&package.file));
+    let claims = Claims { receipt, packages, kept, present: argument.names() };
     claims.check(problems);
 }
 

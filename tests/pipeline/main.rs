@@ -17,6 +17,7 @@ mod exit_codes;
 mod extract;
 mod failures;
 mod findings;
+mod hotfix;
 mod inspect;
 mod inspect_package;
 mod main_job;

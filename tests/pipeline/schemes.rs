@@ -58,7 +58,7 @@ fn versioned_names_carry_the_series() {
     assert!(expected.is_subset(&keys(&depends)), "{depends:?}");
     assert!(keys(&depends).iter().all(|name| name.contains("7.15")), "{depends:?}");
     assert!(depends["rocm-blas7.15-gfx110x"].contains("rocm-blas7.15 (= 7.15.0-1)"));
-    assert!(depends["rocm7.15-gfx110x"].contains("rocm-blas7.15-gfx110x (= 7.15.0-1)"));
+    assert!(depends["rocm7.15-gfx110x"].contains("rocm-blas7.15-gfx110x (>= 7.15.0-1)"));
     assert_eq!(keys(&rpm_lists(built.folder.path(), "--requires")), keys(&depends));
 }
 
@@ -141,22 +141,24 @@ fn amds_names_have_a_kernel_package_per_target() {
     for target in ["gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"] {
         let kernels = format!("amdrocm-blas7.15-{target}");
         assert!(depends[&kernels].contains(host), "{depends:?}");
-        assert!(depends["amdrocm-blas7.15"].contains(&format!("{kernels} (= 7.15.0-12345)")));
+        assert!(depends["amdrocm-blas7.15"].contains(&format!("{kernels} (>= 7.15.0-12345)")));
     }
-    assert!(depends["amdrocm-blas7.15"].contains(host));
-    assert_eq!(depends["amdrocm-blas"], "amdrocm-blas7.15 (= 7.15.0-12345)");
+    assert!(depends["amdrocm-blas7.15"].contains(&host.replace("(=", "(>=")));
+    let within = "amdrocm-blas7.15 (<< 7.15.1~), amdrocm-blas7.15 (>= 7.15.0-12345)";
+    assert_eq!(depends["amdrocm-blas"], within);
     // The scheme's runtime, which has the HIP library, too.
     let runtime = depends["amdrocm-blas-host7.15"].matches("amdrocm-runtime7.15").count();
     assert_eq!(runtime, 1, "{depends:?}");
     let receipt = fs::read_to_string(built.folder.path().join("packages.json")).unwrap();
     assert!(!receipt.contains("libamdhip64.so.7, which neither"), "{receipt}");
     // A component without device code has no host package beside itself.
-    let sparse = "amdrocm-host-suite-sparse7.15 (= 7.15.0-12345)";
-    assert_eq!(depends["amdrocm-host-suite-sparse"], sparse);
+    let sparse = "amdrocm-host-suite-sparse7.15";
+    let within = format!("{sparse} (<< 7.15.1~), {sparse} (>= 7.15.0-12345)");
+    assert_eq!(depends["amdrocm-host-suite-sparse"], within);
     assert!(!depends.contains_key("amdrocm-host-suite-sparse-host7.15"));
     let requires = rpm_lists(built.folder.path(), "--requires");
     assert_eq!(keys(&requires), keys(&depends));
-    assert!(requires["amdrocm-blas"].contains("amdrocm-blas7.15 = 7.15.0-12345"));
+    assert!(requires["amdrocm-blas"].contains("amdrocm-blas7.15 >= 7.15.0-12345"));
     let files = rpm_lists(built.folder.path(), "-l");
     assert!(
         files["amdrocm-blas7.15-gfx1101"]

@@ -114,6 +114,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
             scripts: Vec::new(),
             changes: Vec::new(),
         }),
+        control_sha256: None,
         entries,
     }
 }

@@ -28,6 +28,7 @@ pub fn verify_text(report: &Report) -> String {
         let count = counted(report.warnings.len() as u64, "thing");
         text.push_str(&text_line!("the build warned of {count}, which no check fails for"));
     }
+    text.push_str(&kept_text(report));
     if !report.undecided.is_empty() {
         let of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
         let checks: Vec<String> = report.undecided.iter().map(of).collect();
@@ -47,6 +48,25 @@ pub fn verify_text(report: &Report) -> String {
     match report.failed() {
         0 => text.push_str("all checks passed\n"),
         count => text.push_str(&text_line!("{} failed", counted(count, "check"))),
+    }
+    text
+}
+
+/// Packages of earlier builds that were not looked at.
+fn kept_text(report: &Report) -> String {
+    let mut text = String::new();
+    if report.kept_absent > 0 {
+        let packages = counted(report.kept_absent as u64, "package");
+        text.push_str(&text_line!(
+            "the set keeps {packages} of earlier builds that were not named: to check all of it, name the \
+             folders of these builds, too"
+        ));
+    }
+    if report.superseded > 0 {
+        let packages = counted(report.superseded as u64, "package");
+        text.push_str(&text_line!(
+            "{packages} of earlier builds not looked at, because the set has made them anew"
+        ));
     }
     text
 }

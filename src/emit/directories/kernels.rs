@@ -59,7 +59,7 @@ impl Kernels<'_> {
                 let content = archive.content.clone();
                 add_file(outputs, &artifact, prefix, &archive.file_name, content)?;
             }
-            let manifest = pack::kpm(name, &archives, KERNEL_PREFIX)?;
+            let manifest = pack::kpm(name, &archives, &BTreeMap::new(), KERNEL_PREFIX)?;
             add_file(outputs, &generic, prefix, &format!("{name}.kpm"), manifest)?;
             for binary in own {
                 let marker = pack::marker(&binary.path, [&folder], name)?;

@@ -27,7 +27,7 @@ use crate::package::{Format, Package, PackageEntry};
 use crate::plan::{FileSource, Plan};
 use crate::receipt::RelationRecord;
 use crate::receipt::listing::{
-    ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, payload_member,
+    ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
 };
 use crate::recombine::Recombined;
 use crate::report::Findings;
@@ -53,6 +53,9 @@ pub struct Planned {
     pub content_date: u32,
     /// The packages by format and name.
     pub packages: Vec<ListedPackage>,
+    /// The packages of earlier builds that the set would keep, as they do not change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<ListedPackage>,
     /// What each group would download and install, in the order of the configuration.
     pub groups: Vec<GroupSum>,
     /// Absolute install paths of the input that are in no package, because the set was limited to other
@@ -91,15 +94,19 @@ pub fn planned(
     let packages: Result<Vec<Vec<ListedPackage>>> = packages.into_iter().collect();
     let prefix = plan.prefix.absolute();
     let packages = packages?.into_iter().flatten().collect();
-    let listing = Listing { name: "plan".to_owned(), prefix: None, packages }.sorted();
+    let listing = Listing::new("plan".to_owned(), None, packages).sorted();
+    let kept = of_records(plan.kept.packages.iter(), plan.kept.code_objects.iter())?;
+    let kept = Listing::new("kept".to_owned(), None, kept).sorted().packages;
+    let whole: Vec<ListedPackage> = listing.packages.iter().chain(&kept).cloned().collect();
     Ok(Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
         generator: env!("CARGO_PKG_VERSION"),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
-        groups: groups::sums(&recombined.groups, &listing.packages),
+        groups: groups::sums(&recombined.groups, &whole),
         packages: listing.packages,
+        kept,
         content_date: plan.content_date,
         left_out: plan.left_out_paths(),
         prefix,
@@ -108,13 +115,11 @@ pub fn planned(
 }
 
 impl Planned {
-    /// The packages as a set to be compared.
+    /// The packages of the whole set, to be compared.
     pub fn listing(&self) -> Listing {
-        Listing {
-            name: "this plan".to_owned(),
-            prefix: Some(self.prefix.clone()),
-            packages: self.packages.clone(),
-        }
+        let packages = self.packages.iter().chain(&self.kept).cloned().collect();
+        let prefix = Some(self.prefix.clone());
+        Listing::new("this plan".to_owned(), prefix, packages).sorted()
     }
 }
 

@@ -14,16 +14,13 @@
 //! archive and are stored once, and repetitions over long distances; so it is rather too large than too
 //! small. Payloads that are compressed with xz are smaller than estimated.
 
-use rayon::prelude::*;
-
 use super::Digests;
 use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::formats::kpack;
 use crate::pack::{DEFAULT_LEVEL, Sources};
 use crate::package::{Format, Package};
 use crate::plan::FileSource;
-use crate::receipt::listing::{CodeRow, ListedMember, Size, code_digest};
+use crate::receipt::listing::{ListedMember, Size};
 use crate::recombine::Kernel;
 
 /// Large files of a package, small ones, or code objects of an archive, that are looked into.
@@ -103,9 +100,9 @@ impl<'a> Sizes<'a> {
         let mut code_sha256 = None;
         let bytes = match source {
             FileSource::Archive { archives, arch } => {
-                let kernels = self.kernels(archives, arch.as_str())?;
+                let kernels = self.sources.kernels_for(archives, arch.as_str())?;
                 if self.digests == Digests::OfFiles {
-                    code_sha256 = Some(digest_of_code(&kernels)?);
+                    code_sha256 = Some(self.sources.code_digest(archives, arch.as_str())?);
                 }
                 archive_bytes(&kernels)?
             }
@@ -139,12 +136,6 @@ impl<'a> Sizes<'a> {
         }
         Ok(())
     }
-
-    /// The code objects of an archive.
-    fn kernels(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
-        let kernels = self.sources.kernels(self.sources.archive_set(archives)?);
-        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
-    }
 }
 
 fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
@@ -152,17 +143,6 @@ fn archive_bytes(kernels: &[&Kernel]) -> Result<u64> {
     let bytes = contents.iter().map(|content| content.len()).sum();
     let rows = kernels.iter().map(|kernel| ROW_BYTES + kernel.binary.as_str().len() as u64);
     Ok(CompressedShare::each(&contents)?.apply(bytes) + rows.sum::<u64>())
-}
-
-fn digest_of_code(kernels: &[&Kernel]) -> Result<String> {
-    let rows: Vec<Result<CodeRow>> = kernels
-        .par_iter()
-        .map(|kernel| {
-            let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
-            Ok((key, kernel.target.to_string(), kernel.content.sha256_hex()?))
-        })
-        .collect();
-    Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
 }
 
 /// Estimates files of a payload by the share of all of them.

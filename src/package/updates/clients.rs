@@ -10,13 +10,13 @@ use crate::report::{Discord, Misfit};
 /// A name on a client, by positions in the table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
-    /// What clients have, if they can have it.
+    /// The packages that clients have, if they can have them.
     had: Option<usize>,
-    /// What they would get.
+    /// The packages that they would get.
     gets: Option<usize>,
 }
 
-/// What clients have, and what they are offered.
+/// The packages that clients have, and what they are offered.
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
     /// The packages of before, without those that fit nothing then.

@@ -1,4 +1,4 @@
-//! What packages do to clients that have the ones before them: which an update holds back, and which
+//! The effect of packages on clients that have the ones before: which an update holds back, and which
 //! it would have to remove.
 //!
 //! A client has the newest version of each name of before, as far as these go together. The newest of
@@ -30,17 +30,17 @@ use clients::Clients;
 /// A package that is offered to clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Its whole version.
+    /// The whole version.
     pub version: Cow<'a, str>,
-    /// Its architecture.
+    /// The architecture.
     pub arch: &'a str,
-    /// Its relations; of a `.rpm`, what it provides need not have its own name.
+    /// The relations; of a `.rpm`, what it provides need not have its own name.
     pub relations: Vec<(RelationKind, Wish<'a>)>,
 }
 
-/// What an update does to clients.
+/// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effect {
     /// Packages that do not fit the newest of others, by name and architecture.
@@ -50,7 +50,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// What clients that have the newest of `before` get from the newest of `after`, all of which are
+    /// The effect on clients that have the newest of `before` get from the newest of `after`, all of which are
     /// packages of `format`.
     pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
         let all = all_machines(format);
@@ -80,7 +80,7 @@ impl Effect {
     }
 }
 
-/// What the architecture of packages for all machines is called.
+/// The architecture of packages for all machines.
 fn all_machines(format: Format) -> &'static str {
     match format {
         Format::Deb => "all",

@@ -13,13 +13,13 @@ use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, 
 pub(super) struct Table<'p, 'a> {
     format: Format,
     packages: Vec<&'p Offered<'a>>,
-    /// Who offers a name, and in which version.
+    /// The packages that offer a name, and in which version.
     offers: HashMap<&'p str, Vec<(usize, Option<&'p str>)>>,
-    /// Who needs or excludes something of a name.
+    /// The packages that need or exclude something of a name.
     asking: HashMap<&'p str, Vec<usize>>,
 }
 
-/// Which packages of a table are there, by their positions.
+/// The packages of a table that are there, by their positions.
 pub(super) type There = Vec<bool>;
 
 impl<'p, 'a> Table<'p, 'a> {
@@ -44,7 +44,7 @@ impl<'p, 'a> Table<'p, 'a> {
         self.packages[at]
     }
 
-    /// Those that meet `bound`, whether they are there or not; nothing if nobody offers the name.
+    /// The packages that meet `bound`, whether they are there or not; nothing if nobody offers the name.
     fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
         let offers = self.offers.get(&*bound.name)?.iter();
         let meets = |version: Option<&str>| bound.is_met(self.format, version);
@@ -84,7 +84,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// Those that have to do with what a package offers.
+    /// The packages that have to do with what a package offers.
     pub fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
         let package = self.packages[at];
         let provided = bounds(package, &[Provides]).map(|bound| &*bound.name);

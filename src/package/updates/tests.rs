@@ -20,7 +20,7 @@ fn plain(text: &str) -> Offered<'_> {
     package(text, &[])
 }
 
-/// What is told, each as `name version: relation <- offered`, and what is held back.
+/// Everything that is told, each as `name version: relation <- offered`, and what is held back.
 fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let all: Vec<Offered<'_>> = before.iter().chain(after).cloned().collect();
     changed(format, before, &all)

@@ -143,6 +143,7 @@ fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<Archiv
         manifest_prefix: folders.manifest_prefix(),
         binaries,
         archs: archs.into_iter().cloned().collect(),
+        kept: BTreeMap::new(),
     }))
 }
 

@@ -18,7 +18,7 @@ impl Maker<'_> {
     }
 
     /// Named after its groups only where there are several such packages: usually there is one.
-    fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
+    pub fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
         let several = self.contents[index].shared().count() > 1;
         let groups = served.iter().filter(|_| several);
         let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
@@ -89,7 +89,8 @@ impl Maker<'_> {
 
     fn host_of_kernels(&self, index: usize) -> [Link; 2] {
         let host = &self.names[index];
-        [Link::exact(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
+        let link = if self.setting.ties_by_code() { Link::of_patch } else { Link::exact };
+        [link(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
     }
 
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
@@ -103,7 +104,9 @@ impl Maker<'_> {
         let has_group = |other: usize| self.contents[other].has_group(group);
         for other in self.linkage.nearest(index, has_group) {
             let names = self.kernel_names(other, group)?;
-            links.insert(Link::exact(RelationKind::Depends, &names));
+            let is_own = self.portions[other].family == self.portions[index].family;
+            let link = if is_own { Link::exact } else { Link::of_patch };
+            links.insert(link(RelationKind::Depends, &names));
         }
         Ok(links)
     }

@@ -208,7 +208,9 @@ impl Maker<'_> {
         let portion = &self.portions[index];
         let mut links = BTreeSet::new();
         for needed in self.linkage.needs.get(&index).into_iter().flatten() {
-            links.insert(Link::exact(RelationKind::Depends, &self.names[*needed]));
+            let is_own = self.portions[*needed].family == portion.family;
+            let link = if is_own { Link::exact } else { Link::of_patch };
+            links.insert(link(RelationKind::Depends, &self.names[*needed]));
         }
         let is_its_host = |(other, _): &(&Portion<'_>, &PackageNames)| {
             other.family == portion.family && other.part.role == PartRole::Host
@@ -223,6 +225,13 @@ impl Maker<'_> {
         for group in self.contents[index].groups() {
             let kernels = self.kernel_names(index, group)?;
             links.insert(Link::any(RelationKind::Suggests, &kernels));
+            if self.setting.ties_by_code() {
+                links.insert(Link::before(RelationKind::Breaks, &kernels));
+            }
+        }
+        for served in self.contents[index].shared().filter(|_| self.setting.ties_by_code()) {
+            let common = self.common_names(index, served)?;
+            links.insert(Link::before(RelationKind::Breaks, &common));
         }
         Ok(links)
     }
@@ -245,7 +254,7 @@ impl Maker<'_> {
                 && other.family != portion.family
                 && families.contains(other.family.as_str())
         });
-        others.map(|(_, names)| Link::exact(RelationKind::Depends, names)).collect()
+        others.map(|(_, names)| Link::of_patch(RelationKind::Depends, names)).collect()
     }
 
     /// What transformed binaries need to find their kernels.

@@ -29,7 +29,7 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
-        draft.links.insert(Link::exact(RelationKind::Depends, &names));
+        draft.links.insert(Link::of_patch(RelationKind::Depends, &names));
         components.extend(draft.components.iter().cloned());
     }
     if components.is_empty() {

@@ -20,8 +20,8 @@ use crate::tree::{Node, TreePath};
 pub(in crate::plan) fn left_out(
     recombined: &Recombined,
     archives: &[ArchiveSet],
-    kept: &[Draft],
-    dropped: &[Draft],
+    kept: &[&Draft],
+    dropped: &[&Draft],
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
     let kept_outside =

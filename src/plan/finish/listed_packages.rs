@@ -119,13 +119,13 @@ fn metapackages<'a>(
     if made.is_empty() {
         resolver.depend(entry, Dependent::Meta, &mut all)?
     } else {
-        let exact = |draft: &Draft| Link::exact(RelationKind::Depends, &draft.names);
-        all.links.extend(made.iter().map(exact));
+        let link = |draft: &Draft| Link::of_patch(RelationKind::Depends, &draft.names);
+        all.links.extend(made.iter().map(link));
     }
     made.push(all);
     if let Some(template) = &naming.metas().unversioned {
         let mut draft = meta(resolver.setting, entry, naming.meta(template, &stem)?)?;
-        draft.links.insert(Link::exact(RelationKind::Depends, &versioned));
+        draft.links.insert(Link::of_patch(RelationKind::Depends, &versioned));
         made.push(draft);
     }
     Ok(made)

@@ -9,7 +9,7 @@
 //! | metapackage | it | all of it | it | all of it |
 //! | metapackage for a target | it | its kernels for the target, or its host | it | it for the target |
 //!
-//! Everything of the set is depended on in exactly the set's version. Names that begin with the
+//! What is of the set is depended on as families depend on each other. Names that begin with the
 //! vendor and are of no package of the set are findings: a package that depends on them could
 //! never be installed. Everything else is from outside and taken as it is.
 
@@ -272,8 +272,8 @@ impl<'a> Resolver<'a> {
         }
         let mut relations = Vec::new();
         for names in self.packages(index, dependent)? {
-            let exact = Link::exact(text.kind, &names);
-            relations.push(exact.relation(text.format, &self.setting.version));
+            let link = Link::of_patch(text.kind, &names);
+            relations.extend(link.relations(text.format, self.setting));
             // A bound of the entry's own is kept beside it.
             if let Some(bound) = &relation.version {
                 let name = names.of(text.format).to_owned();
@@ -292,12 +292,14 @@ impl<'a> Resolver<'a> {
             match self.list.find(name) {
                 Some((index, _)) => {
                     let version = self.setting.version.full(text.format);
+                    // An alternative has one bound.
+                    let sign = if self.setting.next_patch().is_some() { ">=" } else { "=" };
                     let found = self.packages(index, dependent)?;
                     if self.made.get(index) == Some(&EntryOutcome::Nothing) {
                         self.miss(text, name);
                     }
                     let named = found.iter().map(|names| names.of(text.format));
-                    kept.extend(named.map(|name| format!("{name} (= {version})")));
+                    kept.extend(named.map(|name| format!("{name} ({sign} {version})")));
                 }
                 None if self.setting.names.is_own(name) => self.miss(text, name),
                 None => {

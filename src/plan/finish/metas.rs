@@ -173,7 +173,7 @@ pub(in crate::plan) struct About<'a> {
     pub values: Value,
 }
 
-/// A metapackage of exactly these versions of `members`.
+/// A metapackage of `members`.
 pub(in crate::plan) fn meta<'a>(
     setting: &Setting,
     about: About<'_>,
@@ -181,7 +181,7 @@ pub(in crate::plan) fn meta<'a>(
 ) -> Result<Draft> {
     let About { names, template, values } = about;
     let description = setting.texts.description(template, &names.deb, values)?;
-    let links = members.map(|names| Link::exact(RelationKind::Depends, names));
+    let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
     // Its packages are for one processor, so it cannot be installed on another.
     let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
     Ok(Draft { links: links.collect(), ..draft })

@@ -72,6 +72,7 @@ impl Draft {
             rights,
             deb,
             rpm,
+            control_sha256: None,
             entries: files.entries(&setting.prefix)?,
         };
         self.discovered.add_to(&mut package);
@@ -81,7 +82,7 @@ impl Draft {
 
     /// Its relations in `format`, without those that its files show.
     pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
-        let own = self.links.iter().map(|link| link.relation(format, &setting.version));
+        let own = self.links.iter().flat_map(|link| link.relations(format, setting));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
     }

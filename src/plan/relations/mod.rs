@@ -3,6 +3,7 @@
 pub(super) mod edits;
 
 use super::naming::{Naming, PackageNames};
+use super::setting::Setting;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
 use crate::error::{Error, Faults, Kind, Result};
 use crate::formats::deb::compare_versions;
@@ -13,43 +14,80 @@ use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 pub(super) struct Link {
     pub kind: RelationKind,
     pub to: PackageNames,
-    /// Whether it has to be of the same version and release.
-    pub exact: bool,
+    pub versions: LinkVersions,
+}
+
+/// The versions of a package that a link is satisfied with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkVersions {
+    Any,
+    /// The one of the set, and those of later releases of the same patch version where the set's
+    /// relations allow it: see [`Setting::next_patch`].
+    OfPatch,
+    /// The one of the set alone.
+    Own,
+    /// All before the one of the set.
+    Before,
 }
 
 impl Link {
+    /// A link to a package of the same family, which is made anew whenever this one is.
     pub fn exact(kind: RelationKind, to: &PackageNames) -> Self {
-        let to = to.clone();
-        Self { kind, to, exact: true }
+        Self { kind, to: to.clone(), versions: LinkVersions::Own }
+    }
+
+    /// A link to a package of another family, which may be updated by itself.
+    pub fn of_patch(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::OfPatch }
+    }
+
+    /// A link to a package from whose version in the set on the two belong together.
+    pub fn before(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::Before }
     }
 
     pub fn any(kind: RelationKind, to: &PackageNames) -> Self {
-        let to = to.clone();
-        Self { kind, to, exact: false }
+        Self { kind, to: to.clone(), versions: LinkVersions::Any }
     }
 
     /// In the words of `format`.
-    pub fn relation(&self, format: Format, version: &Version) -> Relation {
-        let full = || (Comparison::Equal, version.full(format));
-        Relation {
-            kind: self.kind,
-            name: self.to.of(format).to_owned(),
-            version: self.exact.then(full),
-        }
+    pub fn relations(&self, format: Format, setting: &Setting) -> Vec<Relation> {
+        let own = || setting.version.full(format);
+        let bounds = match (self.versions, setting.next_patch()) {
+            (LinkVersions::Any, _) => vec![None],
+            (LinkVersions::Before, _) => vec![Some((Comparison::Less, own()))],
+            (LinkVersions::OfPatch, Some(next)) => {
+                let least = (Comparison::GreaterEqual, own());
+                vec![Some(least), Some((Comparison::Less, next.to_owned()))]
+            }
+            (LinkVersions::OfPatch, None) | (LinkVersions::Own, _) => {
+                vec![Some((Comparison::Equal, own()))]
+            }
+        };
+        let name = self.to.of(format);
+        // What is `Breaks` of a `.deb` is `Conflicts` of an `.rpm`.
+        let kind = match (self.kind, format) {
+            (RelationKind::Breaks, Format::Rpm) => RelationKind::Conflicts,
+            (kind, _) => kind,
+        };
+        let relation = |version| Relation { kind, name: name.to_owned(), version };
+        bounds.into_iter().map(relation).collect()
     }
 }
 
-/// Whether one of `relations` is a dependency on exactly this `version` of the package `name`.
-pub(super) fn depend_exactly<'a>(
+/// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
+/// not satisfy.
+pub(super) fn need_version<'a>(
     mut relations: impl Iterator<Item = &'a Relation>,
     name: &str,
     version: &str,
 ) -> bool {
-    let is_exact = |relation: &Relation| {
+    let signs = [Comparison::Equal, Comparison::GreaterEqual];
+    let is_bound = |relation: &Relation| {
         let bound = relation.version.as_ref();
-        bound.is_some_and(|(sign, bound)| *sign == Comparison::Equal && bound == version)
+        bound.is_some_and(|(sign, bound)| signs.contains(sign) && bound == version)
     };
-    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_exact(r))
+    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_bound(r))
 }
 
 /// Reads a relation of `kind` as `format` writes it.
@@ -102,8 +140,8 @@ fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
 }
 
 /// The relations of a `.deb`, sorted, without dependencies that others of the same name imply:
-/// those on any version beside bounded ones, and lower bounds below the highest. Alternatives
-/// (`a | b`) stay.
+/// those on any version beside bounded ones, lower bounds below the highest, and bounds that an exact
+/// version is within. Alternatives (`a | b`) stay.
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
@@ -126,6 +164,9 @@ fn implies(strong: &Relation, weak: &Relation) -> bool {
     };
     match (&strong.version, &weak.version) {
         (Some(_), None) => true,
+        (Some((Comparison::Equal, version)), Some((sign, bound))) if *sign != Comparison::Equal => {
+            sign.holds(compare_versions(version, bound))
+        }
         (Some((strong, above)), Some((weak, below))) => match (lower(*strong), lower(*weak)) {
             // Of two spellings of one version, the first in order stays.
             (Some(strong), Some(weak)) => {
@@ -317,6 +358,8 @@ mod tests {
         simple(&["a (>= 2)", "a (>> 2)"])(&["a (>> 2)"]);
         simple(&["a (>= 2.0)", "a (>= 2.00)"])(&["a (>= 2.0)"]);
         simple(&["a (<< 3)", "a (>= 2)", "a"])(&["a (<< 3)", "a (>= 2)"]);
+        simple(&["a (= 2)", "a (<< 3)", "a (>= 2)"])(&["a (= 2)"]);
+        simple(&["a (= 2)", "a (<< 2)", "a (>= 3)"])(&["a (<< 2)", "a (= 2)", "a (>= 3)"]);
         simple(&["a", "a | b", "b"])(&["a", "a | b", "b"]);
         let mut other = parse_deb(RelationKind::Suggests, "libc6").unwrap();
         let bound = parse_deb(RelationKind::Depends, "libc6 (>= 2)").unwrap();

@@ -109,10 +109,11 @@ fn metapackages_name_sets() {
     parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, GROUPS);
     let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
-    assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x = 7.1.0-1"]);
-    assert_eq!(depends("rocm-hosts"), ["rocm-blas = 7.1.0-1", "rocm-core = 7.1.0-1"]);
-    assert_eq!(depends("rocm"), ["rocm-blas-all = 7.1.0-1", "rocm-core = 7.1.0-1"]);
-    let all = ["rocm-blas = 7.1.0-1", "rocm-blas-gfx110x = 7.1.0-1", "rocm-blas-gfx120x = 7.1.0-1"];
+    assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x of 7.1.0-1"]);
+    assert_eq!(depends("rocm-hosts"), ["rocm-blas of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    assert_eq!(depends("rocm"), ["rocm-blas-all of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    let all =
+        ["rocm-blas of 7.1.0-1", "rocm-blas-gfx110x of 7.1.0-1", "rocm-blas-gfx120x of 7.1.0-1"];
     assert_eq!(depends("rocm-blas-all"), all);
     let meta = package(&plan, "rocm");
     assert_eq!(meta.role, Role::Meta);
@@ -143,14 +144,14 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
         // All of them have libraries in the linker path, so all need the common package.
         let depends = |id| {
             let mut found = relations(&plan, id, RelationKind::Depends);
-            found.retain(|name| name != "rocm-common = 7.1.0-1");
+            found.retain(|name| name != "rocm-common of 7.1.0-1");
             found
         };
-        assert_eq!(depends("rocm-blas"), ["rocm-solver = 7.1.0-1"]);
-        assert_eq!(depends("rocm-solver"), ["rocm-wrap = 7.1.0-1"]);
-        let expected = ["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x = 7.1.0-1"];
+        assert_eq!(depends("rocm-blas"), ["rocm-solver of 7.1.0-1"]);
+        assert_eq!(depends("rocm-solver"), ["rocm-wrap of 7.1.0-1"]);
+        let expected = ["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x of 7.1.0-1"];
         assert_eq!(depends("rocm-blas-gfx110x"), expected);
-        let expected = ["rocm-blas-gfx120x = 7.1.0-1", "rocm-solver = 7.1.0-1"];
+        let expected = ["rocm-blas-gfx120x of 7.1.0-1", "rocm-solver = 7.1.0-1"];
         assert_eq!(depends("rocm-solver-gfx120x"), expected);
     }
 }
@@ -176,11 +177,11 @@ fn headers_need_the_headers_of_needed_libraries() {
     ];
     let plan = planned(parts.into_iter().flatten().collect(), "");
     let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
-    assert_eq!(depends("rocm-blas-dev"), ["rocm-blas = 7.1.0-1", "rocm-solver-dev = 7.1.0-1"]);
-    assert_eq!(depends("rocm-solver-dev"), ["rocm-blas-dev = 7.1.0-1", "rocm-solver = 7.1.0-1"]);
+    assert_eq!(depends("rocm-blas-dev"), ["rocm-blas = 7.1.0-1", "rocm-solver-dev of 7.1.0-1"]);
+    assert_eq!(depends("rocm-solver-dev"), ["rocm-blas-dev of 7.1.0-1", "rocm-solver = 7.1.0-1"]);
     assert_eq!(depends("rocm-other-dev"), ["rocm-other = 7.1.0-1"]);
     let requires = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Depends);
-    assert_eq!(requires, ["rocm-blas = 7.1.0-1", "rocm-solver-devel = 7.1.0-1"]);
+    assert_eq!(requires, ["rocm-blas = 7.1.0-1", "rocm-solver-devel of 7.1.0-1"]);
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn damaged_and_ambiguous_libraries_are_findings() {
     let plan = planned(parts, "");
     assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
     let depends = deb_relations(&plan, "rocm-x", RelationKind::Depends);
-    assert_eq!(depends, ["rocm-common = 7.1.0-1", "rocm-y = 7.1.0-1"]);
+    assert_eq!(depends, ["rocm-common of 7.1.0-1", "rocm-y of 7.1.0-1"]);
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn the_runtime_is_needed_by_transformed_binaries_only() {
     let mut parts = blas();
     parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, &format!("{toml}{GROUPS}"));
-    let common = "rocm-common = 7.1.0-1";
+    let common = "rocm-common of 7.1.0-1";
     let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
     assert_eq!(depends, ["libamdhip64-7 >= 7.1", common]);
     assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends), ["hip >= 7.1", common]);

@@ -32,10 +32,10 @@ fn a_strict_target_has_a_package_of_its_own() {
 fn tests_have_a_metapackage_where_the_scheme_wants_one() {
     let plan = planned_with(blas(), GROUPS, &amdrocm()).unwrap();
     let expected =
-        ["amdrocm-blas-test-host7.1 = 7.1.0-1", "amdrocm-blas-test7.1-gfx1100 = 7.1.0-1"];
+        ["amdrocm-blas-test-host7.1 of 7.1.0-1", "amdrocm-blas-test7.1-gfx1100 of 7.1.0-1"];
     assert_eq!(deb_relations(&plan, "amdrocm-blas-test7.1", RelationKind::Depends), expected);
     let unversioned = deb_relations(&plan, "amdrocm-blas-test", RelationKind::Depends);
-    assert_eq!(unversioned, ["amdrocm-blas-test7.1 = 7.1.0-1"]);
+    assert_eq!(unversioned, ["amdrocm-blas-test7.1 of 7.1.0-1"]);
     // Without a version it is one of the others of this scheme.
     let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
     // The program of a script, since the prefix has a folder above it.

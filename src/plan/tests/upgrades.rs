@@ -4,7 +4,7 @@ use crate::receipt::listing::tests::listed;
 use crate::receipt::listing::{ListedPackage, Listing};
 
 fn since(packages: Vec<ListedPackage>) -> Options {
-    let earlier = Listing { name: "earlier".to_owned(), prefix: None, packages };
+    let earlier = Listing::new("earlier".to_owned(), None, packages);
     Options { since: vec![earlier], ..options() }
 }
 

@@ -16,7 +16,7 @@ use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Ve
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
-use crate::plan::relations::depend_exactly;
+use crate::plan::relations::need_version;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
@@ -63,6 +63,11 @@ pub(in crate::plan) struct SetNames {
 impl SetNames {
     pub fn of(drafts: &[Draft], is_whole: bool) -> Self {
         Self { names: drafts.iter().map(|draft| draft.names.clone()).collect(), is_whole }
+    }
+
+    /// Whether all of the set is made.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     fn has(&self, format: Format, name: &str) -> bool {
@@ -166,7 +171,7 @@ impl Update<'_> {
         }
         for (from, (owner, paths)) in taken {
             let known = package.relations(self.format).iter();
-            let needed = depend_exactly(known, from, &version);
+            let needed = need_version(known, from, &version);
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
             if let Some(relations) = package.relations_mut(self.format) {

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
 //! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
-//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version |
+//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version or a later one |
 //! | a path that was in a package that the set has no more | Breaks, Replaces | Obsoletes |
 //!
 //! Provides carry the set's version: those who depend on the former name mostly ask for a minimum,
@@ -166,7 +166,7 @@ impl<'a> Heir<'a> {
         let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
         let own = setting.version.full(format);
         let relations = self.draft().map(|draft| draft.relations_in(format, setting));
-        let needed = relations::depend_exactly(relations.iter().flatten(), &former.name, &own);
+        let needed = relations::need_version(relations.iter().flatten(), &former.name, &own);
         let before = former.before.clone().unwrap_or_default();
         let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
         if stays && !relations.is_empty() && is_newer(format, &before, &own) {

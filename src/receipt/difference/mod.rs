@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 pub use members::{ChangedAspect, FileChange};
+use relations::{Relations, Versions};
 
 use crate::package::Format;
 use crate::receipt::RelationRecord;
@@ -131,10 +132,12 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let mut counts = members::Counts::default();
     let moved = members::moved(&owners(&earlier_packages), &owners(&later.packages));
     let told = Told::of(&moved);
-    let changed = pairs
-        .both
-        .into_iter()
-        .filter_map(|(before, after)| compare(before, after, &told, &mut counts));
+    let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
+    let both = pairs.both.into_iter();
+    let changed = both.filter_map(|(before, after)| {
+        let relations = relations::compare((before, &old), (after, &new));
+        compare((before, after), relations, &told, &mut counts)
+    });
     let changed = changed.collect();
     Difference {
         earlier: earlier.name.clone(),
@@ -203,8 +206,8 @@ impl<'a> Told<'a> {
 
 /// What is different between two versions of a package, if anything is.
 fn compare(
-    before: &ListedPackage,
-    after: &ListedPackage,
+    (before, after): (&ListedPackage, &ListedPackage),
+    relations: Relations,
     told: &Told<'_>,
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {
@@ -217,7 +220,6 @@ fn compare(
     let gone = gone.filter(|path| !told.from.contains(&(format, path, &after.name)));
     let come = paths_after.difference(&paths_before);
     let come = come.filter(|path| !told.to.contains(&(format, path, &after.name)));
-    let relations = relations::compare(before, after);
     let changed = ChangedPackage {
         format: after.format,
         name: after.name.clone(),

@@ -1,12 +1,51 @@
 //! Relations of two versions of a package.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::package::{Format, Version};
 use crate::receipt::RelationRecord;
 use crate::receipt::listing::ListedPackage;
 
-/// What stands for the version of the set that a package belongs to.
+/// What stands for the version that the set has of a package.
 const OWN_VERSION: &str = "the set's version";
+
+/// What stands for the next patch version after that of a package.
+const NEXT_PATCH: &str = "the next patch version";
+
+/// The versions of a set's packages, by format and name.
+pub(super) struct Versions<'a>(BTreeMap<(Format, &'a str), &'a str>);
+
+impl<'a> Versions<'a> {
+    /// Versions of `packages`, of which the newest of each name comes last.
+    pub fn of(packages: &'a [ListedPackage]) -> Self {
+        Self(packages.iter().map(|package| (package.key(), package.version.as_str())).collect())
+    }
+
+    /// The relations of `package` with versions of the set named as what they are: `rocm-blas = 7.1.0-1`
+    /// in 7.1.0-1 and `rocm-blas = 7.1.1-1` in 7.1.1-1 say the same.
+    fn named(&self, package: &ListedPackage) -> BTreeSet<RelationRecord> {
+        let next = next_patch(&package.version);
+        let named = package.relations.iter().cloned().map(|mut relation| {
+            let known = self.0.get(&(package.format, relation.name.as_str())).copied();
+            let bound = relation.version.as_deref();
+            if bound == Some(&package.version) || (bound.is_some() && bound == known) {
+                relation.version = Some(OWN_VERSION.to_owned());
+            } else if bound.is_some() && bound == next.as_deref() {
+                relation.version = Some(NEXT_PATCH.to_owned());
+            }
+            relation
+        });
+        named.collect()
+    }
+}
+
+/// The next patch version after a whole version.
+fn next_patch(version: &str) -> Option<String> {
+    let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
+    let (upstream, _) = rest.rsplit_once('-')?;
+    let version = Version::new(upstream, "1").ok()?;
+    version.with_epoch(epoch.parse().ok()).next_patch()
+}
 
 pub(super) struct Relations {
     pub added: Vec<RelationRecord>,
@@ -14,22 +53,13 @@ pub(super) struct Relations {
 }
 
 /// Relations of one side only.
-pub(super) fn compare(before: &ListedPackage, after: &ListedPackage) -> Relations {
-    let (old, new) = (own(before), own(after));
+pub(super) fn compare(
+    (before, old): (&ListedPackage, &Versions<'_>),
+    (after, new): (&ListedPackage, &Versions<'_>),
+) -> Relations {
+    let (old, new) = (old.named(before), new.named(after));
     Relations {
         added: new.difference(&old).cloned().collect(),
         removed: old.difference(&new).cloned().collect(),
     }
-}
-
-/// With the package's own version named as what it is: `rocm-blas = 7.1.0-1` of 7.1.0-1 and
-/// `rocm-blas = 7.1.1-1` of 7.1.1-1 say the same.
-fn own(package: &ListedPackage) -> BTreeSet<RelationRecord> {
-    let named = package.relations.iter().cloned().map(|mut relation| {
-        if relation.version.as_ref() == Some(&package.version) {
-            relation.version = Some(OWN_VERSION.to_owned());
-        }
-        relation
-    });
-    named.collect()
 }

@@ -14,7 +14,7 @@ fn package(version: &str, architecture: &str, paths: Paths<'_>) -> ListedPackage
 
 fn set(prefix: &str, packages: Vec<ListedPackage>) -> Listing {
     let prefix = Some(prefix.to_owned());
-    Listing { name: "set".to_owned(), prefix, packages }.sorted()
+    Listing::new("set".to_owned(), prefix, packages).sorted()
 }
 
 fn compared(earlier: Vec<ListedPackage>, later: Vec<ListedPackage>) -> Difference {

@@ -1,10 +1,11 @@
 //! What a kernel archive holds, apart from how it is compressed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::content::hex;
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 
 /// A code object of an archive: its key, its target, and its SHA-256 in hex.
 pub type CodeRow = (String, String, String);
@@ -18,4 +19,18 @@ pub fn code_digest(rows: &BTreeSet<CodeRow>) -> String {
         hasher.update(format!("{key} {target} {sha256}\n"));
     }
     hex(&hasher.finalize())
+}
+
+/// Kernel archive, as an absolute path → the digest of those of `records` that are in it.
+pub fn code_digests<'a>(
+    records: impl Iterator<Item = &'a CodeObjectRecord>,
+) -> BTreeMap<String, String> {
+    let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
+    for record in records {
+        if let CodeObjectPlace::Archive { archive, key, .. } = &record.place {
+            let row = (key.clone(), record.target.clone(), record.sha256.clone());
+            rows.entry(archive).or_default().insert(row);
+        }
+    }
+    rows.into_iter().map(|(archive, rows)| (archive.to_owned(), code_digest(&rows))).collect()
 }

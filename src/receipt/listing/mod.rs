@@ -16,14 +16,14 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-pub use code::{CodeRow, code_digest};
+pub use code::{CodeRow, code_digest, code_digests};
 pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member, relations};
-pub use read::{PLAN_KIND, PLAN_SCHEMA, parse, read};
+pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
 use crate::package::updates::{Offered, Wish};
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};
-use crate::receipt::RelationRecord;
+use crate::receipt::{Receipt, RelationRecord};
 
 /// A set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Listing {
     pub prefix: Option<String>,
     /// The packages by format and name.
     pub packages: Vec<ListedPackage>,
+    /// The receipt that it was read from, if it was one.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 /// One package in one format.
@@ -163,7 +165,7 @@ impl ListedPackage {
         self.format.compare_versions(&self.version, &other.version).is_eq()
     }
 
-    /// It as clients are offered it.
+    /// The package as clients are offered it.
     pub fn offered(&self) -> Offered<'_> {
         let mut relations = Vec::with_capacity(self.relations.len());
         for RelationRecord { kind, name, comparison, version } in &self.relations {
@@ -181,6 +183,11 @@ impl ListedPackage {
 }
 
 impl Listing {
+    /// A set that no receipt tells of.
+    pub fn new(name: String, prefix: Option<String>, packages: Vec<ListedPackage>) -> Self {
+        Self { name, prefix, packages, receipt: None }
+    }
+
     /// Brings the packages into their order: by format, name and version, the newest last, and by
     /// architecture.
     pub(crate) fn sorted(mut self) -> Self {
@@ -234,7 +241,7 @@ pub(crate) mod tests {
                 let both = [versions, [versions[1], versions[0]]];
                 for order in both {
                     let packages = order.map(|version| package(format, version)).into();
-                    let listing = Listing { name: String::new(), prefix: None, packages };
+                    let listing = Listing::new(String::new(), None, packages);
                     let sorted = listing.sorted().packages;
                     assert_eq!(sorted[1].version, versions[1]);
                     let owners = Owners::of(&sorted);

@@ -1,19 +1,18 @@
 //! A set from a receipt, a plan, or a folder of packages.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use super::{CodeRow, ListedMember, ListedPackage, Listing, Size, code_digest, package};
+use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
 use crate::content::{Content, is_file, is_folder, list};
 use crate::error::{Error, Kind, Result, ResultExt};
 use crate::formats::spelling;
 use crate::package::Format;
-use crate::receipt::{
-    CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix,
-};
+use crate::receipt::file_name::NameParts;
+use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
 use crate::run::threads;
 use crate::tree::TreePath;
 
@@ -32,6 +31,8 @@ struct PlanDocument {
     schema: u32,
     prefix: String,
     packages: Vec<ListedPackage>,
+    #[serde(default)]
+    kept: Vec<ListedPackage>,
 }
 
 /// What tells a plan from a receipt.
@@ -62,7 +63,7 @@ fn of_file(path: &Path) -> Result<Listing> {
     let name = path.display().to_string();
     if is_package(path) {
         let packages = vec![listed(path)?];
-        return in_order(Listing { name, prefix: None, packages }).file(path);
+        return in_order(Listing::new(name, None, packages)).file(path);
     }
     let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
     parse(name, &bytes).file(path)
@@ -78,11 +79,8 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     match head.kind.as_deref() {
         None => {
             let receipt = Receipt::parse(bytes)?;
-            let prefix = Some(receipt.prefix);
-            let code = code_of(&receipt.code_objects);
-            let packages = receipt.packages.into_iter().map(|record| of_record(record, &code));
-            let packages: Result<Vec<_>> = packages.collect();
-            in_order(Listing { name, prefix, packages: packages? })
+            let listing = Listing::new(name, Some(receipt.prefix.clone()), of_receipt(&receipt)?);
+            in_order(Listing { receipt: Some(Box::new(receipt)), ..listing })
         }
         Some(PLAN_KIND) => of_plan(name, bytes),
         Some(other) => {
@@ -177,24 +175,27 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
         return Err(Error::new(Kind::Unsupported, message).hint(hint));
     }
     refuse_prefix(&plan.prefix)?;
-    in_order(Listing { name, prefix: Some(plan.prefix), packages: plan.packages })
+    let packages = plan.packages.into_iter().chain(plan.kept).collect();
+    in_order(Listing::new(name, Some(plan.prefix), packages))
 }
 
-/// Archive → digest of its code objects.
-fn code_of(records: &[CodeObjectRecord]) -> BTreeMap<&str, String> {
-    let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
-    for record in records {
-        if let CodeObjectPlace::Archive { archive, key, .. } = &record.place {
-            let row = (key.clone(), record.target.clone(), record.sha256.clone());
-            rows.entry(archive).or_default().insert(row);
-        }
-    }
-    rows.into_iter().map(|(archive, rows)| (archive, code_digest(&rows))).collect()
+/// The packages of a receipt and those that it keeps.
+pub fn of_receipt(receipt: &Receipt) -> Result<Vec<ListedPackage>> {
+    of_records(receipt.all_packages(), receipt.all_code_objects())
+}
+
+/// The packages of `records`, which hold `code_objects`.
+pub fn of_records<'a>(
+    records: impl Iterator<Item = &'a PackageRecord>,
+    code_objects: impl Iterator<Item = &'a CodeObjectRecord>,
+) -> Result<Vec<ListedPackage>> {
+    let code = code_digests(code_objects);
+    records.map(|record| of_record(record.clone(), &code)).collect()
 }
 
 /// A package of a receipt. Its name and architecture are read from its file name.
-fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<ListedPackage> {
-    let parts = name_parts(record.format, &record.file_name).ok_or_else(|| {
+fn of_record(record: PackageRecord, code: &BTreeMap<String, String>) -> Result<ListedPackage> {
+    let parts = NameParts::of(record.format, &record.file_name).ok_or_else(|| {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
         Error::malformed(message).structure("packages")
     })?;
@@ -214,7 +215,7 @@ fn of_record(record: PackageRecord, code: &BTreeMap<&str, String>) -> Result<Lis
     })
 }
 
-fn of_member(record: MemberRecord, code: &BTreeMap<&str, String>) -> ListedMember {
+fn of_member(record: MemberRecord, code: &BTreeMap<String, String>) -> ListedMember {
     ListedMember {
         code_sha256: code.get(record.path.as_str()).cloned(),
         path: record.path,
@@ -224,30 +225,6 @@ fn of_member(record: MemberRecord, code: &BTreeMap<&str, String>) -> ListedMembe
         sha256: record.sha256,
         target: record.target,
     }
-}
-
-struct NameParts {
-    name: String,
-    architecture: String,
-}
-
-/// `name_version_arch.deb` or `name-version-release.arch.rpm`.
-fn name_parts(format: Format, file_name: &str) -> Option<NameParts> {
-    let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
-    let (name, architecture) = match format {
-        Format::Deb => {
-            let (rest, architecture) = stem.rsplit_once('_')?;
-            let (name, _version) = rest.split_once('_')?;
-            (name, architecture)
-        }
-        Format::Rpm => {
-            let (rest, architecture) = stem.rsplit_once('.')?;
-            let (with_version, _release) = rest.rsplit_once('-')?;
-            let (name, _version) = with_version.rsplit_once('-')?;
-            (name, architecture)
-        }
-    };
-    Some(NameParts { name: name.to_owned(), architecture: architecture.to_owned() })
 }
 
 fn is_package(path: &Path) -> bool {
@@ -272,7 +249,7 @@ fn of_packages(folder: &Path) -> Result<Listing> {
     let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
     let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
     let name = folder.display().to_string();
-    in_order(Listing { name, prefix: None, packages: packages? }).file(folder)
+    in_order(Listing::new(name, None, packages?)).file(folder)
 }
 
 fn listed(path: &Path) -> Result<ListedPackage> {
@@ -290,9 +267,8 @@ mod tests {
     #[test]
     fn what_is_there_twice_is_refused() {
         use crate::receipt::listing::tests::listed;
-        let set = |packages: Vec<ListedPackage>| {
-            in_order(Listing { name: "x".to_owned(), prefix: None, packages })
-        };
+        let set =
+            |packages: Vec<ListedPackage>| in_order(Listing::new("x".to_owned(), None, packages));
         fn package(version: &str, paths: &[(&str, MemberKind)]) -> ListedPackage {
             listed(Format::Deb, "rocm-blas", version, paths)
         }
@@ -324,23 +300,6 @@ mod tests {
         for kind in [MemberKind::File, MemberKind::Link] {
             let paths = [("/x", kind), ("/x", kind)];
             assert!(set(vec![package("1", &paths)]).is_err(), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn file_names_are_taken_apart() {
-        let parts = |format, name| {
-            let parts = name_parts(format, name)?;
-            Some([parts.name, parts.architecture])
-        };
-        let expected = Some(["rocm-blas", "amd64"].map(str::to_owned));
-        assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
-        let expected = Some(["rocm-blas-devel", "noarch"].map(str::to_owned));
-        assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
-        for (format, name) in
-            [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
-        {
-            assert_eq!(parts(format, name), None, "{name}");
         }
     }
 }

@@ -15,10 +15,10 @@ const NAMES_SHOWN: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
-    /// It needs what they are not.
+    /// The package needs what they are not.
     #[display("needs")]
     Needs,
-    /// It excludes them.
+    /// The package excludes them.
     #[display("excludes")]
     Excludes,
 }
@@ -26,17 +26,17 @@ pub enum Discord {
 /// A package that cannot be installed together with the newest versions of others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Misfit {
-    /// Its name.
+    /// The name.
     pub package: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// Its architecture.
+    /// The architecture.
     pub architecture: String,
     /// Whether clients may have it, in this version, from before.
     pub installed: bool,
     /// How it is at odds with them.
     pub discord: Discord,
-    /// What it needs or excludes: `rocm-common = 7.1.0-1`.
+    /// The need or exclusion: `rocm-common = 7.1.0-1`.
     pub relation: String,
     /// The newest of the packages that the relation is about: `rocm-common 7.1.0-2`. None if there is
     /// no such package any more, or if one does and fits no more itself.
@@ -44,7 +44,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// It in words.
+    /// The text.
     fn told(&self) -> String {
         let Self { package, version, discord, relation, offered, .. } = self;
         let newest = match offered.as_slice() {
@@ -55,7 +55,7 @@ impl Misfit {
     }
 }
 
-/// What becomes of packages that fit no more, and of those that are held back for them.
+/// The fate of packages that fit no more, and of those that are held back for them.
 pub(super) fn told(misfits: &[Misfit], held_back: &[String]) -> String {
     let texts: Vec<String> = misfits.iter().map(Misfit::told).collect();
     let more = match texts.len().saturating_sub(SHOWN) {

@@ -589,8 +589,8 @@ findings! {
     PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: String, format: Format }
         ["{package}"]
         [
-            "is a .{format} of the earlier set and not of this one: where it is installed, its \
-             exact dependencies hold back the update; name it under `replaces`"
+            "is a .{format} of the earlier set and not of this one: where it is installed, it \
+             stays, and may hold back the update by what it needs; name it under `replaces`"
         ];
     /// Packages of the earlier set are of another series, and stand beside those of this one.
     OtherSeries = "R088" "other-series" Note
@@ -714,6 +714,30 @@ findings! {
                 0 => String::new(),
                 count => format!(", nor {} below", counted(*count, "folder")),
             }
+        ];
+    /// Packages of earlier sets do not change, and are not made again.
+    PackagesKept = "R112" "packages-kept" Note
+        { version: String, made: usize, packages: Vec<String> }
+        ["{version}"]
+        [
+            "makes {} and keeps {} of earlier sets ({})",
+            counted(*made, "package file"),
+            packages.len(),
+            few(packages, 1)
+        ];
+    /// Packages of earlier sets do not go with those that this one makes.
+    EarlierHeldBack = "R113" "earlier-held-back" Warning
+        { format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
+        ["{format}"]
+        ["{}", misfit::told(misfits, held_back)];
+    /// Receipts of parts are named as earlier sets, and those of other parts of the same set are not.
+    EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning
+        { release: String, present: usize, of: u32 }
+        ["{release}"]
+        [
+            "is an earlier set in {of} parts, of which --since names {present}: packages of the others \
+             are taken for new ones; name the receipts of all parts, or the joined one \
+             (`rockpack verify --join`)"
         ];
     /// A file with a secret key or a passphrase can be read by others. In no receipt.
     SecretReadable = "R115" "secret-readable" Warning { file: String, mode: String }

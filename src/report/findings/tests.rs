@@ -625,6 +625,30 @@ fn of_updates() -> Vec<Finding> {
         series(texts(["rocm7.0"]), Vec::new()),
         series(texts(["rocm7.0", "rocm-blas7.0"]), texts(["/opt/rocm/bin/x"])),
         series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
+        Finding::PackagesKept {
+            version: text("7.1.0-2"),
+            made: 1,
+            packages: texts(["rocm_7.1.0-1_amd64.deb"]),
+        },
+        Finding::PackagesKept {
+            version: text("7.1.0-2"),
+            made: 2,
+            packages: texts(["rocm_7.1.0-1_amd64.deb", "rocm-7.1.0-1.x86_64.rpm"]),
+        },
+        Finding::EarlierPartsAbsent { release: text("7.1.0-1"), present: 1, of: 3 },
+        Finding::EarlierHeldBack {
+            format: Format::Rpm,
+            misfits: vec![Misfit {
+                package: text("rocm-sparse"),
+                version: text("7.1.0-1"),
+                architecture: text("x86_64"),
+                installed: true,
+                discord: Discord::Excludes,
+                relation: text("rocm-blas >= 7.1.0-2"),
+                offered: texts(["rocm-blas 7.1.0-2"]),
+            }],
+            held_back: texts(["rocm-blas"]),
+        },
         Finding::RepositoryUnsigned { channel: text("stable") },
         Finding::VersionNotKept { file: text("pool/x_1_amd64.deb"), keep: 1 },
         Finding::DataUnread {

@@ -42,11 +42,11 @@ fn check_shards(receipt: &Receipt, inputs: &ArtifactInputs, problems: &mut Probl
         shards.entry(hex(&entry.sha256)).or_default().insert(shard);
     }
     let all: BTreeSet<&str> = shards.values().flatten().copied().collect();
-    let stated = receipt.code_objects.iter().filter_map(|record| record.shard.as_deref());
+    let stated = receipt.all_code_objects().filter_map(|record| record.shard.as_deref());
     if !stated.into_iter().any(|shard| all.contains(shard)) {
         return;
     }
-    for record in &receipt.code_objects {
+    for record in receipt.all_code_objects() {
         let (Some(stated), Some(known)) = (&record.shard, shards.get(&record.sha256)) else {
             continue;
         };

@@ -14,7 +14,7 @@ use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference,
 /// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
 /// package that states none is for host files, though all its code may be device code that stays there.
 pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
-    let records = receipt.packages.iter().map(|record| (record.file_name.as_str(), record));
+    let records = receipt.all_packages().map(|record| (record.file_name.as_str(), record));
     let records: BTreeMap<&str, &PackageRecord> = records.collect();
     for package in packages {
         let Some(record) = records.get(package.file.as_str()) else { continue };
@@ -32,6 +32,8 @@ pub(in crate::verify) struct Claims<'a> {
     pub(in crate::verify) receipt: &'a Receipt,
     /// The packages of the folder that can be read.
     pub(in crate::verify) packages: Vec<&'a Installed>,
+    /// Packages of earlier builds that the receipt keeps, as far as they are there.
+    pub(in crate::verify) kept: Vec<&'a Installed>,
     /// The names of all packages of the folder.
     pub(in crate::verify) present: BTreeSet<String>,
 }
@@ -40,24 +42,26 @@ impl<'a> Claims<'a> {
     /// Adds every claim that does not hold.
     pub(in crate::verify) fn check(&self, problems: &mut Problems) {
         let records: BTreeMap<&str, &PackageRecord> =
-            self.receipt.packages.iter().map(|r| (r.file_name.as_str(), r)).collect();
-        for name in records.keys().filter(|name| !self.present.contains(**name)) {
-            let (package, lack) = ((*name).to_owned(), ReceiptLack::Package);
+            self.receipt.all_packages().map(|r| (r.file_name.as_str(), r)).collect();
+        let own = self.receipt.packages.iter().map(|record| &record.file_name);
+        for name in own.filter(|name| !self.present.contains(*name)) {
+            let (package, lack) = (name.clone(), ReceiptLack::Package);
             problems.add(Problem::ReceiptIncomplete { package, lack });
         }
         for name in self.present.iter().filter(|name| !records.contains_key(name.as_str())) {
             let (package, lack) = (name.clone(), ReceiptLack::Record);
             problems.add(Problem::ReceiptIncomplete { package, lack });
         }
-        for package in &self.packages {
+        let all = || self.packages.iter().chain(&self.kept).copied();
+        for package in all() {
             if let Some(record) = records.get(package.file.as_str()) {
                 check_package(record, package, problems);
             }
         }
         stated::check_set(self.receipt, &self.packages, problems);
         for path in &self.receipt.left_out {
-            let has = |package: &&&Installed| package.paths.contains_key(path);
-            for package in self.packages.iter().filter(has) {
+            let has = |package: &&Installed| package.paths.contains_key(path);
+            for package in all().filter(has) {
                 let place = ProblemPlace::File(package.at(path));
                 let difference = ReceiptDifference::LeftOut;
                 problems.add(Problem::ReceiptMismatch { place, difference });
@@ -65,7 +69,7 @@ impl<'a> Claims<'a> {
         }
         for format in Format::ALL {
             let set: Vec<&Installed> =
-                self.packages.iter().copied().filter(|p| p.format == Some(format)).collect();
+                all().filter(|package| package.format == Some(format)).collect();
             if !set.is_empty() {
                 Recorded { receipt: self.receipt, records: &records, set }.check(problems);
             }

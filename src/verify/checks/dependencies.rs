@@ -10,25 +10,29 @@ use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
 
-/// Checks every kernel package of a set.
+/// Checks every package of a set: kernel packages for all that they need, the others for versions.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
     let hosts = hosts(packages);
     let by_name: BTreeMap<&str, &Installed> =
         packages.iter().map(|package| (package.name.as_str(), *package)).collect();
-    for package in packages.iter().filter(|package| package.has_kernels()) {
+    for package in packages {
         let mut add = |lack| {
             problems.add(Problem::DependencyMissing { package: package.file.clone(), lack });
         };
+        unmet(package, &by_name).into_iter().for_each(&mut add);
+        if !package.has_kernels() {
+            continue;
+        }
         let own = hosts.get(package.file.as_str());
         for host in own.into_iter().flatten().filter(|host| !package.is_tied_to(host)) {
             let (host, version) = (host.name.clone(), host.version.clone());
             add(DependencyLack::Host { host, version });
         }
-        let tied = |r: &Requirement| r.exact.as_ref() == Some(&package.version);
-        if !package.requires.iter().any(tied) {
+        let tied = |r: &Requirement| r.exact() == Some(&package.version);
+        let is_bound = packages.iter().any(|other| package.is_bound_to(other));
+        if !is_bound && !package.requires.iter().any(tied) {
             add(DependencyLack::OwnVersion);
         }
-        unmet(package, &by_name).into_iter().for_each(&mut add);
         check_brought(package, &by_name, problems);
     }
     check_groups(packages, &hosts, problems);
@@ -58,13 +62,15 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
     hosts
 }
 
-/// Needs for one version of a package that the set has in another.
+/// Needs for versions of a package that the set has in another.
 fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
     let wrong = |requirement: &Requirement| {
-        let exact = requirement.exact.as_ref()?;
-        let there = by_name.get(requirement.name.as_str()).filter(|p| p.version != *exact)?;
+        let (sign, wanted) = requirement.bound.clone()?;
+        let there = by_name.get(requirement.name.as_str())?;
+        let format = package.format.filter(|it| !requirement.is_met_by(&there.version, *it))?;
         let (dependency, version) = (there.name.clone(), there.version.clone());
-        Some(DependencyLack::OtherVersion { dependency, wanted: exact.clone(), version })
+        let sign = sign.sign(format).to_owned();
+        Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
     };
     package.requires.iter().filter_map(wrong).collect()
 }

@@ -23,7 +23,7 @@ impl Recorded<'_> {
     /// packages hold no others.
     pub(in crate::verify) fn check(&self, problems: &mut Problems) {
         let often = self.too_often();
-        for record in &self.receipt.code_objects {
+        for record in self.receipt.all_code_objects() {
             let is_often = often.contains(&(&record.place, record.target.as_str()));
             let fault = self.fault(record);
             if let Some(fault) = fault.or(is_often.then_some(RecordFault::TooOften)) {
@@ -66,7 +66,7 @@ impl Recorded<'_> {
     fn too_often(&self) -> BTreeSet<(&CodeObjectPlace, &str)> {
         let mut counts: BTreeMap<(&CodeObjectPlace, &str), (usize, &CodeObjectRecord)> =
             BTreeMap::new();
-        for record in &self.receipt.code_objects {
+        for record in self.receipt.all_code_objects() {
             let (count, _) = counts.entry((&record.place, &record.target)).or_insert((0, record));
             *count += 1;
         }
@@ -91,7 +91,7 @@ impl Recorded<'_> {
 
     fn check_unknown(&self, problems: &mut Problems) {
         let known: BTreeSet<&str> =
-            self.receipt.code_objects.iter().map(|record| record.sha256.as_str()).collect();
+            self.receipt.all_code_objects().map(|record| record.sha256.as_str()).collect();
         for package in &self.set {
             for (path, facts) in package.files() {
                 for (position, sha256) in code_objects(facts) {

@@ -10,7 +10,7 @@ use super::index;
 use super::maintainer::InstalledScript;
 use crate::formats::deb::INSTALLED_UNIT;
 use crate::gfx::BaseArch;
-use crate::package::{Format, RoleKind};
+use crate::package::{Comparison, Format, RoleKind};
 use crate::receipt::RelationRecord;
 use crate::verify::problem::{DebFault, HeaderFault, PackagePath};
 
@@ -84,8 +84,24 @@ pub(in crate::verify) enum Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Requirement {
     pub(in crate::verify) name: String,
+    /// How its version has to compare with another one, and that.
+    pub(in crate::verify) bound: Option<(Comparison, String)>,
+}
+
+impl Requirement {
     /// The only version that will do, if it is one.
-    pub(in crate::verify) exact: Option<String>,
+    pub(in crate::verify) fn exact(&self) -> Option<&String> {
+        match &self.bound {
+            Some((Comparison::Equal, version)) => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Whether `version` of the package will do.
+    pub(in crate::verify) fn is_met_by(&self, version: &str, format: Format) -> bool {
+        let bound = self.bound.as_ref();
+        bound.is_none_or(|(sign, bound)| sign.holds(format.compare_versions(version, bound)))
+    }
 }
 
 /// A name that a package provides or excludes.
@@ -287,11 +303,26 @@ impl Installed {
         own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
-    /// Whether it needs exactly this version of `other`.
+    /// Whether it needs exactly this version of `other`, or the two are bound to each other.
     pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
-        let tied =
-            |r: &Requirement| r.name == other.name && r.exact.as_ref() == Some(&other.version);
-        self.requires.iter().any(tied)
+        let tied = |r: &Requirement| r.name == other.name && r.exact() == Some(&other.version);
+        self.requires.iter().any(tied) || self.is_bound_to(other)
+    }
+
+    /// Whether it takes no host before one version, and `other` no kernels before another: the two belong
+    /// together from these versions on.
+    pub(in crate::verify) fn is_bound_to(&self, other: &Installed) -> bool {
+        let Some(format) = self.format else { return false };
+        let has_floor = self.requires.iter().any(|r| {
+            let is_floor = matches!(r.bound, Some((Comparison::GreaterEqual, _)));
+            r.name == other.name && is_floor && r.is_met_by(&other.version, format)
+        });
+        let sign = Comparison::Less.sign(format);
+        let excludes = |against: &Against| {
+            let bound = against.what.bound.as_ref();
+            against.what.name == self.name && bound.is_some_and(|(known, _)| known == sign)
+        };
+        has_floor && other.excludes.iter().any(excludes)
     }
 
     /// How messages name one of its files.

@@ -15,7 +15,7 @@ use crate::formats::hold;
 use crate::formats::package_file::PackageReader;
 use crate::formats::payload::{Digest, Marking, Oddities, PayloadEntryKind, ReadEntry};
 use crate::formats::{deb, rpm};
-use crate::package::Format;
+use crate::package::{Comparison, Format};
 use crate::receipt::listing;
 use crate::run::Budget;
 use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
@@ -175,9 +175,10 @@ fn requirement(text: &str) -> Option<Requirement> {
         return None;
     }
     let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-    let exact = bound.trim_end_matches(')').trim().strip_prefix('=');
+    let bound = Comparison::split(bound.trim_end_matches(')').trim(), Format::Deb);
+    let bound = bound.map(|(sign, version)| (sign, version.trim().to_owned()));
     let name = name.trim().split(':').next().unwrap_or_default();
-    Some(Requirement { name: name.to_owned(), exact: exact.map(|v| v.trim().to_owned()) })
+    Some(Requirement { name: name.to_owned(), bound })
 }
 
 /// `name` or `name (sign version)`.
@@ -190,6 +191,20 @@ fn capability(text: &str) -> Option<Capability> {
     (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
 }
 
+/// How a dependency of an `.rpm` with these flags compares versions, if it does.
+fn comparison(flags: DependencyFlags) -> Option<Comparison> {
+    let has = |flag| flags.contains(flag);
+    let (less, greater) = (has(DependencyFlags::LESS), has(DependencyFlags::GREATER));
+    match (less, greater, has(DependencyFlags::EQUAL)) {
+        (true, false, false) => Some(Comparison::Less),
+        (true, false, true) => Some(Comparison::LessEqual),
+        (false, false, true) => Some(Comparison::Equal),
+        (false, true, true) => Some(Comparison::GreaterEqual),
+        (false, true, false) => Some(Comparison::Greater),
+        _ => None,
+    }
+}
+
 /// What an `.rpm` says of itself.
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
@@ -197,10 +212,9 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let version = metadata.get_version().map_err(fault)?;
     let release = metadata.get_release().map_err(fault)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let comparison = DependencyFlags::LESS | DependencyFlags::GREATER | DependencyFlags::EQUAL;
     let requires = metadata.get_requires().map_err(fault)?.into_iter().map(|dependency| {
-        let exact = dependency.flags & comparison == DependencyFlags::EQUAL;
-        Requirement { name: dependency.name, exact: exact.then_some(dependency.version) }
+        let bound = comparison(dependency.flags).map(|sign| (sign, dependency.version));
+        Requirement { name: dependency.name, bound }
     });
     let requires: Vec<Requirement> = requires.collect();
     let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
@@ -283,8 +297,8 @@ mod tests {
 
     #[test]
     fn only_an_equal_bound_ties_to_one_version() {
-        let parsed = |text| requirement(text).map(|r| (r.name, r.exact));
-        let named = |name: &str, exact: Option<&str>| Some((name.into(), exact.map(str::to_owned)));
+        let parsed = |text| requirement(text).map(|r| (r.exact().cloned(), r.name));
+        let named = |name: &str, exact: Option<&str>| Some((exact.map(str::to_owned), name.into()));
         assert_eq!(parsed(" a (= 1.0-1)"), named("a", Some("1.0-1")));
         assert_eq!(parsed("a:amd64 (>= 1)"), named("a", None));
         assert_eq!(parsed("a"), named("a", None));

@@ -154,6 +154,12 @@ pub struct Report {
     /// say is no failed check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FindingRecord>,
+    /// Packages of earlier builds that a receipt keeps, and that were not named.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub kept_absent: usize,
+    /// Packages of earlier builds that were named and are in the set no more, which were not looked at.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub superseded: usize,
     /// Whether nothing says which relations packages have: they are in receipts alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relations_unread: bool,

@@ -19,8 +19,8 @@ pub enum DependencyLack {
     #[display("depends on no package of exactly its own version")]
     OwnVersion,
     /// One on the version that the set has of a package.
-    #[display("depends on {dependency} (= {wanted}), and the set has {version}")]
-    OtherVersion { dependency: String, wanted: String, version: String },
+    #[display("depends on {dependency} ({sign} {wanted}), and the set has {version}")]
+    OtherVersion { dependency: String, sign: String, wanted: String, version: String },
 }
 
 /// What a package excludes.

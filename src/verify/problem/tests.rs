@@ -396,6 +396,7 @@ fn of_dependencies() -> Vec<Problem> {
         missing(DependencyLack::OwnVersion),
         missing(DependencyLack::OtherVersion {
             dependency: text("rocm-blas"),
+            sign: text("="),
             wanted: text("7.1.0-2"),
             version: text("7.1.0-1"),
         }),

@@ -19,6 +19,12 @@ pub(in crate::verify) struct PackageArgument {
     pub(in crate::verify) documents: Vec<PathBuf>,
     /// The part whose receipt has the name of a whole set's.
     pub(in crate::verify) misnamed: Option<SetPart>,
+    /// Packages of earlier builds that the receipt keeps, as far as other arguments have them.
+    pub(in crate::verify) kept: Vec<PathBuf>,
+    /// How many packages that the receipt keeps no argument has.
+    pub(in crate::verify) kept_absent: usize,
+    /// How many packages of earlier builds the set has made anew; they are not looked at.
+    pub(in crate::verify) superseded: usize,
 }
 
 impl PackageArgument {
@@ -42,7 +48,13 @@ impl PackageArgument {
         Ok(own)
     }
 
-    /// The file names of the packages.
+    /// Whether a package called `file` is one of an earlier build that the receipt keeps.
+    pub(in crate::verify) fn keeps(&self, file: &str) -> bool {
+        let kept = self.receipt.iter().filter_map(|receipt| receipt.kept.as_ref());
+        kept.flat_map(|kept| &kept.packages).any(|record| record.file_name == file)
+    }
+
+    /// The file names of the packages of this build.
     pub(in crate::verify) fn names(&self) -> BTreeSet<String> {
         let names = self.packages.iter().filter_map(|path| path.file_name());
         names.map(|name| name.to_string_lossy().into_owned()).collect()

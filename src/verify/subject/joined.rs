@@ -12,11 +12,13 @@ use sha2::{Digest, Sha256};
 use super::argument::PackageArgument;
 use crate::content::hex;
 use crate::error::Result;
+use crate::package::Format;
 use crate::receipt::{JoinFault, Receipt, join as join_receipts};
 use crate::verify::problem::{Joined, Problem, Problems};
 
-/// Puts one argument in the place of all that are parts, if their receipts can be joined. They are
-/// the set if then no check of it fails.
+/// Puts one argument in the place of all that are parts of a set, if their receipts can be joined. They
+/// are the set if then no check of it fails. Parts of several releases are sets of their own; the
+/// highest release is the one that is told.
 pub(in crate::verify) fn join(
     arguments: &mut Vec<PackageArgument>,
     problems: &mut Problems,
@@ -24,7 +26,26 @@ pub(in crate::verify) fn join(
     for part in arguments.iter().filter_map(|argument| argument.misnamed) {
         problems.add(Problem::PartMisnamed { part });
     }
-    let parts: Vec<&Receipt> = arguments.iter().flat_map(|argument| &argument.parts).collect();
+    let parts = arguments.iter().flat_map(|argument| &argument.parts);
+    let mut releases: Vec<String> = parts.map(Receipt::release).collect();
+    releases.sort_by(|one, other| Format::Rpm.compare_versions(one, other));
+    releases.dedup();
+    let mut newest = None;
+    for release in releases {
+        newest = join_release(&release, arguments, problems)?;
+    }
+    Ok(newest)
+}
+
+/// Does the same with the parts of one release.
+fn join_release(
+    release: &str,
+    arguments: &mut Vec<PackageArgument>,
+    problems: &mut Problems,
+) -> Result<Option<Joined>> {
+    let is_of = |receipt: &&Receipt| receipt.release() == release;
+    let parts = arguments.iter().flat_map(|argument| &argument.parts);
+    let parts: Vec<&Receipt> = parts.filter(is_of).collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
     for fault in faults {
@@ -38,7 +59,7 @@ pub(in crate::verify) fn join(
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
     let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
     let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
-    for argument in arguments.iter_mut().filter(|argument| !argument.parts.is_empty()) {
+    for argument in arguments.iter_mut().filter(|it| it.parts.iter().any(|part| is_of(&part))) {
         whole.packages.append(&mut argument.packages);
         whole.documents.append(&mut argument.documents);
         argument.parts.clear();

@@ -5,6 +5,7 @@
 //! | a file `*.deb`, `*.rpm` | a package |
 //! | a folder with `dists` or `repodata` | a repository |
 //! | a folder with packages or a packages.json | a package set |
+//! | a folder whose packages.json keeps packages of earlier builds, and the folders of these | one package set |
 //! | folders with packages-1-of-2.json and so on | parts of one package set |
 //! | a folder with an artifact_manifest.txt, a packed artifact by its name | one artifact |
 //! | a folder with `lib/.kpack`, `lib64/.kpack` or `.kpack`, or any under `--installed` | an installed prefix |
@@ -13,6 +14,7 @@
 
 pub(super) mod argument;
 pub(super) mod joined;
+pub(super) mod kept;
 
 use std::path::{Path, PathBuf};
 

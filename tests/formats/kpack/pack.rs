@@ -256,7 +256,9 @@ fn the_manifest_counts_code_objects_not_aliases() {
         kernel("lib/a.so", 2, "amdgcnspirv", "neutral"),
     ];
     let archives = pack(&kernels, u64::MAX);
-    let manifest = rockpack::pack::kpm("blas_lib", &archives, "lib").unwrap();
+    let manifest =
+        rockpack::pack::kpm("blas_lib", &archives, &std::collections::BTreeMap::new(), "lib")
+            .unwrap();
     let manifest = Manifest::parse(&manifest).unwrap();
     assert_eq!(manifest.prefix, "lib");
     let entry = |arch: &str| {

@@ -88,6 +88,7 @@ fn plan(mut packages: Vec<ListedPackage>, words: [String; 3], groups: Vec<GroupS
         prefix: "/opt/rocm-7.1".to_owned(),
         content_date: 0,
         packages,
+        kept: Vec::new(),
         groups,
         left_out: vec![left_out],
         findings: Findings::default(),

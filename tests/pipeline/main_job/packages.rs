@@ -41,7 +41,8 @@ fn relations(of: &[(&'static str, &[&str])]) -> Relations {
     of.iter().map(|(kind, texts)| (*kind, all(texts))).collect()
 }
 
-/// What a package's relations have to be, with `=V` for the exact version.
+/// The relations that a package has to have, with `=V` for the exact version, and `>=V` and `<N` for it and
+/// later releases below the next patch version.
 fn expected_relations(package: &str, format: &str) -> Relations {
     let mut expected = expected_inside(package);
     for (kind, names) in outside(package, format) {
@@ -80,19 +81,20 @@ fn outside(package: &str, format: &str) -> &'static [(&'static str, &'static [&'
 
 fn expected_inside(package: &str) -> Relations {
     let kernel_packages: Vec<String> = GROUPS.iter().map(kernels).collect();
-    let exact: Vec<String> = kernel_packages.iter().map(|name| format!("{name} =V")).collect();
-    let exact: Vec<&str> = exact.iter().map(String::as_str).collect();
+    let within = |names: &[&str]| {
+        let bounds = names.iter().flat_map(|name| [format!("{name} >=V"), format!("{name} <N")]);
+        Relations::from([("Depends", bounds.collect())])
+    };
     let plain: Vec<&str> = kernel_packages.iter().map(String::as_str).collect();
     match package {
-        "rocm-blas" => relations(&[("Depends", &["rocm-common =V"]), ("Suggests", &plain)]),
-        "rocm-host-suite-sparse" => relations(&[("Depends", &["rocm-common =V"])]),
-        COMMON => relations(&[]),
-        "rocm-blas-all" => relations(&[("Depends", &[&["rocm-blas =V"], &exact[..]].concat())]),
-        "rocm" => {
-            let all = ["rocm-blas-all =V", "rocm-host-suite-sparse =V"];
-            relations(&[("Depends", &all)])
+        "rocm-blas" => {
+            within(&["rocm-common"]).into_iter().chain(relations(&[("Suggests", &plain)])).collect()
         }
-        "rocm-hosts" => relations(&[("Depends", &["rocm-blas =V", "rocm-host-suite-sparse =V"])]),
+        "rocm-host-suite-sparse" => within(&["rocm-common"]),
+        COMMON => relations(&[]),
+        "rocm-blas-all" => within(&[&["rocm-blas"], &plain[..]].concat()),
+        "rocm" => within(&["rocm-blas-all", "rocm-host-suite-sparse"]),
+        "rocm-hosts" => within(&["rocm-blas", "rocm-host-suite-sparse"]),
         _ => match GROUPS.iter().find(|group| kernels(group) == package) {
             Some(_) => relations(&[
                 ("Depends", &["rocm-blas =V"]),
@@ -101,7 +103,7 @@ fn expected_inside(package: &str) -> Relations {
             ]),
             None => {
                 let group = package.strip_prefix("rocm-").unwrap();
-                relations(&[("Depends", &[format!("rocm-blas-{group} =V").as_str()])])
+                within(&[format!("rocm-blas-{group}").as_str()])
             }
         },
     }
@@ -132,7 +134,9 @@ fn debs_say_what_they_are_and_need() {
         for kind in KINDS {
             let text = deb_field(&set.deb(&package), kind);
             if !text.is_empty() {
-                let each = text.split(", ").map(|one| one.replace("(= 7.1.0-1)", "=V"));
+                let exact = text.replace("(= 7.1.0-1)", "=V");
+                let bounds = exact.replace("(>= 7.1.0-1)", ">=V").replace("(<< 7.1.1~)", "<N");
+                let each = bounds.split(", ").map(str::to_owned);
                 found.insert(kind, each.collect());
             }
         }
@@ -154,7 +158,7 @@ fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
     lines
         .filter(own)
         .filter(|line| *line != own_name)
-        .map(|line| line.replace("= 7.1.0-1", "=V"))
+        .map(|line| line.replace("= 7.1.0-1", "=V").replace("< 7.1.1~", "<N"))
         .collect()
 }
 

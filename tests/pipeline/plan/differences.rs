@@ -238,7 +238,7 @@ fn a_path_of_two_earlier_packages_is_taken_from_both() {
     for kind in ["breaks", "replaces"] {
         let relations = relations(host, kind);
         for name in ["aa-tools", "zz-tools"] {
-            assert!(relations.contains(&format!("{name} (< 7.1.0-1)")), "{relations:?}");
+            assert!(relations.contains(&format!("{name} (<< 7.1.0-1)")), "{relations:?}");
         }
     }
 }

@@ -40,9 +40,14 @@ fn relations(package: &Value, kind: &str) -> BTreeSet<String> {
     of_kind
         .map(|relation| {
             let name = relation["name"].as_str().unwrap();
+            let is_deb = package["format"] == "deb";
             match relation["version"].as_str() {
                 Some(version) => {
-                    format!("{name} ({} {version})", relation["comparison"].as_str().unwrap())
+                    let sign = match relation["comparison"].as_str().unwrap() {
+                        "<" if is_deb => "<<",
+                        sign => sign,
+                    };
+                    format!("{name} ({sign} {version})")
                 }
                 None => name.to_owned(),
             }

@@ -86,8 +86,10 @@ fn every_file_is_in_one_package() {
 fn parts_of_an_artifact_depend_on_each_other_as_they_link() {
     tools::need(&["dpkg-deb"]);
     let case = with_modules().built("");
-    assert_eq!(case.depends("rocm-sparse"), "libc6 (>= 2.34), rocm-blas (= 7.1.0-1)");
-    let expected = "rocm-blas-gfx110x (= 7.1.0-1), rocm-sparse (= 7.1.0-1)";
+    let expected = "libc6 (>= 2.34), rocm-blas (<< 7.1.1~), rocm-blas (>= 7.1.0-1)";
+    assert_eq!(case.depends("rocm-sparse"), expected);
+    let expected = "rocm-blas-gfx110x (<< 7.1.1~), rocm-blas-gfx110x (>= 7.1.0-1), \
+                    rocm-sparse (= 7.1.0-1)";
     assert_eq!(case.depends("rocm-sparse-gfx110x"), expected);
     assert_eq!(case.depends("rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-1)");
 }

@@ -48,8 +48,8 @@ impl<'a> Brought<'a> {
                 }
             }
             brought.is_cut |= from.requires.iter().any(|requirement| {
-                let version = requirement.exact.as_deref();
-                version.is_some_and(|version| set.versions.contains(version))
+                let bound = requirement.bound.as_ref();
+                bound.is_some_and(|(_, version)| set.has_version(version))
                     && !set.offering.contains_key(requirement.name.as_str())
             });
         }

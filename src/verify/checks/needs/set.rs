@@ -77,8 +77,8 @@ pub(in crate::verify::checks) struct InstalledSet<'a> {
     links: BTreeMap<&'a str, &'a str>,
     /// Folder → the packages that tell the loader of it.
     pub(super) loader: BTreeMap<&'a str, Vec<&'a Installed>>,
-    /// Versions of the packages.
-    pub(super) versions: BTreeSet<&'a str>,
+    /// Versions of the packages, without their releases.
+    versions: BTreeSet<&'a str>,
 }
 
 impl<'a> InstalledSet<'a> {
@@ -134,7 +134,7 @@ impl<'a> InstalledSet<'a> {
             holders,
             links,
             loader,
-            versions: packages.iter().map(|package| package.version.as_str()).collect(),
+            versions: packages.iter().map(|package| upstream(&package.version)).collect(),
         }
     }
 
@@ -191,10 +191,20 @@ impl<'a> InstalledSet<'a> {
         false
     }
 
+    /// Whether `version`, which has a release, is that of some package of the set, whatever its release.
+    pub(super) fn has_version(&self, version: &str) -> bool {
+        version.contains('-') && self.versions.contains(upstream(version))
+    }
+
     /// Whether every loader looks in `folder`, or some package of the set tells it to.
     pub(super) fn is_told(&self, folder: &str) -> bool {
         DEFAULT_FOLDERS.contains(&folder) || self.loader.contains_key(folder)
     }
+}
+
+/// A version without its release.
+fn upstream(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
 /// The programs and libraries of a package. A program that nobody may run is data.

@@ -1,0 +1,211 @@
+//! Packages that do not change: a set that updates earlier ones of its version keeps them, and makes
+//! only the others.
+//!
+//! ```text
+//! Plan ─ same: what each package says, and every byte of its files, as the receipt has them
+//!      ─ here: no package is kept that could not be installed beside those that are made
+//!      ─ the relations of those that are made: on the versions that the others have
+//! ```
+//!
+//! Kept is a package whose relations are satisfied by the versions of the set as it then stands. A
+//! kernel package and its host are made together, as each belongs to exactly the other.
+
+mod same;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Sources, archive};
+use crate::error::Result;
+use crate::gfx::BaseArch;
+use crate::package::{Comparison, Format, Package, RelationKind};
+use crate::plan::{FileSource, KeptArchive, Plan};
+use crate::receipt::{PackageRecord, RelationRecord};
+use crate::recombine::Recombined;
+use crate::report::Finding;
+use same::Sameness;
+
+/// Takes out of `plan` what it can keep, and relates what is left to it.
+pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
+    if plan.standing.is_empty() {
+        return Ok(());
+    }
+    let same = Sameness::new(Sources::new(recombined, plan), &plan.standing);
+    let mut unchanged = same.among(&plan.packages)?;
+    let outside: BTreeSet<String> =
+        plan.kept.packages.iter().map(|record| record.id.clone()).collect();
+    while drop_bound(plan, &outside, &mut unchanged) {}
+    let made = plan.packages.iter().map(|package| package.id.clone());
+    let made: BTreeSet<String> = made.filter(|id| !unchanged.contains(id)).collect();
+    let formats = |id: &str| plan.packages.iter().find(|package| package.id == id);
+    plan.kept = plan.standing.kept(|record| {
+        let is_unchanged = unchanged.contains(&record.id) && formats(&record.id).is_some();
+        is_unchanged || outside.contains(&record.id)
+    });
+    plan.keep(&made);
+    let kept: KeptRecords = plan
+        .kept
+        .packages
+        .iter()
+        .filter_map(|record| Some(((record.format, record.name()?), record.clone())))
+        .collect();
+    plan.packages.iter_mut().for_each(|package| relate(package, &kept));
+    keep_archives(recombined, plan)?;
+    note(plan);
+    Ok(())
+}
+
+/// Takes the archives that no package of `plan` has any more out of their sets: what manifests say of
+/// them is known from those that are kept.
+fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
+    let entries = plan.packages.iter().flat_map(|package| &package.entries);
+    let made = entries.filter_map(|entry| match entry.node.data() {
+        Some(FileSource::Archive { archives, arch }) => Some((archives.clone(), arch.clone())),
+        _ => None,
+    });
+    let made: BTreeSet<(String, BaseArch)> = made.collect();
+    let members = plan.kept.packages.iter().flat_map(|record| &record.members);
+    let sizes: BTreeMap<&str, u64> =
+        members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
+    let mut sets = plan.archives.clone();
+    for set in &mut sets {
+        let archs = std::mem::take(&mut set.archs);
+        for arch in archs {
+            let file = archive::file_name(&set.name, arch.as_str());
+            let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
+            match sizes
+                .get(path.as_str())
+                .filter(|_| !made.contains(&(set.name.clone(), arch.clone())))
+            {
+                None => set.archs.push(arch),
+                Some(size) => {
+                    let sources = Sources::new(recombined, plan);
+                    let kernels = sources.kernels_for(&set.name, arch.as_str())?;
+                    let kernel_count = kernels.len() as u64;
+                    set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
+                }
+            }
+        }
+    }
+    plan.archives = sets;
+    Ok(())
+}
+
+/// Notes what is kept.
+fn note(plan: &mut Plan) {
+    let kept = plan.kept.packages.iter();
+    let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
+    if !packages.is_empty() {
+        let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
+        let made = plan.packages.iter().map(Package::formats).sum();
+        plan.findings.add(Finding::PackagesKept { version, made, packages });
+        plan.findings.sort();
+    }
+}
+
+/// Takes out of `unchanged` what cannot stay beside the packages that are made; whether there was any.
+fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<String>) -> bool {
+    let versions = Versions::of(plan, outside, unchanged);
+    let mut dropped = BTreeSet::new();
+    for package in &plan.packages {
+        if unchanged.contains(&package.id) {
+            let records = records(plan, package);
+            if !records.into_iter().all(|record| versions.satisfy(record)) {
+                dropped.insert(package.id.clone());
+            }
+        } else if package.role.kind().is_kernels() {
+            dropped.extend(versions.hosts(package).filter(|id| unchanged.contains(*id)).cloned());
+        }
+    }
+    unchanged.retain(|id| !dropped.contains(id));
+    !dropped.is_empty()
+}
+
+/// The records of a package that stands, in each format that it is planned in.
+fn records<'a>(plan: &'a Plan, package: &Package<FileSource>) -> Vec<&'a PackageRecord> {
+    let formats = Format::ALL.into_iter().filter(|format| package.name(*format).is_some());
+    formats.filter_map(|format| plan.standing.get(format, &package.id)).collect()
+}
+
+/// The version that each package has in the set as it would stand, and the package's id.
+struct Versions(BTreeMap<(Format, String), (String, String)>);
+
+impl Versions {
+    fn of(plan: &Plan, outside: &BTreeSet<String>, unchanged: &BTreeSet<String>) -> Self {
+        let mut versions = BTreeMap::new();
+        let stay = |record: &&PackageRecord| {
+            outside.contains(&record.id) || unchanged.contains(&record.id)
+        };
+        for record in plan.standing.packages().filter(stay) {
+            if let Some(name) = record.name() {
+                let known = (record.version.clone(), record.id.clone());
+                versions.insert((record.format, name), known);
+            }
+        }
+        let made = plan.packages.iter().filter(|package| !unchanged.contains(&package.id));
+        for (package, format) in made.flat_map(|p| Format::ALL.map(|format| (p, format))) {
+            if let (Some(name), Some(version)) =
+                (package.name(format), package.full_version(format))
+            {
+                versions.insert((format, name.to_owned()), (version, package.id.clone()));
+            }
+        }
+        Self(versions)
+    }
+
+    /// Whether the dependencies of `record` on packages of the set hold.
+    fn satisfy(&self, record: &PackageRecord) -> bool {
+        let format = record.format;
+        let holds = |relation: &RelationRecord| {
+            let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
+                return true;
+            };
+            let known = self.0.get(&(format, relation.name.clone()));
+            known.is_none_or(|(version, _)| sign.holds(format.compare_versions(version, bound)))
+        };
+        let needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
+        needed.into_iter().all(holds)
+    }
+
+    /// The ids of the packages that a planned one needs in its own version, and of its host package.
+    fn hosts<'a>(&'a self, package: &'a Package<FileSource>) -> impl Iterator<Item = &'a String> {
+        Format::ALL.into_iter().flat_map(move |format| {
+            let own = package.full_version(format);
+            let exact = package.relations(format).iter().filter(move |relation| {
+                let bound = relation.version.as_ref();
+                let is_own = bound.is_some_and(|(sign, bound)| {
+                    *sign == Comparison::Equal && Some(bound) == own.as_ref()
+                });
+                let is_host = relation.kind == RelationKind::Enhances;
+                is_host || (relation.kind == RelationKind::Depends && is_own)
+            });
+            exact.filter_map(move |relation| {
+                self.0.get(&(format, relation.name.clone())).map(|(_, id)| id)
+            })
+        })
+    }
+}
+
+/// The records that are kept, by format and name.
+type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
+
+/// Puts the versions of packages that are kept into the relations of one that is made.
+fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
+    for format in Format::ALL {
+        let Some(own) = package.full_version(format) else { continue };
+        let Some(relations) = package.relations_mut(format) else { continue };
+        for relation in relations.iter_mut() {
+            let Some(record) = kept.get(&(format, relation.name.clone())) else { continue };
+            let Some((sign, bound)) = &mut relation.version else { continue };
+            let is_of_set = match sign {
+                Comparison::Equal | Comparison::GreaterEqual => true,
+                // Kernels of before belong to another host; other paths were taken from the package.
+                Comparison::Less => record.role.is_kernels(),
+                Comparison::LessEqual | Comparison::Greater => false,
+            };
+            if is_of_set && *bound == own {
+                bound.clone_from(&record.version);
+            }
+        }
+        relations.sort();
+    }
+}

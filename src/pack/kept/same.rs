@@ -1,0 +1,166 @@
+//! Whether a package that is planned is the one that stands, but for its version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use crate::content::hex;
+use crate::error::{Error, Result, ResultExt};
+use crate::pack::Sources;
+use crate::package::{Format, MemberKind, Package, PackageEntry};
+use crate::plan::FileSource;
+use crate::receipt::listing::code_digests;
+use crate::receipt::{MemberRecord, PackageRecord, Standing};
+use crate::tree::{Node, TreePath};
+
+/// The file of a package that names its version.
+const CHANGELOG: &str = "changelog.Debian.gz";
+
+/// Compares packages with those that stand.
+pub(super) struct Sameness<'a> {
+    sources: Sources<'a>,
+    standing: &'a Standing,
+    /// Kernel archive → the digest of its code objects, of all that stand.
+    code: BTreeMap<String, String>,
+}
+
+impl<'a> Sameness<'a> {
+    pub fn new(sources: Sources<'a>, standing: &'a Standing) -> Self {
+        Self { sources, standing, code: code_digests(standing.all_code_objects()) }
+    }
+
+    /// The ids of those of `packages` that stand, older and otherwise the same, in every format that
+    /// they are planned in. Every file of packages that seem to be the same is read.
+    pub fn among(&self, packages: &[Package<FileSource>]) -> Result<BTreeSet<String>> {
+        let changed_sets = self.changed_sets(packages)?;
+        let same = packages.par_iter().map(|package| {
+            let is_same = self.is_same(package, &changed_sets);
+            is_same.context(|| format!("comparing {} with the earlier set", package.id))
+        });
+        let same: Vec<Result<bool>> = same.collect();
+        let mut ids = BTreeSet::new();
+        for (package, is_same) in packages.iter().zip(same) {
+            if is_same? {
+                ids.insert(package.id.clone());
+            }
+        }
+        Ok(ids)
+    }
+
+    /// The archive sets of which some archive is new or holds other code: their manifests change.
+    fn changed_sets(&self, packages: &'a [Package<FileSource>]) -> Result<BTreeSet<&'a str>> {
+        let entries = packages.iter().flat_map(|package| &package.entries);
+        let archives: Vec<_> = entries.filter_map(archive_of).collect();
+        let changed = archives.par_iter().map(|(path, set, arch)| {
+            let known = self.code.get(&format!("/{path}"));
+            let is_same = known.is_some() && known == Some(&self.sources.code_digest(set, arch)?);
+            Ok((!is_same).then_some(*set))
+        });
+        let changed: Result<Vec<Option<&str>>> = changed.collect();
+        Ok(changed?.into_iter().flatten().collect())
+    }
+
+    fn is_same(
+        &self,
+        package: &Package<FileSource>,
+        changed_sets: &BTreeSet<&str>,
+    ) -> Result<bool> {
+        let formats: Vec<Format> =
+            Format::ALL.into_iter().filter(|format| package.name(*format).is_some()).collect();
+        let mut records = Vec::new();
+        for format in &formats {
+            let found = self.standing.get(*format, &package.id);
+            let Some(record) = found.filter(|record| is_earlier(record, package)) else {
+                return Ok(false);
+            };
+            records.push(record);
+        }
+        let is_alike = |record: &PackageRecord| {
+            record.control_sha256.is_some()
+                && record.control_sha256 == package.control_sha256
+                && has_paths_of(record, package)
+        };
+        let uses_changed = |entry: &PackageEntry<FileSource>| {
+            let archives = entry.node.data().and_then(FileSource::archives);
+            archives.is_some_and(|set| changed_sets.contains(set))
+        };
+        if !records.iter().all(|record| is_alike(record))
+            || package.entries.iter().any(uses_changed)
+        {
+            return Ok(false);
+        }
+        self.has_content_of(&records, package)
+    }
+
+    /// Whether the files of `package` are those of `records`. Archives and their manifests have been
+    /// looked at.
+    fn has_content_of(
+        &self,
+        records: &[&PackageRecord],
+        package: &Package<FileSource>,
+    ) -> Result<bool> {
+        for entry in &package.entries {
+            let Some(source) = entry.node.data() else { continue };
+            let is_made =
+                matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. });
+            if is_made || entry.path.name() == CHANGELOG {
+                continue;
+            }
+            let known = self.sources.known(source)?;
+            let content =
+                known.ok_or_else(|| Error::bug(format!("{} has no bytes", entry.path)))?;
+            let of_format = |record: &&&PackageRecord| entry.formats.has(record.format);
+            let path = format!("/{}", entry.path);
+            let members = records.iter().filter(of_format).filter_map(|r| member(r, &path));
+            let stated: Vec<&MemberRecord> = members.collect();
+            if stated.iter().any(|member| member.size != Some(content.len())) {
+                return Ok(false);
+            }
+            let digest = hex(&content.sha256()?);
+            if stated.iter().any(|member| member.sha256.as_ref() != Some(&digest)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, &str, &str)> {
+    match entry.node.data()? {
+        FileSource::Archive { archives, arch } => Some((&entry.path, archives, arch.as_str())),
+        _ => None,
+    }
+}
+
+/// Whether the version of `record` is before that of `package`.
+fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
+    let format = record.format;
+    let own = package.full_version(format);
+    own.is_some_and(|own| format.compare_versions(&record.version, &own).is_lt())
+}
+
+/// Whether the same stands at the same paths, whatever files hold.
+fn has_paths_of(record: &PackageRecord, package: &Package<FileSource>) -> bool {
+    let format = record.format;
+    let own = package.entries.iter().filter(|entry| entry.formats.has(format));
+    let own = own.map(|entry| {
+        let (mode, target) = match &entry.node {
+            Node::Directory { mode } => (*mode, None),
+            Node::File { mode, .. } => (entry.treatment.mode(*mode, format), None),
+            Node::Link { target } => (0, Some(target)),
+        };
+        (format!("/{}", entry.path), (MemberKind::of(&entry.node), mode, target))
+    });
+    let own: BTreeMap<String, (MemberKind, u32, Option<&String>)> = own.collect();
+    let stated = record.members.iter().map(|member| {
+        let mode = if member.kind == MemberKind::Link { 0 } else { member.mode };
+        (member.path.clone(), (member.kind, mode, member.target.as_ref()))
+    });
+    own == stated.collect()
+}
+
+/// The member of `record` at `path`; its members are in path order.
+fn member<'r>(record: &'r PackageRecord, path: &str) -> Option<&'r MemberRecord> {
+    let found = record.members.binary_search_by(|member| member.path.as_str().cmp(path));
+    record.members.get(found.ok()?)
+}

@@ -1,0 +1,61 @@
+//! File names of packages.
+
+use super::PackageRecord;
+use crate::package::Format;
+
+/// Name and architecture in the file name of a package.
+pub(super) struct NameParts {
+    pub name: String,
+    pub architecture: String,
+}
+
+impl NameParts {
+    /// Parts of `name_version_arch.deb` or `name-version-release.arch.rpm`.
+    pub fn of(format: Format, file_name: &str) -> Option<Self> {
+        let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
+        let (name, architecture) = match format {
+            Format::Deb => {
+                let (rest, architecture) = stem.rsplit_once('_')?;
+                let (name, _version) = rest.split_once('_')?;
+                (name, architecture)
+            }
+            Format::Rpm => {
+                let (rest, architecture) = stem.rsplit_once('.')?;
+                let (with_version, _release) = rest.rsplit_once('-')?;
+                let (name, _version) = with_version.rsplit_once('-')?;
+                (name, architecture)
+            }
+        };
+        Some(Self { name: name.to_owned(), architecture: architecture.to_owned() })
+    }
+}
+
+impl PackageRecord {
+    /// The name of the package in its format, which its file name has; none if that is no name of a
+    /// package file.
+    pub fn name(&self) -> Option<String> {
+        NameParts::of(self.format, &self.file_name).map(|parts| parts.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_taken_apart() {
+        let parts = |format, name| {
+            let parts = NameParts::of(format, name)?;
+            Some([parts.name, parts.architecture])
+        };
+        let expected = Some(["rocm-blas", "amd64"].map(str::to_owned));
+        assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        let expected = Some(["rocm-blas-devel", "noarch"].map(str::to_owned));
+        assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
+        for (format, name) in
+            [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
+        {
+            assert_eq!(parts(format, name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Packages that stand of the sets before this one: those that clients have, and that a set of the same
+//! version keeps where they do not change.
+//!
+//! Of several receipts that know a package, the last one counts. A receipt that keeps packages of
+//! earlier ones knows them, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{CodeObjectRecord, PackageRecord, Receipt};
+use crate::package::{Format, Version};
+
+/// Packages of earlier builds that a set keeps: they are not among the files of this build.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRecord {
+    /// The packages, by file name.
+    pub packages: Vec<PackageRecord>,
+    /// Every code object that is in them, by place.
+    pub code_objects: Vec<CodeObjectRecord>,
+}
+
+impl KeptRecord {
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.packages.is_empty()
+    }
+}
+
+/// The packages that stand, by format and id.
+#[derive(Debug, Default)]
+pub struct Standing {
+    packages: BTreeMap<(Format, String), PackageRecord>,
+    /// Id → the code objects in the package.
+    code_objects: BTreeMap<String, Vec<CodeObjectRecord>>,
+}
+
+impl Standing {
+    /// Everything that `receipts` know of packages in `formats` that have `version`, whatever their release, and
+    /// the install prefix `prefix`.
+    pub fn of<'a>(
+        receipts: impl Iterator<Item = &'a Receipt>,
+        version: &Version,
+        prefix: &str,
+        formats: &[Format],
+    ) -> Self {
+        let mut standing = Self::default();
+        for receipt in receipts.filter(|receipt| receipt.prefix == prefix) {
+            let is_wanted = |record: &&PackageRecord| {
+                formats.contains(&record.format) && version.is_of_release(&record.version)
+            };
+            for record in receipt.all_packages().filter(is_wanted) {
+                standing.code_objects.insert(record.id.clone(), Vec::new());
+                standing.packages.insert((record.format, record.id.clone()), record.clone());
+            }
+            let wanted: BTreeSet<&str> =
+                receipt.all_packages().filter(is_wanted).map(|record| record.id.as_str()).collect();
+            for record in receipt.all_code_objects() {
+                if wanted.contains(record.package.as_str())
+                    && let Some(own) = standing.code_objects.get_mut(&record.package)
+                {
+                    own.push(record.clone());
+                }
+            }
+        }
+        standing
+    }
+
+    /// Whether nothing stands.
+    pub fn is_empty(&self) -> bool {
+        self.packages.is_empty()
+    }
+
+    /// The package called `id`, if it stands in `format`.
+    pub fn get(&self, format: Format, id: &str) -> Option<&PackageRecord> {
+        self.packages.get(&(format, id.to_owned()))
+    }
+
+    /// All packages.
+    pub fn packages(&self) -> impl Iterator<Item = &PackageRecord> {
+        self.packages.values()
+    }
+
+    /// The code objects of all packages.
+    pub fn all_code_objects(&self) -> impl Iterator<Item = &CodeObjectRecord> {
+        self.code_objects.values().flatten()
+    }
+
+    /// The packages that `is_kept` says, as a receipt has them.
+    pub fn kept(&self, is_kept: impl Fn(&PackageRecord) -> bool) -> KeptRecord {
+        let mut packages: Vec<PackageRecord> =
+            self.packages.values().filter(|record| is_kept(record)).cloned().collect();
+        packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+        let ids = packages.iter().map(|record| record.id.as_str());
+        let ids: BTreeSet<&str> = ids.collect();
+        let code_objects =
+            ids.into_iter().filter_map(|id| self.code_objects.get(id)).flatten().cloned();
+        let mut code_objects: Vec<CodeObjectRecord> = code_objects.collect();
+        code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
+        KeptRecord { packages, code_objects }
+    }
+}

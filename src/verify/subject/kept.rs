@@ -1,0 +1,59 @@
+//! Packages of earlier builds that a set keeps, found among the other arguments.
+//!
+//! A receipt names them with their digests. Whoever names the folders of the earlier builds, too, has
+//! the whole set checked; of those folders, what the set has made anew is no part of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::argument::PackageArgument;
+use crate::package::Format;
+use crate::receipt::{PackageRecord, Receipt};
+
+/// Gives the set whose receipt keeps packages of earlier builds those that other arguments have, and
+/// takes away the arguments of these builds. Of several such sets, the one of the highest release
+/// counts.
+pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
+    let keeps = |argument: &PackageArgument| {
+        argument.receipt.as_ref().is_some_and(|receipt| receipt.kept.is_some())
+    };
+    let keepers = arguments.iter().enumerate().filter(|(_, argument)| keeps(argument));
+    let newest = keepers.max_by(|(_, one), (_, other)| {
+        let release =
+            |it: &PackageArgument| it.receipt.as_ref().map(Receipt::release).unwrap_or_default();
+        Format::Rpm.compare_versions(&release(one), &release(other))
+    });
+    let Some((position, _)) = newest else { return };
+    let mut set = arguments.swap_remove(position);
+    let Some(receipt) = set.receipt.clone() else { return };
+    let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
+    let mut wanted: BTreeMap<&str, &PackageRecord> =
+        kept.map(|record| (record.file_name.as_str(), record)).collect();
+    for argument in arguments.iter_mut() {
+        let is_earlier = argument.receipt.as_ref().is_some_and(|it| precedes(it, &receipt));
+        let (found, others): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut argument.packages)
+            .into_iter()
+            .partition(|path| wanted.remove(name(path)).is_some());
+        set.kept.extend(found);
+        if is_earlier {
+            set.superseded += others.len();
+            *argument = PackageArgument::default();
+        } else {
+            argument.packages = others;
+        }
+    }
+    set.kept_absent = wanted.len();
+    arguments.retain(|argument| !argument.packages.is_empty() || argument.receipt.is_some());
+    arguments.push(set);
+}
+
+/// Whether `earlier` is of a build before that of `receipt`, of the same version.
+fn precedes(earlier: &Receipt, receipt: &Receipt) -> bool {
+    let (one, other) = (earlier.release(), receipt.release());
+    let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();
+    earlier.version == receipt.version && earlier.prefix == receipt.prefix && is_before
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! Kernel packages whose code stays while their host changes (`kernel_relations = "code"`).
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use support::example::{GROUPS, configuration, rockpack};
+use support::queries::deb_field;
+use support::tools;
+
+use super::{BLAS, Case, DATABASE, set};
+
+/// The example with the key, built with release 1.
+fn tied_by_code() -> Case {
+    let case = Case(tempfile::tempdir().unwrap());
+    support::example::copy_shards(&case.path("shards"));
+    let text = fs::read_to_string(configuration()).unwrap();
+    let mut keys: Value = serde_json::from_str(&text).unwrap();
+    keys["kernel_relations"] = Value::from("code");
+    fs::write(case.path("code.json"), keys.to_string()).unwrap();
+    tools::run(&mut build(&case, "1", &[]));
+    case
+}
+
+fn build(case: &Case, release: &str, since: &[&str]) -> Command {
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(case.path("shards"));
+    command.arg("--config").arg(case.path("code.json"));
+    command.args(["--version", "7.1.0", "--release", release]);
+    since.iter().for_each(|earlier| {
+        command.arg("--since").arg(case.receipt(earlier));
+    });
+    command.arg("--out").arg(case.path(release));
+    command
+}
+
+fn breaks(case: &Case, release: &str) -> String {
+    let file = case.path(release).join(format!("rocm-blas_7.1.0-{release}_amd64.deb"));
+    deb_field(&file, "Breaks")
+}
+
+#[test]
+fn a_fix_of_host_code_ships_no_kernels() {
+    let case = tied_by_code();
+    let range = "rocm-blas (<< 7.1.1~), rocm-blas (>= 7.1.0-1)";
+    assert_eq!(case.depends("1", "rocm-blas-gfx110x"), range);
+    case.change_blas();
+    tools::run(&mut build(&case, "2", &["1"]));
+    assert_eq!(case.made("2"), set(&["rocm-blas"]));
+    let all =
+        ["gfx110x", "gfx115x", "gfx120x"].map(|group| format!("rocm-blas-{group} (<< 7.1.0-1)"));
+    assert_eq!(breaks(&case, "2"), all.join(", "));
+
+    let file = GROUPS[0].original(&case.path("shards"), DATABASE);
+    let mut code = fs::read(&file).unwrap();
+    let at = code.len() - 1;
+    code[at] ^= 1;
+    fs::write(&file, code).unwrap();
+    tools::run(&mut build(&case, "3", &["2"]));
+    // The file of one group: its package and the host, which excludes the kernels of before.
+    assert_eq!(case.made("3"), set(&BLAS[..2]));
+    let range = "rocm-blas (<< 7.1.1~), rocm-blas (>= 7.1.0-3)";
+    assert_eq!(case.depends("3", "rocm-blas-gfx110x"), range);
+    assert!(breaks(&case, "3").contains("rocm-blas-gfx110x (<< 7.1.0-3)"));
+    assert!(breaks(&case, "3").contains("rocm-blas-gfx115x (<< 7.1.0-1)"));
+
+    let mut verify = rockpack();
+    verify.arg("verify").args(["1", "2", "3"].map(|folder| case.path(folder)));
+    let said = tools::said(verify.arg("--against").arg(case.path("shards")));
+    assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
+}
+
+/// Kernels of before the key belong to one release, so the first hotfix makes them anew.
+#[test]
+fn kernels_that_belong_to_a_release_are_made_anew() {
+    let case = Case::new(&[]);
+    let tied = tied_by_code();
+    case.change_blas();
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(case.path("shards"));
+    command.arg("--config").arg(tied.path("code.json")).args(["--version", "7.1.0"]);
+    command.args(["--release", "2", "--since"]).arg(case.receipt("1"));
+    tools::run(command.arg("--out").arg(case.path("2")));
+    assert_eq!(case.made("2"), set(&BLAS));
+}

@@ -1,0 +1,319 @@
+//! Sets that update one of their version: what they make, keep and say.
+
+mod kernels;
+mod parts;
+mod verified;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use support::example::{GROUPS, Group, configuration, copy_shards, names, rockpack, shards};
+use support::queries::deb_field;
+use support::tools;
+use tempfile::TempDir;
+
+/// The library of rocBLAS' C interface, which has no device code.
+const HOST_LIBRARY: &str = "math-libs/BLAS/hipBLAS/stage/lib/libexcblas.so.1.0";
+
+/// A code object of a database.
+const DATABASE: &str = "lib/rocblas/library/TensileLibrary_gfx1100.co";
+
+const SPARSE_LIBRARY: &str =
+    "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
+
+/// The packages that a hotfix of rocBLAS makes.
+const BLAS: [&str; 4] =
+    ["rocm-blas", "rocm-blas-gfx110x", "rocm-blas-gfx115x", "rocm-blas-gfx120x"];
+
+/// Builds of one set and their input.
+pub(super) struct Case(TempDir);
+
+impl Case {
+    /// The example, built with release 1.
+    fn new(options: &[&str]) -> Self {
+        let case = Self(tempfile::tempdir().unwrap());
+        copy_shards(&case.path("shards"));
+        tools::run(case.build("1").args(options));
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn receipt(&self, release: &str) -> PathBuf {
+        self.path(release).join("packages.json")
+    }
+
+    /// `rockpack build` of a release into the folder that is called like it.
+    fn build(&self, release: &str) -> Command {
+        let mut command = self.command("build", release);
+        command.arg("--out").arg(self.path(release));
+        command
+    }
+
+    fn command(&self, subcommand: &str, release: &str) -> Command {
+        let mut command = rockpack();
+        command.arg(subcommand).arg("--artifacts").arg(self.path("shards"));
+        command.arg("--config").arg(configuration());
+        command.args(["--version", "7.1.0", "--release", release]);
+        command
+    }
+
+    /// The same as an update of other releases.
+    fn hotfix(&self, release: &str, since: &[&str]) -> Command {
+        let mut command = self.build(release);
+        for earlier in since {
+            command.arg("--since").arg(self.receipt(earlier));
+        }
+        command
+    }
+
+    /// Appends a byte to the library of rocBLAS without device code.
+    fn change_blas(&self) {
+        for group in &GROUPS {
+            self.append(group, &format!("blas_lib_{}/{HOST_LIBRARY}", group.family));
+        }
+    }
+
+    fn change_sparse(&self) {
+        GROUPS.iter().for_each(|group| self.append(group, SPARSE_LIBRARY));
+    }
+
+    fn append(&self, group: &Group, path: &str) {
+        let file = group.folder(&self.path("shards")).join(path);
+        OpenOptions::new().append(true).open(file).unwrap().write_all(b"x").unwrap();
+    }
+
+    /// The deb packages of a release's folder, and their version.
+    fn made(&self, release: &str) -> BTreeSet<String> {
+        let files = names(&self.path(release)).into_iter().filter(|name| name.ends_with(".deb"));
+        let named = files.map(|file| {
+            let (name, rest) = file.split_once('_').unwrap();
+            assert!(rest.starts_with(&format!("7.1.0-{release}_")), "{file}");
+            name.to_owned()
+        });
+        named.collect()
+    }
+
+    fn json(&self, release: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.receipt(release)).unwrap()).unwrap()
+    }
+
+    /// The packages that the receipt of a release has under `key`, with their versions.
+    fn versions(&self, release: &str, keys: &[&str]) -> BTreeMap<String, String> {
+        let mut value = self.json(release);
+        for key in keys {
+            value = value[*key].take();
+        }
+        let packages = value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let deb = packages.iter().filter(|package| package["format"] == "deb");
+        deb.map(|package| (text(&package["id"]), text(&package["version"]))).collect()
+    }
+
+    fn depends(&self, release: &str, package: &str) -> String {
+        let folder = self.path(release);
+        let start = format!("{package}_");
+        let file = names(&folder).into_iter().find(|name| name.starts_with(&start)).unwrap();
+        deb_field(&folder.join(file), "Depends")
+    }
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn what_does_not_change_keeps_its_version() {
+    let case = Case::new(&[]);
+    let first = case.versions("1", &["packages"]);
+    assert!(case.json("1").get("kept").is_none());
+    tools::run(&mut case.hotfix("2", &["1"]));
+    assert_eq!(case.made("2"), set(&[]));
+    assert_eq!(case.versions("2", &["kept", "packages"]), first);
+
+    case.change_blas();
+    let said = tools::told(&mut case.hotfix("3", &["1"]));
+    assert!(
+        said.contains("R112 packages-kept: 7.1.0-3: makes 8 package files and keeps 16"),
+        "{said}"
+    );
+    assert!(!said.contains("R113"), "{said}");
+    assert_eq!(case.made("3"), set(&BLAS));
+    let mut whole = case.versions("3", &["kept", "packages"]);
+    assert!(whole.values().all(|version| version == "7.1.0-1"));
+    whole.extend(case.versions("3", &["packages"]));
+    assert_eq!(whole.keys().collect::<Vec<_>>(), first.keys().collect::<Vec<_>>());
+    let host = case.depends("3", "rocm-blas");
+    assert!(host.contains("rocm-common (<< 7.1.1~), rocm-common (>= 7.1.0-1)"), "{host}");
+    assert_eq!(case.depends("3", "rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-3)");
+    // Records of what is kept are those of the build that made it.
+    let (one, three) = (case.json("1"), case.json("3"));
+    let kept = three["kept"]["packages"].as_array().unwrap();
+    assert!(kept.iter().all(|record| one["packages"].as_array().unwrap().contains(record)));
+}
+
+#[test]
+fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
+    let case = Case::new(&[]);
+    case.change_blas();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    case.change_sparse();
+    tools::run(&mut case.hotfix("3", &["2"]));
+    assert_eq!(case.made("3"), set(&["rocm-host-suite-sparse"]));
+    let kept = case.versions("3", &["kept", "packages"]);
+    assert_eq!((&*kept["rocm-blas"], &*kept["rocm-common"]), ("7.1.0-2", "7.1.0-1"));
+    let codes = |value: &Value| value["code_objects"].as_array().unwrap().len();
+    assert_eq!(codes(&case.json("3")["kept"]), codes(&case.json("1")));
+    assert_eq!(codes(&case.json("3")), 0);
+    // Of several that know a package, the last one counts.
+    case.change_blas();
+    tools::run(&mut case.hotfix("4", &["3", "1"]));
+    let kept = case.versions("4", &["kept", "packages"]);
+    assert_eq!(kept.get("rocm-host-suite-sparse"), None);
+    assert_eq!(case.made("4").len(), BLAS.len() + 1);
+    fs::remove_dir_all(case.path("4")).unwrap();
+    tools::run(&mut case.hotfix("4", &["1", "3"]));
+    let kept = case.versions("4", &["kept", "packages"]);
+    assert_eq!(kept["rocm-host-suite-sparse"], "7.1.0-3");
+    assert_eq!(case.made("4"), set(&BLAS));
+    assert_eq!(case.depends("4", "rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-4)");
+}
+
+/// Texts of a package are part of it, and time and changelog are not.
+#[test]
+fn what_a_package_says_of_itself_is_compared() {
+    let case = Case::new(&[]);
+    let text = fs::read_to_string(configuration()).unwrap();
+    let mut keys: Value = serde_json::from_str(&text).unwrap();
+    keys["packages"] = serde_json::json!({"rocm-host-suite-sparse": {"summary": "Another"}});
+    let config = case.path("other.json");
+    fs::write(&config, keys.to_string()).unwrap();
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(&config);
+    command.args(["--version", "7.1.0", "--release", "2", "--since"]).arg(case.receipt("1"));
+    command.env("SOURCE_DATE_EPOCH", "1780000000");
+    tools::run(command.arg("--out").arg(case.path("2")));
+    assert_eq!(case.made("2"), set(&["rocm-host-suite-sparse"]));
+}
+
+#[test]
+fn a_limited_hotfix_keeps_all_else() {
+    let case = Case::new(&[]);
+    case.change_blas();
+    case.change_sparse();
+    tools::run(case.hotfix("2", &["1"]).args(["--only", "blas"]));
+    assert_eq!(case.made("2"), set(&BLAS));
+    let receipt = case.json("2");
+    assert!(receipt.get("left_out").is_none(), "{}", receipt["left_out"]);
+    let kept = case.versions("2", &["kept", "packages"]);
+    assert_eq!(kept["rocm-host-suite-sparse"], "7.1.0-1");
+    assert_eq!(kept["rocm-hosts"], "7.1.0-1");
+}
+
+/// Exact relations carry a change on to what depends on it; where `--only` forbids that, the
+/// run says what it would hold back, before it writes anything.
+#[test]
+fn exact_relations_carry_changes_on() {
+    let config = |case: &Case, keys: &[(&str, &str)]| {
+        let text = fs::read_to_string(configuration()).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        for (key, text) in keys {
+            value[*key] = Value::from(*text);
+        }
+        let place = case.path("exact.json");
+        fs::write(&place, value.to_string()).unwrap();
+        place
+    };
+    let case = Case(tempfile::tempdir().unwrap());
+    copy_shards(&case.path("shards"));
+    let place = config(&case, &[("set_relations", "exact")]);
+    let exact = |command: &mut Command| tools::told(command.arg("--config").arg(&place));
+    let build = |release: &str| {
+        let mut command = rockpack();
+        command.arg("build").arg("--artifacts").arg(case.path("shards"));
+        command.args(["--version", "7.1.0", "--release", release]);
+        command.arg("--out").arg(case.path(release));
+        command
+    };
+    exact(&mut build("1"));
+    assert!(case.depends("1", "rocm-blas").contains("rocm-common (= 7.1.0-1)"));
+    case.change_blas();
+    let said = exact(build("2").arg("--since").arg(case.receipt("1")));
+    assert!(!said.contains("R113"), "{said}");
+    let kept: Vec<String> = case.versions("2", &["kept", "packages"]).into_keys().collect();
+    assert_eq!(kept, ["rocm-common", "rocm-host-suite-sparse"]);
+    assert!(case.depends("2", "rocm-blas").contains("rocm-common (= 7.1.0-1)"));
+    let limited = |release: &str| {
+        let mut command = build(release);
+        command.arg("--since").arg(case.receipt("1")).args(["--only", "blas"]);
+        command
+    };
+    let said = exact(&mut limited("3"));
+    let held =
+        "rocm 7.1.0-1 needs rocm-blas-all = 7.1.0-1, and the newest is rocm-blas-all 7.1.0-3";
+    assert!(said.contains("R113 earlier-held-back: deb: "), "{said}");
+    assert!(said.contains(held), "{said}");
+    let strict = limited("4").arg("--config").arg(&place).arg("--strict").output().unwrap();
+    assert!(!strict.status.success() && !case.path("4").exists());
+}
+
+#[test]
+fn pre_releases_depend_on_one_version() {
+    let case = Case(tempfile::tempdir().unwrap());
+    let build = |version: &str, config: &Path| {
+        let mut command = rockpack();
+        command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(config);
+        command.args(["--version", version]).arg("--out").arg(case.path("out"));
+        tools::run(&mut command);
+        let file = names(&case.path("out")).into_iter().find(|it| it.starts_with("rocm-blas_"));
+        deb_field(&case.path("out").join(file.unwrap()), "Depends")
+    };
+    let depends = build("7.12.0-20261101", &configuration());
+    assert!(depends.contains("rocm-common (= 7.12.0~20261101-1)"), "{depends}");
+    let text = fs::read_to_string(configuration()).unwrap();
+    let mut keys: Value = serde_json::from_str(&text).unwrap();
+    keys["set_relations"] = Value::from("patch");
+    let config = case.path("patch.json");
+    fs::write(&config, keys.to_string()).unwrap();
+    let depends = build("7.12.0-20261101", &config);
+    let expected = "rocm-common (<< 7.12.1~), rocm-common (>= 7.12.0~20261101-1)";
+    assert!(depends.contains(expected), "{depends}");
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(&config);
+    command.args(["--version", "7.x"]).arg("--out").arg(case.path("none"));
+    let refused = command.output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("has no number of a patch version"),
+        "{said}"
+    );
+}
+
+/// A plan says what a build makes, and its difference to the earlier set is what changes.
+#[test]
+fn a_plan_says_the_same() {
+    let case = Case::new(&[]);
+    case.change_sparse();
+    let since = case.receipt("1");
+    let mut plan = case.command("plan", "2");
+    plan.arg("--since").arg(&since).arg("--json");
+    let plan: Value = serde_json::from_str(&tools::succeed(&mut plan)).unwrap();
+    let names = |value: &Value| -> BTreeSet<String> {
+        let packages = value.as_array().unwrap().iter();
+        packages.map(|package| package["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&plan["packages"]), set(&["rocm-host-suite-sparse"]));
+    assert_eq!(names(&plan["kept"]).len(), 11);
+    // What a GPU's owner downloads has what is kept.
+    assert_eq!(plan["groups"][0]["packages"].as_array().unwrap().len(), 3);
+    let mut difference = case.command("plan", "2");
+    difference.arg("--since").arg(&since).arg("--diff").arg(&since);
+    let said = tools::succeed(&mut difference);
+    assert!(said.contains("rocm-host-suite-sparse") && !said.contains("rocm-common"), "{said}");
+}

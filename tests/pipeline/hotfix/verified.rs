@@ -1,0 +1,56 @@
+//! Hotfixes as `verify` sees them.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use support::example::rockpack;
+use support::tools;
+
+use super::Case;
+
+fn verify(case: &Case, folders: &[&str]) -> Command {
+    let mut command = rockpack();
+    command.arg("verify").args(folders.iter().map(|folder| case.path(folder)));
+    command
+}
+
+#[test]
+fn a_hotfix_is_verified_with_the_builds_before_it() {
+    let case = Case::new(&[]);
+    case.change_blas();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    case.change_sparse();
+    tools::run(&mut case.hotfix("3", &["2"]));
+    for folders in [["1", "2", "3"], ["3", "1", "2"]] {
+        let mut command = verify(&case, &folders);
+        let said = tools::said(command.arg("--against").arg(case.path("shards")));
+        assert!(said.contains("\nall checks passed"), "{said}");
+        assert!(said.contains("24 packages, "), "{said}");
+        // Of the first, eight of rocBLAS and two of the sparse suite are in the set no more.
+        assert!(said.contains("10 packages of earlier builds not looked at"), "{said}");
+        assert!(!said.contains("not named"), "{said}");
+    }
+    // A part of it: what the others would settle is open, and what is there is checked.
+    let mut command = verify(&case, &["3"]);
+    let report: Value = serde_json::from_str(&tools::succeed(command.arg("--json"))).unwrap();
+    assert_eq!(report["kept_absent"], 22);
+    assert_eq!(report["problems"], serde_json::json!([]));
+    let said = tools::said(verify(&case, &["3"]).arg("--against").arg(case.path("shards")));
+    assert!(said.contains("the set keeps 22 packages of earlier builds"), "{said}");
+}
+
+/// A kept package is what its receipt says.
+#[test]
+fn a_kept_package_that_was_changed_is_found() {
+    let case = Case::new(&[]);
+    case.change_blas();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    let file = "rocm-hosts_7.1.0-1_amd64.deb";
+    let other = case.path("1").join("rocm_7.1.0-1_amd64.deb");
+    fs::copy(other, case.path("1").join(file)).unwrap();
+    let output = verify(&case, &["1", "2"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("V002 receipt-mismatch: {file}: ")), "{said}");
+}

@@ -273,7 +273,8 @@ fn decide_scanned(
     let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     settings.plan.config.accept(&mut findings, settings.scope());
     if settings.strict {
-        findings.notes().explain(findings.refuse_warnings())?;
+        let otherwise = "accept them by `accept` in the configuration, or build without it";
+        findings.notes().explain(findings.refuse_warnings(otherwise))?;
     }
     Ok(Decided { scan, recombined, plan, findings })
 }

@@ -96,6 +96,7 @@ fn pool(state: &[u8]) -> BTreeMap<String, Stat> {
 
 fn options() -> RepoOptions<'static> {
     RepoOptions {
+        strict: false,
         packages: Vec::new(),
         out: PathBuf::new(),
         formats: Vec::new(),

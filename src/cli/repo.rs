@@ -68,6 +68,9 @@ pub(super) struct Arguments {
     /// Take packages out: NAME or NAME=VERSION; may be given several times
     #[arg(long, value_name = "NAME")]
     remove: Vec<String>,
+    /// Treat warnings as errors, before anything is written
+    #[arg(long)]
+    strict: bool,
     /// Read all packages again, those of REPO, too
     #[arg(long)]
     check: bool,
@@ -78,7 +81,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let prints_json = arguments.json;
-    let (check, key_version) = (arguments.check, arguments.key_package.take());
+    let (check, strict) = (arguments.check, arguments.strict);
+    let key_version = arguments.key_package.take();
     let maintainer = std::mem::take(&mut arguments.maintainer);
     let exposed = arguments.signing.exposed();
     let settings = arguments.resolve(key_version.as_deref(), &maintainer)?;
@@ -90,7 +94,8 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let key_package =
         key_version.as_deref().map(|version| KeyPackage { version, maintainer, write: &write });
     let package_signer = settings.package_signer.clone();
-    let options = RepoOptions { check, key_package, package_signer, ..settings.publish.options() };
+    let given = settings.publish.options();
+    let options = RepoOptions { strict, check, key_package, package_signer, ..given };
     let published = publish(&options, progress)?;
     progress.findings(&published.findings);
     if prints_json {

@@ -6,6 +6,7 @@
 
 pub mod bounds;
 mod control;
+mod device_code;
 pub mod differing_files;
 mod digest;
 pub mod indexed;
@@ -22,6 +23,7 @@ use serde::Serialize;
 pub use crate::formats::package_file::Format;
 pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
+pub use device_code::ARCH_FIELD;
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
 

@@ -11,6 +11,7 @@ use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::channel::Channel;
 use super::channels::{Announcement, Channels};
 use super::clients;
+use super::figures::{Made, report};
 use super::follows;
 use super::foreign::other_file;
 use super::index_paths::{self, REPOMD};
@@ -26,6 +27,7 @@ use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
 use super::unchanged::unchanged;
+use super::updates;
 use crate::error::{Error, Faults, Kind, Result};
 use crate::repo::keyring;
 use crate::report::{Finding, Findings};
@@ -84,6 +86,8 @@ impl ChannelDraft {
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
         findings.extend(owners::findings(store, channel, &earlier.records, &catalog));
+        let update = updates::of(channel, &earlier.records, &next.records);
+        update.finding.into_iter().for_each(|finding| findings.add(finding));
         let listed = if options.check {
             None
         } else {
@@ -94,15 +98,15 @@ impl ChannelDraft {
         next.listed.clone_from(&files.listed);
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
-        let report = report(channel, earlier, &next, &own, &catalog);
+        let hidden = missing(store, earlier, files.hidden, options.check)?;
+        let packages = packages(&catalog, &in_pool);
+        let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
+        let report = report(channel, (earlier, &next), &own, (&catalog, made, update.clients));
         let outdated = outdated(&next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
-            packages: packages(&catalog, &in_pool),
-            hidden: missing(store, earlier, files.hidden, options.check)?
-                .into_iter()
-                .map(body)
-                .collect(),
+            packages,
+            hidden: hidden.into_iter().map(body).collect(),
             visible: files.visible.into_iter().map(body).collect(),
             shown,
             name,
@@ -373,25 +377,4 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
         Some((path.clone(), body))
     };
     new.filter_map(body).collect()
-}
-
-fn report(
-    channel: &Channel,
-    earlier: &ChannelState,
-    next: &ChannelState,
-    given: &[&GivenPackage],
-    catalog: &Catalog,
-) -> ChannelReport {
-    let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));
-    ChannelReport {
-        channel: channel.name(),
-        generation: next.generation,
-        packages: next.records.len(),
-        bytes: next.records.values().map(|record| record.indexed.size).sum(),
-        added: catalog.added.keys().cloned().collect(),
-        removed: gone.cloned().collect(),
-        read: given.iter().filter(|given| given.read).count(),
-        signed: next.signed,
-        keyring: next.signed.then(|| keyring::file_name(next.settings.name())),
-    }
 }

@@ -34,6 +34,7 @@ mod channels;
 mod clients;
 mod compress;
 mod draft;
+mod figures;
 mod find;
 mod follows;
 mod foreign;
@@ -56,6 +57,7 @@ mod stat;
 mod state;
 mod store;
 mod unchanged;
+mod updates;
 
 use std::collections::BTreeMap;
 
@@ -64,7 +66,9 @@ use rayon::prelude::*;
 pub use body::{Body, KnownFile};
 pub use input::refuse_output_inside;
 pub use options::{Changes, Confirmed, KeyPackage, RepoOptions};
-pub use published::{ChannelReport, Published};
+pub use published::{
+    ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
+};
 pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUITE, check_word};
 pub use stat::{Modified, Stat};
 pub use store::{LocalStore, Store, WhenLocked};
@@ -127,7 +131,7 @@ pub fn publish_to(
     let mut channels = Channels::load(store)?;
     let input::Given { packages: mut given, findings: noticed } =
         input::given(options, &channels, progress)?;
-    let published = publish_given(store, options, &mut channels, &mut given);
+    let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
     let Published { channels, mut findings } = noticed.explain(published)?;
     findings.extend(noticed);
     findings.sort();
@@ -139,25 +143,26 @@ fn publish_given(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
-    given: &mut Vec<input::GivenPackage>,
+    (given, noticed): (&mut Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
     given.extend(key_package::given(store, options, channels, given)?);
     given.retain(|given| wanted(options, given));
     let active = active(options, channels, given)?;
     let both = [Channel::Apt(options.suite.clone()), Channel::Rpm];
     let orders = orders::findings(&both, channels, given);
-    let published = draft_and_write(store, options, channels, (&active, given));
+    let told = Findings::of([noticed, &orders]);
+    let published = draft_and_write(store, options, channels, (&active, given, &told));
     let mut published = orders.explain(published)?;
     published.findings.extend(orders);
     Ok(published)
 }
 
-/// Publishes the packages given in the active channels.
+/// Publishes the packages given, of which some is `told`, in the active channels.
 fn draft_and_write(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
-    (active, given): (&[Channel], &[input::GivenPackage]),
+    (active, given, told): (&[Channel], &[input::GivenPackage], &Findings),
 ) -> Result<Published> {
     let mut faults = Faults::default();
     for channel in active {
@@ -180,6 +185,10 @@ fn draft_and_write(
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = drafts.iter().flat_map(ChannelDraft::paths).collect();
     noticed.explain(store.check(&paths))?;
+    if options.strict {
+        let all = Findings::of([&noticed, &told.warnings()]);
+        noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
+    }
     let mut published = noticed.explain(write(store, channels, drafts))?;
     of_keys.into_iter().for_each(|finding| published.findings.add(finding));
     published.findings.sort();

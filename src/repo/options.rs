@@ -30,6 +30,8 @@ pub struct RepoOptions<'a> {
     pub settings: ChannelSettings,
     /// What to do with the packages that are there.
     pub changes: Changes,
+    /// Whether a publication with a warning is refused.
+    pub strict: bool,
     /// Whether all packages are read again.
     pub check: bool,
     /// What to do where another run is writing to the repository.

@@ -35,4 +35,64 @@ pub struct ChannelReport {
     /// The file with the public keys that its indexes are signed by, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyring: Option<String>,
+    /// What whoever copies the repository downloads.
+    pub mirror: MirrorDownload,
+    /// What clients with everything that the channel had download, for each architecture of which it
+    /// had packages.
+    pub clients: Vec<ClientDownload>,
+}
+
+/// What a publication adds to the files of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MirrorDownload {
+    /// Package files that are new there.
+    pub packages: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Bytes of indexes, in all their forms, and of other files for clients.
+    pub index_bytes: u64,
+}
+
+/// What an update downloads on a client that had the newest version of every package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ClientDownload {
+    /// The client's architecture.
+    pub architecture: String,
+    /// Packages.
+    pub packages: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Those of them that have no device code.
+    pub without_gpu_code: Download,
+    /// Those with device code for the arch that gets most of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_gpu: Option<GpuDownload>,
+}
+
+/// Packages to download.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Download {
+    /// Packages.
+    pub packages: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// Packages with device code for one arch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct GpuDownload {
+    /// The arch, e.g. `gfx1100`.
+    pub arch: String,
+    /// Packages.
+    pub packages: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Download {
+    /// One more of `bytes`.
+    pub fn add(&mut self, bytes: u64) {
+        self.packages += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }

@@ -218,6 +218,7 @@ impl PublicationArguments {
                 url: self.url,
             },
             changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
+            strict: false,
             check: false,
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,

@@ -145,6 +145,7 @@ impl Room {
         let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default(), None).unwrap();
         let signer = KeySigner::new(vec![Arc::new(key)], at, &[]).unwrap();
         let options = RepoOptions {
+            strict: false,
             packages: packages.iter().map(|path| path.to_path_buf()).collect(),
             out: out.to_owned(),
             formats: Vec::new(),

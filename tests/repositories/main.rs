@@ -31,6 +31,7 @@ mod signers;
 mod twice;
 mod two_keys;
 mod unsigned;
+mod updates;
 mod verified;
 mod versions;
 mod weak_keys;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::command::shell_word;
 use super::units::bytes;
-use crate::repo::{ChannelReport, Published};
+use crate::repo::{ChannelReport, ClientDownload, GpuDownload, MirrorDownload, Published};
 use crate::report::words::counted;
 
 /// Paths shown of each list; all are in the JSON.
@@ -49,5 +49,40 @@ fn channel(report: &ChannelReport) -> String {
             text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));
         }
     }
+    text.push_str(&mirror(&report.mirror));
+    report.clients.iter().for_each(|client| text.push_str(&update(client)));
     text
+}
+
+/// What a mirror copies, if there is a package to copy.
+fn mirror(download: &MirrorDownload) -> String {
+    let MirrorDownload { packages, bytes: size, index_bytes } = download;
+    if *packages == 0 {
+        return String::new();
+    }
+    let packages = counted(*packages, "package");
+    text_line!("  new for mirrors: {packages}, {}; indexes, {}", bytes(*size), bytes(*index_bytes))
+}
+
+/// What an update downloads on a client, if there is anything.
+fn update(download: &ClientDownload) -> String {
+    let ClientDownload { architecture, packages, bytes: size, .. } = download;
+    if *packages == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "  an update for {architecture}: {}, {}",
+        counted(*packages, "package"),
+        bytes(*size)
+    );
+    let without = download.without_gpu_code;
+    if let Some(GpuDownload { arch, packages, bytes: size }) = &download.largest_gpu {
+        text.push_str(&format!(
+            "; {} without GPU code, {}; {packages} for {arch}, which gets most, {}",
+            without.packages,
+            bytes(without.bytes),
+            bytes(*size)
+        ));
+    }
+    text_line!("{text}")
 }

@@ -10,13 +10,26 @@ use crate::report::{Discord, Misfit};
 /// A name on a client, by positions in the table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
-    /// The packages that clients have, if they can have them.
+    /// The newest of before.
+    was: Option<usize>,
+    /// The same, if it went together with others, so that clients have it.
     had: Option<usize>,
-    /// The packages that they would get.
+    /// The package that an update would install.
     gets: Option<usize>,
 }
 
-/// The packages that clients have, and what they are offered.
+impl Place {
+    /// Whether there is a newer version than before.
+    fn is_newer(&self, table: &Table<'_, '_>) -> bool {
+        let both = self.was.zip(self.gets);
+        both.is_some_and(|(was, gets)| {
+            let [was, gets] = [was, gets].map(|at| &table.package(at).version);
+            table.format().compare_versions(gets, was).is_gt()
+        })
+    }
+}
+
+/// Clients, and the packages that they are offered.
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
     /// The packages of before, without those that fit nothing then.
@@ -26,37 +39,35 @@ pub(super) struct Clients<'p, 'a> {
     /// The newest packages afterwards.
     offered: There,
     places: BTreeMap<&'p str, Place>,
+    /// The position at which the packages of afterwards begin.
+    older: usize,
 }
 
-type Newest<'p, 'a> = BTreeMap<&'p str, &'p Offered<'a>>;
+/// Packages by name, each once.
+type Newest<'p, 'a> = Vec<&'p Offered<'a>>;
 
 impl<'p, 'a> Clients<'p, 'a> {
     pub fn new(format: Format, before: Newest<'p, 'a>, after: Newest<'p, 'a>) -> Self {
         let (older, all) = (before.len(), before.len() + after.len());
-        let packages = before.values().chain(after.values()).copied().collect();
-        let table = Table::new(format, packages);
+        let table = Table::new(format, before.into_iter().chain(after).collect());
         let mut had: There = (0..all).map(|at| at < older).collect();
         let offered = (0..all).map(|at| at >= older).collect();
         table.drop_replaced(&mut had);
         let lacked = table.drop_misfits(&mut had);
         let lacked = lacked.into_iter().map(|(at, wish)| (table.package(at).name, wish)).collect();
         let mut places: BTreeMap<&str, Place> = BTreeMap::new();
-        for (at, name) in before.keys().enumerate().filter(|(at, _)| had[*at]) {
-            places.entry(name).or_default().had = Some(at);
+        for (at, has) in had.iter().enumerate().take(older) {
+            let place = places.entry(table.package(at).name).or_default();
+            (place.was, place.had) = (Some(at), has.then_some(at));
         }
-        for (name, at) in after.keys().zip(older..) {
-            places.entry(name).or_default().gets = Some(at);
+        for at in older..all {
+            places.entry(table.package(at).name).or_default().gets = Some(at);
         }
-        for place in places.values_mut() {
-            // An update goes up.
-            if let Place { had: Some(had), gets: Some(gets) } = *place {
-                let [had, gets] = [had, gets].map(|at| &table.package(at).version);
-                if format.compare_versions(gets, had).is_le() {
-                    place.gets = None;
-                }
-            }
-        }
-        Self { table, had, lacked, offered, places }
+        // An update goes up.
+        let is_up = |place: &Place| place.is_newer(&table);
+        let stays = places.values_mut().filter(|place| place.had.is_some() && !is_up(place));
+        stays.for_each(|place| place.gets = None);
+        Self { table, had, lacked, offered, places, older }
     }
 
     /// Every package at its newest version on a client that had all of before, without those that
@@ -166,6 +177,37 @@ impl<'p, 'a> Clients<'p, 'a> {
                 self.hold(at, there);
             }
         }
+    }
+
+    /// Positions, among what is offered afterwards, of packages that an update downloads: newer ones
+    /// than before, and new ones that these need or that replace what clients have.
+    pub fn downloads(&self) -> Vec<usize> {
+        let all = self.updated();
+        let mut there: There = vec![false; all.len()];
+        for (name, place) in &self.places {
+            let is_newer = place.is_newer(&self.table);
+            let comes = place.gets.filter(|by| is_newer || self.takes_over(name, *by));
+            comes.or(place.had).into_iter().for_each(|at| there[at] = all[at]);
+        }
+        let mut next: BTreeSet<usize> = (0..there.len()).collect();
+        while let Some(at) = next.pop_first() {
+            while there[at]
+                && let Some(wish) = self.table.lacks(at, &there)
+                && let Some(new) =
+                    self.table.partners(wish).into_iter().find(|new| all[*new] && !there[*new])
+            {
+                there[new] = true;
+                next.insert(new);
+            }
+        }
+        (self.older..there.len()).filter(|at| there[*at]).map(|at| at - self.older).collect()
+    }
+
+    /// Whether rpm installs a new package for one that clients have.
+    fn takes_over(&self, name: &str, by: usize) -> bool {
+        let replaced = self.table.replaced(by).into_iter();
+        let mut had = replaced.filter(|at| self.had[*at]);
+        self.table.format() == Format::Rpm && had.any(|at| self.table.package(at).name != name)
     }
 
     /// The newer one that is there in the place of `at`, which clients had.

@@ -1,5 +1,5 @@
-//! The effect of packages on clients that have the ones before: which an update holds back, and which
-//! it would have to remove.
+//! The effect of packages on clients that have the ones before them: which of them an update holds
+//! back, and which it would have to remove.
 //!
 //! A client has the newest version of each name of before, as far as these go together. The newest of
 //! each name afterwards is what an update installs. Judged, for the packages of each architecture and
@@ -15,6 +15,7 @@
 //! that fits no more offers is gone, too. A name that is there no more stays on the clients.
 
 mod clients;
+mod facts;
 mod table;
 mod wish;
 
@@ -30,13 +31,13 @@ use clients::Clients;
 /// A package that is offered to clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<'a> {
-    /// The name.
+    /// The package's name.
     pub name: &'a str,
     /// The whole version.
     pub version: Cow<'a, str>,
     /// The architecture.
     pub arch: &'a str,
-    /// The relations; of a `.rpm`, what it provides need not have its own name.
+    /// The relations; its own name need not be among those that it provides.
     pub relations: Vec<(RelationKind, Wish<'a>)>,
 }
 
@@ -47,11 +48,14 @@ pub struct Effect {
     pub misfits: Vec<Misfit>,
     /// Names of those that are held back for that reason.
     pub held_back: BTreeSet<String>,
+    /// Packages that an update downloads if nothing is held back, for each architecture: positions
+    /// among those of afterwards.
+    pub downloads: BTreeMap<String, Vec<usize>>,
 }
 
 impl Effect {
-    /// The effect on clients that have the newest of `before` get from the newest of `after`, all of which are
-    /// packages of `format`.
+    /// The effect of the newest of `after` on clients that have the newest of `before`, all of which
+    /// are packages of `format`.
     pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
         let all = all_machines(format);
         let archs = before.iter().chain(after).map(|package| package.arch);
@@ -62,14 +66,20 @@ impl Effect {
         let mut misfits = BTreeMap::new();
         let mut effect = Self::default();
         for machine in machines {
-            let newest = |packages| newest(format, packages, &[machine, all]);
-            let clients = Clients::new(format, newest(before), newest(after));
+            let archs = [machine, all];
+            let newest = |packages| newest(format, packages, &archs);
+            let (older, newer) = (newest(before), newest(after));
+            let had = older.values().map(|at| &before[*at]).collect();
+            let clients = Clients::new(format, had, newer.values().map(|at| &after[*at]).collect());
             let told = clients.misfits();
             let key = |it: &Misfit| (it.package.clone(), it.architecture.clone());
             told.into_iter().for_each(|it| {
                 misfits.entry(key(&it)).or_insert(it);
             });
             effect.held_back.extend(clients.held_back().map(str::to_owned));
+            let positions: Vec<usize> = newer.into_values().collect();
+            let downloads = clients.downloads().into_iter().map(|at| positions[at]).collect();
+            effect.downloads.insert(machine.to_owned(), downloads);
         }
         Self { misfits: misfits.into_values().collect(), ..effect }
     }
@@ -80,7 +90,7 @@ impl Effect {
     }
 }
 
-/// The architecture of packages for all machines.
+/// The name of the architecture of packages for all machines.
 fn all_machines(format: Format) -> &'static str {
     match format {
         Format::Deb => "all",
@@ -93,17 +103,17 @@ fn is_machine(arch: &str) -> bool {
     !["src", "nosrc"].contains(&arch)
 }
 
-/// The newest package of each name among those for `archs`.
-pub fn newest<'p, 'a>(
+/// Positions of the newest package of each name among those for `archs`.
+fn newest<'p>(
     format: Format,
-    packages: &'p [Offered<'a>],
+    packages: &'p [Offered<'_>],
     archs: &[&str],
-) -> BTreeMap<&'p str, &'p Offered<'a>> {
-    let mut newest: BTreeMap<&str, &Offered<'a>> = BTreeMap::new();
-    for package in packages.iter().filter(|package| archs.contains(&package.arch)) {
-        let best = newest.entry(package.name).or_insert(package);
-        if format.compare_versions(&package.version, &best.version).is_gt() {
-            *best = package;
+) -> BTreeMap<&'p str, usize> {
+    let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate().filter(|(_, it)| archs.contains(&it.arch)) {
+        let best = newest.entry(package.name).or_insert(at);
+        if format.compare_versions(&package.version, &packages[*best].version).is_gt() {
+            *best = at;
         }
     }
     newest

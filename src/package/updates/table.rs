@@ -13,9 +13,9 @@ use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, 
 pub(super) struct Table<'p, 'a> {
     format: Format,
     packages: Vec<&'p Offered<'a>>,
-    /// The packages that offer a name, and in which version.
+    /// Packages that offer a name, and in which version.
     offers: HashMap<&'p str, Vec<(usize, Option<&'p str>)>>,
-    /// The packages that need or exclude something of a name.
+    /// Packages that need or exclude something of a name.
     asking: HashMap<&'p str, Vec<usize>>,
 }
 
@@ -40,11 +40,15 @@ impl<'p, 'a> Table<'p, 'a> {
         Self { format, packages, offers, asking }
     }
 
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     pub fn package(&self, at: usize) -> &'p Offered<'a> {
         self.packages[at]
     }
 
-    /// The packages that meet `bound`, whether they are there or not; nothing if nobody offers the name.
+    /// Packages that meet `bound`, whether they are there or not; nothing if nobody offers the name.
     fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
         let offers = self.offers.get(&*bound.name)?.iter();
         let meets = |version: Option<&str>| bound.is_met(self.format, version);
@@ -84,7 +88,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// The packages that have to do with what a package offers.
+    /// Packages that have to do with what one offers.
     pub fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
         let package = self.packages[at];
         let provided = bounds(package, &[Provides]).map(|bound| &*bound.name);

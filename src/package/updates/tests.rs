@@ -20,7 +20,7 @@ fn plain(text: &str) -> Offered<'_> {
     package(text, &[])
 }
 
-/// Everything that is told, each as `name version: relation <- offered`, and what is held back.
+/// Misfits that are told, each as `name version: relation <- offered`, and what is held back.
 fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let all: Vec<Offered<'_>> = before.iter().chain(after).cloned().collect();
     changed(format, before, &all)
@@ -191,4 +191,26 @@ fn thousands_of_packages_take_no_time() {
     let before: Vec<_> = names.iter().zip(&lists).map(|(text, list)| needs(text, list)).collect();
     let (misfits, held) = told(Format::Deb, &before, &[plain("p7 2")]);
     assert_eq!((misfits.len(), held.as_str()), (3_999, "p7"));
+}
+
+#[test]
+fn an_update_downloads_what_is_newer_and_what_that_needs() {
+    let names = |format, before: &[Offered<'_>], after: &[Offered<'_>]| {
+        let effect = Effect::of(format, before, after);
+        let names = effect.downloads["amd64"].iter().map(|at| after[*at].name);
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
+    let after = [needs("a 2", "n"), plain("b 1"), plain("c 1"), needs("n 1", "m"), plain("m 1")];
+    assert_eq!(names(Format::Deb, &before, &after), "a m n");
+    // Also where it did not go with others before.
+    let broken = [plain("a 2"), needs("b 1", "a (= 1)")];
+    let fixed = [plain("a 2"), needs("b 2", "a (= 2)"), plain("new 1")];
+    assert_eq!(names(Format::Deb, &broken, &fixed), "b");
+    assert_eq!(names(Format::Deb, &broken, &broken), "");
+    assert_eq!(names(Format::Deb, &[], &fixed), "");
+    // rpm takes what replaces what is there.
+    let replacing = [plain("a 2"), package("z 1", &[(Obsoletes, "b")])];
+    assert_eq!(names(Format::Rpm, &broken, &replacing), "z");
+    assert_eq!(names(Format::Deb, &broken, &replacing), "");
 }

@@ -1,4 +1,4 @@
-//! Relations of a package, taken apart: alternatives of a `.deb`, boolean dependencies of an `.rpm`.
+//! The wishes that packages have of others, taken apart: alternatives of a `.deb`, boolean dependencies of an `.rpm`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::super::{Comparison, Format};
 /// Most parentheses inside each other that are looked into; rpm's own limit is near it.
 const DEPTH: usize = 16;
 
-/// The demand of a relation.
+/// The wish of a relation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish<'a> {
     /// A package or capability.
@@ -20,7 +20,7 @@ pub enum Wish<'a> {
     All(Vec<Wish<'a>>),
     /// The first one where the second is met, else the third: `(a if b)`, `(a if b else c)`.
     If(Vec<Wish<'a>>),
-    /// Something that is not judged: paths, other architectures, `with`, `without` and `unless`.
+    /// Anything that is not judged: paths, other architectures, `with`, `without` and `unless`.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Wish<'a> {
 }
 
 impl fmt::Display for Wish<'_> {
-    /// Words of neither format: `a = 1 or b`.
+    /// In words of neither format: `a = 1 or b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |wishes: &[Self], word: &str| {
             let texts: Vec<String> = wishes.iter().map(Self::to_string).collect();
@@ -163,7 +163,7 @@ fn rich(text: &str) -> Wish<'_> {
 struct Rich<'a>(&'a str);
 
 impl<'a> Rich<'a> {
-    /// The text in the parentheses that it begins with, and what follows them.
+    /// The wish in the parentheses that it begins with, and what follows them.
     fn group(self, depth: usize) -> Option<(Wish<'a>, &'a str)> {
         let (first, mut rest) = Rich(self.0.strip_prefix('(')?).term(depth)?;
         let (mut wishes, mut words) = (vec![first], Vec::new());

@@ -24,15 +24,13 @@ use super::source::FileSource;
 use super::texts::CopyrightFacts;
 use crate::error::Result;
 use crate::package::{
-    ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl, Treatment,
+    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl,
+    Treatment,
 };
 use crate::tree::{Node, TreePath};
 use layout::PackageFiles;
 use scripts::Scripts;
 use words::Words;
-
-/// The field of kernel packages that names their archs.
-const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
 
 /// Where Debian's documents of a package go.
 const DOCUMENTS: &str = "usr/share/doc";

@@ -26,9 +26,9 @@ pub enum Discord {
 /// A package that cannot be installed together with the newest versions of others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Misfit {
-    /// The name.
+    /// The package's name.
     pub package: String,
-    /// The version.
+    /// The whole version.
     pub version: String,
     /// The architecture.
     pub architecture: String,
@@ -36,7 +36,7 @@ pub struct Misfit {
     pub installed: bool,
     /// How it is at odds with them.
     pub discord: Discord,
-    /// The need or exclusion: `rocm-common = 7.1.0-1`.
+    /// The relation in words: `rocm-common = 7.1.0-1`.
     pub relation: String,
     /// The newest of the packages that the relation is about: `rocm-common 7.1.0-2`. None if there is
     /// no such package any more, or if one does and fits no more itself.
@@ -44,7 +44,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// The text.
+    /// The misfit in words.
     fn told(&self) -> String {
         let Self { package, version, discord, relation, offered, .. } = self;
         let newest = match offered.as_slice() {

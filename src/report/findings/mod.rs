@@ -224,15 +224,16 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// Under `--strict`: an error that gathers every warning, if there is one.
-    pub fn refuse_warnings(&self) -> Result<(), Error> {
+    /// Under `--strict`: an error that gathers every warning, if there is one; `otherwise` is what to do
+    /// but settling them.
+    pub fn refuse_warnings(&self, otherwise: &str) -> Result<(), Error> {
         let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
         let faults = warnings.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
         match Error::gather(faults) {
-            Some(error) => Err(error.hint(
+            Some(error) => Err(error.hint(format!(
                 "--strict turns warnings into errors: settle them (`rockpack explain CODE` says \
-                 how), accept them by `accept` in the configuration, or build without it",
-            )),
+                 how), {otherwise}"
+            ))),
             None => Ok(()),
         }
     }

@@ -1,0 +1,51 @@
+//! What a run says of a channel that it is about to publish.
+
+use std::sync::Arc;
+
+use super::body::Body;
+use super::catalog::Catalog;
+use super::channel::Channel;
+use super::input::GivenPackage;
+use super::keyring;
+use super::published::{ChannelReport, ClientDownload, MirrorDownload};
+use super::state::ChannelState;
+
+/// Files of a channel that are put in place.
+pub(super) struct Made<'a> {
+    pub packages: &'a [(String, Body)],
+    pub hidden: &'a [(String, Arc<[u8]>)],
+    pub visible: &'a [(String, Arc<[u8]>)],
+}
+
+/// What is said of `channel` as it becomes `next`.
+pub(super) fn report(
+    channel: &Channel,
+    (earlier, next): (&ChannelState, &ChannelState),
+    given: &[&GivenPackage],
+    (catalog, made, clients): (&Catalog, Made<'_>, Vec<ClientDownload>),
+) -> ChannelReport {
+    let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));
+    ChannelReport {
+        channel: channel.name(),
+        generation: next.generation,
+        packages: next.records.len(),
+        bytes: next.records.values().map(|record| record.indexed.size).sum(),
+        added: catalog.added.keys().cloned().collect(),
+        removed: gone.cloned().collect(),
+        read: given.iter().filter(|given| given.read).count(),
+        signed: next.signed,
+        keyring: next.signed.then(|| keyring::file_name(next.settings.name())),
+        mirror: mirror(next, &made),
+        clients,
+    }
+}
+
+fn mirror(next: &ChannelState, made: &Made<'_>) -> MirrorDownload {
+    let new = made.packages.iter().filter_map(|(path, _)| next.records.get(path));
+    let indexes = made.hidden.iter().chain(made.visible);
+    MirrorDownload {
+        packages: made.packages.len(),
+        bytes: new.map(|record| record.indexed.size).sum(),
+        index_bytes: indexes.map(|(_, bytes)| bytes.len() as u64).sum(),
+    }
+}

@@ -1,0 +1,83 @@
+//! What a publication does to clients of a channel: which updates it makes them hold back, and what
+//! they download.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::channel::Channel;
+use super::published::{ClientDownload, Download, GpuDownload};
+use super::state::{PoolRecord, PoolRecords};
+use crate::package::updates::{Effect, Offered};
+use crate::report::Finding;
+
+/// What a publication does to clients.
+pub(super) struct Update {
+    /// The finding about updates that are held back, if there are any.
+    pub finding: Option<Finding>,
+    /// What clients download, for each architecture of which there were packages.
+    pub clients: Vec<ClientDownload>,
+}
+
+/// What clients that have the newest of `earlier` get of `next`.
+pub(super) fn of(channel: &Channel, earlier: &PoolRecords, next: &PoolRecords) -> Update {
+    let (before, after) = (newest(earlier), newest(next));
+    let format = channel.format();
+    let effect = Effect::of(format, &offered(&before), &offered(&after));
+    let finding = (!effect.is_none()).then(|| Finding::UpdateHeldBack {
+        channel: channel.name(),
+        format,
+        misfits: effect.misfits,
+        held_back: effect.held_back.into_iter().collect(),
+    });
+    let clients = effect.downloads.into_iter().map(|(architecture, positions)| {
+        let records = positions.into_iter().filter_map(|at| after.get(at).copied());
+        client(architecture, records)
+    });
+    Update { finding, clients: clients.collect() }
+}
+
+fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<Offered<'a>> {
+    records.par_iter().map(|record| Offered::from(&record.indexed.facts)).collect()
+}
+
+/// The newest version of each package for each architecture.
+fn newest(records: &PoolRecords) -> Vec<&PoolRecord> {
+    let mut newest: BTreeMap<(&str, &str), &PoolRecord> = BTreeMap::new();
+    for record in records.values().map(Arc::as_ref) {
+        let facts = &record.indexed.facts;
+        let best = newest.entry((facts.name(), facts.arch())).or_insert(record);
+        if facts.compare_versions(&best.indexed.facts).is_gt() {
+            *best = record;
+        }
+    }
+    newest.into_values().collect()
+}
+
+/// What a client of `architecture` downloads where it gets `records`.
+fn client<'a>(
+    architecture: String,
+    records: impl Iterator<Item = &'a PoolRecord>,
+) -> ClientDownload {
+    let (mut all, mut without) = (Download::default(), Download::default());
+    let mut by_arch: BTreeMap<&str, Download> = BTreeMap::new();
+    for record in records {
+        let size = record.indexed.size;
+        all.add(size);
+        let archs = record.indexed.facts.gpu_archs();
+        if archs.is_empty() {
+            without.add(size);
+        }
+        archs.into_iter().for_each(|arch| by_arch.entry(arch).or_default().add(size));
+    }
+    let most = by_arch.into_iter().min_by_key(|(_, download)| Reverse(download.bytes));
+    let largest_gpu = most.map(|(arch, Download { packages, bytes })| GpuDownload {
+        arch: arch.to_owned(),
+        packages,
+        bytes,
+    });
+    let Download { packages, bytes } = all;
+    ClientDownload { architecture, packages, bytes, without_gpu_code: without, largest_gpu }
+}

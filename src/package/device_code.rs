@@ -1,4 +1,4 @@
-//! For which GPUs a finished package has device code, by what indexes have of it.
+//! The GPUs for which a finished package has device code, by what indexes have of it.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use super::indexed::Facts;
 /// The field of kernel packages that names their archs.
 pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// What the files of kernel archives end in.
+/// The end of the names of kernel archives.
 const ARCHIVE: &str = ".kpack";
 
-/// What the capability ends in that kernel packages provide.
+/// The end of the capability that kernel packages provide.
 const KERNELS: &str = "-kernels";
 
 impl Facts {

@@ -1,4 +1,4 @@
-//! What a run says of a channel that it is about to publish.
+//! The report of a run about a channel that it is about to publish.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct Made<'a> {
     pub visible: &'a [(String, Arc<[u8]>)],
 }
 
-/// What is said of `channel` as it becomes `next`.
+/// The report about `channel` as it becomes `next`.
 pub(super) fn report(
     channel: &Channel,
     (earlier, next): (&ChannelState, &ChannelState),

@@ -35,14 +35,14 @@ pub struct ChannelReport {
     /// The file with the public keys that its indexes are signed by, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyring: Option<String>,
-    /// What whoever copies the repository downloads.
+    /// The files that whoever copies the repository downloads.
     pub mirror: MirrorDownload,
-    /// What clients with everything that the channel had download, for each architecture of which it
-    /// had packages.
+    /// The packages that clients with everything that the channel had download, for each architecture
+    /// of which it has some.
     pub clients: Vec<ClientDownload>,
 }
 
-/// What a publication adds to the files of a repository.
+/// The files that a publication adds to a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MirrorDownload {
     /// Package files that are new there.
@@ -53,7 +53,7 @@ pub struct MirrorDownload {
     pub index_bytes: u64,
 }
 
-/// What an update downloads on a client that had the newest version of every package.
+/// The packages that an update downloads on a client that had the newest version of every package.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ClientDownload {
     /// The client's architecture.
@@ -62,9 +62,9 @@ pub struct ClientDownload {
     pub packages: usize,
     /// Bytes of them.
     pub bytes: u64,
-    /// Those of them that have no device code.
+    /// The part of them that has no device code.
     pub without_gpu_code: Download,
-    /// Those with device code for the arch that gets most of it.
+    /// The part with device code for the arch that gets most of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_gpu: Option<GpuDownload>,
 }

@@ -1,4 +1,4 @@
-//! What a publication does to clients of a channel: which updates it makes them hold back, and what
+//! The effect of a publication on clients of a channel: which updates it makes them hold back, and what
 //! they download.
 
 use std::cmp::Reverse;
@@ -13,15 +13,15 @@ use super::state::{PoolRecord, PoolRecords};
 use crate::package::updates::{Effect, Offered};
 use crate::report::Finding;
 
-/// What a publication does to clients.
+/// The effect of a publication on clients.
 pub(super) struct Update {
     /// The finding about updates that are held back, if there are any.
     pub finding: Option<Finding>,
-    /// What clients download, for each architecture of which there were packages.
+    /// The packages that clients download, for each architecture.
     pub clients: Vec<ClientDownload>,
 }
 
-/// What clients that have the newest of `earlier` get of `next`.
+/// The effect of `next` on clients that have the newest of `earlier`.
 pub(super) fn of(channel: &Channel, earlier: &PoolRecords, next: &PoolRecords) -> Update {
     let (before, after) = (newest(earlier), newest(next));
     let format = channel.format();
@@ -56,7 +56,7 @@ fn newest(records: &PoolRecords) -> Vec<&PoolRecord> {
     newest.into_values().collect()
 }
 
-/// What a client of `architecture` downloads where it gets `records`.
+/// The download of a client of `architecture` that gets `records`.
 fn client<'a>(
     architecture: String,
     records: impl Iterator<Item = &'a PoolRecord>,

@@ -78,7 +78,7 @@ impl Client {
     }
 }
 
-/// What a run says, as JSON.
+/// The result of a run as JSON.
 fn said(command: &mut Command) -> Value {
     serde_json::from_str(&succeed(command.arg("--json"))).unwrap()
 }

@@ -54,7 +54,7 @@ fn channel(report: &ChannelReport) -> String {
     text
 }
 
-/// What a mirror copies, if there is a package to copy.
+/// The line about mirrors, if there is a package to copy.
 fn mirror(download: &MirrorDownload) -> String {
     let MirrorDownload { packages, bytes: size, index_bytes } = download;
     if *packages == 0 {
@@ -64,7 +64,7 @@ fn mirror(download: &MirrorDownload) -> String {
     text_line!("  new for mirrors: {packages}, {}; indexes, {}", bytes(*size), bytes(*index_bytes))
 }
 
-/// What an update downloads on a client, if there is anything.
+/// The line about an update of clients, if there is anything to download.
 fn update(download: &ClientDownload) -> String {
     let ClientDownload { architecture, packages, bytes: size, .. } = download;
     if *packages == 0 {

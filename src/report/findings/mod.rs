@@ -224,8 +224,8 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// Under `--strict`: an error that gathers every warning, if there is one; `otherwise` is what to do
-    /// but settling them.
+    /// An error that gathers every warning, if there is one, for `--strict`; `otherwise` is what to do but
+    /// settling them.
     pub fn refuse_warnings(&self, otherwise: &str) -> Result<(), Error> {
         let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
         let faults = warnings.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();

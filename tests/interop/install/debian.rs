@@ -15,6 +15,9 @@ use crate::install::system::{System, gather};
 /// The repository, as seen from the root.
 const REPOSITORY: &str = "srv/repository";
 
+/// What apt is told of versions.
+const PREFERENCES: &str = "etc/apt/preferences.d/versions";
+
 pub struct Debian {
     root: PathBuf,
     base: BTreeMap<String, String>,
@@ -101,6 +104,31 @@ impl System for Debian {
 
     fn update(&self) -> Command {
         self.apt(&["dist-upgrade"])
+    }
+
+    fn upgrade(&self) -> Command {
+        self.apt(&["upgrade", "--allow-downgrades"])
+    }
+
+    fn signs_of_trouble(&self) -> &'static [&'static str] {
+        &["have been kept back", "will be REMOVED", "NEW packages will be installed"]
+    }
+
+    fn install_versions(&self, packages: &[(&str, &str)]) -> Command {
+        let packages: Vec<String> =
+            packages.iter().map(|(name, version)| format!("{name}={version}")).collect();
+        let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+        self.apt(&[&["install", "--allow-downgrades"], &packages[..]].concat())
+    }
+
+    fn pin(&self, packages: &[&str], version: &str, _: &str) {
+        let packages = packages.join(" ");
+        let text = format!("Package: {packages}\nPin: version {version}\nPin-Priority: 1001\n");
+        fs::write(self.root.join(PREFERENCES), text).unwrap();
+    }
+
+    fn autoremove(&self) -> Command {
+        self.apt(&["autoremove", "--purge"])
     }
 
     fn remove(&self, packages: &[&str]) -> Command {

@@ -16,6 +16,7 @@ mod runtime;
 mod scenarios;
 mod sets;
 mod system;
+mod updates;
 
 /// One test for each scenario and system; those that a machine cannot make are skipped.
 macro_rules! on_every_system {

@@ -1,4 +1,4 @@
-//! A root for rpm, whose packages dnf installs from a repository.
+//! A root for rpm, whose packages dnf or zypper installs from a repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,19 +16,33 @@ use crate::install::system::{System, gather};
 /// The repository that dnf is told of.
 const REPOSITORY: &str = "srv/repository";
 
+/// What dnf is told of packages.
+const DNF: &str = "etc/dnf/dnf.conf";
+
 pub struct Rpm {
     root: PathBuf,
+    by_zypper: bool,
     _folder: TempDir,
 }
 
-/// Runs a scenario in a fresh root.
+/// Runs a scenario in a fresh root with dnf.
 pub fn with_root(scenario: fn(&dyn System)) {
+    with(false, scenario);
+}
+
+/// Runs a scenario in a fresh root with zypper.
+pub fn with_zypper(scenario: fn(&dyn System)) {
+    tools::need(&["zypper"]);
+    with(true, scenario);
+}
+
+fn with(by_zypper: bool, scenario: fn(&dyn System)) {
     tools::need(&[&["dnf", "createrepo_c"], &RPM_TOOLS[..]].concat());
     tools::need_root();
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     bases::copy(base(), &root);
-    scenario(&Rpm { root, _folder: folder });
+    scenario(&Rpm { root, by_zypper, _folder: folder });
 }
 
 /// A root with the base of a system, made once in a run.
@@ -36,7 +50,8 @@ fn base() -> &'static Path {
     static MADE: OnceLock<Rpm> = OnceLock::new();
     let make = || {
         let folder = tempfile::tempdir().unwrap();
-        let system = Rpm { root: folder.path().join("root"), _folder: folder };
+        let root = folder.path().join("root");
+        let system = Rpm { root, by_zypper: false, _folder: folder };
         fs::create_dir_all(&system.root).unwrap();
         system.offer(&[bases::rpm()]);
         tools::run(&mut system.install(&["base-system"]));
@@ -55,6 +70,22 @@ impl Rpm {
         command.args(["--setopt=metadata_expire=0", "--refresh", "-y"]).args(arguments);
         command.env("LC_ALL", "C");
         command
+    }
+
+    fn zypper(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("zypper");
+        command.arg("--root").arg(&self.root).args(["--non-interactive", "--no-gpg-checks"]);
+        command.args(arguments).env("LC_ALL", "C");
+        command
+    }
+
+    /// The one that the system is for, with its own words for the same.
+    fn manager(&self, dnf: &[&str], zypper: &[&str], packages: &[&str]) -> Command {
+        if self.by_zypper {
+            self.zypper(&[zypper, packages].concat())
+        } else {
+            self.dnf(&[dnf, packages].concat())
+        }
     }
 
     fn rpm(&self) -> Command {
@@ -77,10 +108,20 @@ impl System for Rpm {
         let place = self.root.join(REPOSITORY);
         gather(folders, "rpm", &place);
         tools::run(Command::new("createrepo_c").arg("--quiet").arg(&place));
+        if self.by_zypper {
+            let text = format!(
+                "[set]\nbaseurl=file://{}\nenabled=1\nautorefresh=1\ngpgcheck=0\n",
+                place.display()
+            );
+            let folder = self.root.join("etc/zypp/repos.d");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("set.repo"), text).unwrap();
+            tools::run(&mut self.zypper(&["refresh", "--force"]));
+        }
     }
 
     fn install(&self, packages: &[&str]) -> Command {
-        self.dnf(&[&["install"], packages].concat())
+        self.manager(&["install"], &["install", "--no-recommends"], packages)
     }
 
     fn unpack(&self, _: &str) -> Option<Command> {
@@ -92,11 +133,56 @@ impl System for Rpm {
     }
 
     fn update(&self) -> Command {
-        self.dnf(&["upgrade"])
+        self.manager(&["upgrade"], &["dist-upgrade", "--no-recommends"], &[])
+    }
+
+    fn upgrade(&self) -> Command {
+        self.manager(&["upgrade"], &["update", "--no-recommends"], &[])
+    }
+
+    fn signs_of_trouble(&self) -> &'static [&'static str] {
+        &[
+            "Problem",
+            "Skipping packages",
+            "Removing",
+            "Installing dependencies",
+            "REMOVED",
+            "NOT be",
+            "NEW package",
+        ]
+    }
+
+    fn install_versions(&self, packages: &[(&str, &str)]) -> Command {
+        let sign = if self.by_zypper { '=' } else { '-' };
+        let named = packages.iter().map(|(name, version)| format!("{name}{sign}{version}"));
+        let named: Vec<String> = named.collect();
+        let named: Vec<&str> = named.iter().map(String::as_str).collect();
+        let is_older = packages.iter().any(|(name, _)| self.names().contains(*name));
+        let dnf = if is_older { "downgrade" } else { "install" };
+        self.manager(&[dnf], &["install", "--oldpackage", "--no-recommends"], &named)
+    }
+
+    fn pin(&self, packages: &[&str], _: &str, other: &str) {
+        if self.by_zypper {
+            for name in packages {
+                tools::run(&mut self.zypper(&["addlock", &format!("{name} = {other}")]));
+            }
+            return;
+        }
+        let excluded = packages.iter().map(|name| format!("{name}-{other}"));
+        let excluded = excluded.collect::<Vec<_>>().join(",");
+        let file = self.root.join(DNF);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, format!("[main]\nexcludepkgs={excluded}\n")).unwrap();
+    }
+
+    fn autoremove(&self) -> Command {
+        // zypper does that while it removes, if it is asked to.
+        self.manager(&["autoremove"], &["packages", "--unneeded"], &[])
     }
 
     fn remove(&self, packages: &[&str]) -> Command {
-        self.dnf(&[&["remove"], packages].concat())
+        self.manager(&["remove"], &["remove", "--clean-deps"], packages)
     }
 
     /// rpm keeps no configuration of removed packages but under another name.
@@ -135,6 +221,6 @@ impl System for Rpm {
     }
 
     fn own_paths(&self) -> &'static [&'static str] {
-        &["root", "var", "srv", "etc/ld.so.cache", "etc/dnf", "etc/yum.repos.d"]
+        &["root", "var", "srv", "etc/ld.so.cache", "etc/dnf", "etc/yum.repos.d", "etc/zypp", "run"]
     }
 }

@@ -12,6 +12,8 @@ use support::example::{GROUPS, Group, configuration, copy_shards, rockpack, shar
 use support::tools;
 use tempfile::TempDir;
 
+use crate::install::updates::components::{self, Revision};
+
 /// The library of the sparse suite in a shard.
 pub const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
@@ -70,6 +72,12 @@ pub struct Recipe {
     pub without: &'static [&'static str],
     /// A library that two families have, and its debug file.
     pub sample: Option<(PathBuf, PathBuf)>,
+    /// Makes five components of the shards, of which these are other ones.
+    pub revisions: Option<Vec<Revision>>,
+    /// Into how many parts the build is divided; in one piece where zero.
+    pub parts: usize,
+    /// Folders of the sets that this one updates.
+    pub earlier: Vec<PathBuf>,
 }
 
 impl Recipe {
@@ -111,6 +119,28 @@ impl Recipe {
         Self { sample: Some((library.to_owned(), debug.to_owned())), ..self }
     }
 
+    /// Five components, of which these are other ones.
+    pub fn revisions(self, revisions: &[Revision]) -> Self {
+        Self { revisions: Some(revisions.to_vec()), ..self }
+    }
+
+    pub fn parts(self, parts: usize) -> Self {
+        Self { parts, ..self }
+    }
+
+    pub fn text(mut self, name: &str, value: &str) -> Self {
+        self.options.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// A further release on top of sets, which the last of them knows.
+    pub fn on(mut self, release: &str, sets: &[&Built]) -> Self {
+        let last = sets.last().unwrap().receipts();
+        self.earlier = sets.iter().map(|set| set.out()).collect();
+        let with_release = self.text("--release", release);
+        last.iter().fold(with_release, |recipe, receipt| recipe.option("--since", receipt))
+    }
+
     /// The set, built once for all systems and scenarios.
     pub fn build(&self) -> Arc<Built> {
         static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<Arc<Built>>>>> =
@@ -122,7 +152,15 @@ impl Recipe {
     fn build_anew(&self) -> Built {
         let built = Built { recipe: self.clone(), folder: tempfile::tempdir().unwrap() };
         fs::write(built.config(), self.config().to_string()).unwrap();
-        tools::run(built.command("build").arg("--out").arg(built.out()));
+        let build = |options: &[&str]| {
+            tools::run(built.command("build").arg("--out").arg(built.out()).args(options));
+        };
+        for part in 1..=self.parts {
+            build(&["--partition", &format!("{part}/{}", self.parts)]);
+        }
+        if self.parts == 0 {
+            build(&[]);
+        }
         built
     }
 
@@ -138,6 +176,7 @@ impl Recipe {
     fn artifacts(&self, folder: &Path) -> PathBuf {
         let is_changed =
             !self.changes.is_empty() || !self.planted.is_empty() || !self.without.is_empty();
+        let is_changed = is_changed || self.revisions.is_some();
         if !is_changed && !self.other_sparse && self.sample.is_none() {
             return shards();
         }
@@ -162,6 +201,9 @@ impl Recipe {
         if let Some(sample) = &self.sample {
             crate::install::debug::add(sample, group, artifacts);
         }
+        if let Some(revisions) = &self.revisions {
+            components::add(revisions, group, artifacts);
+        }
         if self.other_sparse {
             let file = group.folder(artifacts).join(SPARSE_LIBRARY);
             let mut bytes = fs::read(&file).unwrap();
@@ -185,6 +227,13 @@ impl Built {
 
     pub fn receipt(&self) -> PathBuf {
         self.out().join("packages.json")
+    }
+
+    /// The receipts of the set, one for each part.
+    pub fn receipts(&self) -> Vec<PathBuf> {
+        let names = support::example::names(&self.out());
+        let receipts = names.into_iter().filter(|name| name.ends_with(".json"));
+        receipts.map(|name| self.out().join(name)).collect()
     }
 
     fn config(&self) -> PathBuf {
@@ -213,10 +262,13 @@ impl Built {
 
     /// The packages of the set in a format.
     pub fn packages(&self, format: &str) -> BTreeSet<String> {
-        let receipt: Value = serde_json::from_slice(&fs::read(self.receipt()).unwrap()).unwrap();
-        let packages = receipt["packages"].as_array().unwrap().iter();
-        let same = packages.filter(|package| package["format"] == format);
-        same.map(|package| package["id"].as_str().unwrap().to_owned()).collect()
+        let ids = self.receipts().into_iter().flat_map(|file| {
+            let receipt: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+            let packages = receipt["packages"].as_array().unwrap().clone().into_iter();
+            let same = packages.filter(|package| package["format"] == format);
+            same.map(|package| package["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        });
+        ids.collect()
     }
 }
 

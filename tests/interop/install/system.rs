@@ -25,6 +25,24 @@ pub trait System {
     fn repair(&self) -> Command;
     /// Everything to the newest version, whatever has to go for it.
     fn update(&self) -> Command;
+    /// Everything to the newest version, as far as nothing has to come or go for it.
+    fn upgrade(&self) -> Command;
+    /// The same, after which no package is left that something newer is there of.
+    fn upgrade_all(&self) {
+        let told = tools::told(&mut self.upgrade());
+        let is_smooth = told.ends_with("exit status: 0\n")
+            && self.signs_of_trouble().iter().all(|sign| !told.contains(sign));
+        assert!(is_smooth, "{told}");
+    }
+    /// What a package manager says where it removes packages or keeps them back.
+    fn signs_of_trouble(&self) -> &'static [&'static str];
+    /// Packages in these versions, which may be older ones than those that are there.
+    fn install_versions(&self, packages: &[(&str, &str)]) -> Command;
+    /// Tells the package manager to have these packages in `version` and not in `other`, which is
+    /// newer. apt goes back to it in an upgrade; the others stay at it where they are.
+    fn pin(&self, packages: &[&str], version: &str, other: &str);
+    /// Removes what came along with other packages and is no longer needed.
+    fn autoremove(&self) -> Command;
     fn remove(&self, packages: &[&str]) -> Command;
     /// With configuration files.
     fn purge(&self, packages: &[&str]) -> Command;

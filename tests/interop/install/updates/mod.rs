@@ -1,0 +1,137 @@
+//! Hotfixes: sets of a further release that have the changed packages alone, beside those of before.
+//!
+//! The mildest command that each package manager has brings everything to the newest version, and
+//! nothing is removed, kept back or brought besides. zypper is asked, too.
+
+pub mod components;
+mod hotfixes;
+mod nights;
+mod parts;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use support::example::rockpack;
+use support::tools;
+
+use crate::install::sets::Built;
+use crate::install::system::System;
+
+/// One test for each scenario and package manager.
+macro_rules! with_every_manager {
+    ($($module:ident: $($scenario:ident)*;)*) => {
+        mod debian_12 {
+            $($(#[test]
+            fn $scenario() {
+                let scenario = crate::install::updates::$module::$scenario;
+                crate::install::debian::with_root("bookworm", scenario);
+            })*)*
+        }
+        mod debian_13 {
+            $($(#[test]
+            fn $scenario() {
+                let scenario = crate::install::updates::$module::$scenario;
+                crate::install::debian::with_root("trixie", scenario);
+            })*)*
+        }
+        mod by_dnf {
+            $($(#[test]
+            fn $scenario() {
+                crate::install::rpm::with_root(crate::install::updates::$module::$scenario);
+            })*)*
+        }
+        mod by_zypper {
+            $($(#[test]
+            fn $scenario() {
+                crate::install::rpm::with_zypper(crate::install::updates::$module::$scenario);
+            })*)*
+        }
+    };
+}
+
+with_every_manager! {
+    hotfixes:
+    hotfixes_come_one_by_one
+    hotfixes_come_at_once
+    a_hotfix_is_taken_back
+    a_family_goes_after_its_hotfix;
+
+    parts:
+    one_part_is_built_again
+    a_hotfix_is_built_in_parts;
+
+    versions:
+    patch_versions_stand_side_by_side
+    a_patch_version_is_stayed_at;
+
+    nights:
+    a_night_is_taken_whole
+    a_night_that_is_not_whole_is_left_alone
+    nights_are_mixed_where_that_is_configured;
+}
+
+/// Name → version.
+type Versions = BTreeMap<String, String>;
+
+const BLAS: [&str; 4] =
+    ["rocm-blas", "rocm-blas-gfx110x", "rocm-blas-gfx115x", "rocm-blas-gfx120x"];
+const FFT: [&str; 4] = ["rocm-fft", "rocm-fft-gfx110x", "rocm-fft-gfx115x", "rocm-fft-gfx120x"];
+const SPARSE: &str = "rocm-host-suite-sparse";
+
+/// Everything that is for one group of GPUs, and the hosts of all families.
+const ONE_GROUP: [&str; 2] = ["rocm-gfx110x", "rocm-hosts"];
+
+/// The same packages, of which some have another version.
+fn updated(versions: &Versions, packages: &[&str], version: &str) -> Versions {
+    let newer = |(name, old): (&String, &String)| {
+        let is_newer = packages.contains(&name.as_str());
+        (name.clone(), if is_newer { version.to_owned() } else { old.clone() })
+    };
+    versions.iter().map(newer).collect()
+}
+
+/// Installs packages of a set, and what they bring.
+fn install(system: &dyn System, set: &Built, packages: &[&str]) -> Versions {
+    system.offer(&[&set.out()]);
+    tools::run(&mut system.install(packages));
+    system.installed()
+}
+
+/// Brings everything to the newest version that is there, which leaves these packages.
+fn upgrade(system: &dyn System, sets: &[&Built], expected: &Versions) {
+    offer(system, sets);
+    system.upgrade_all();
+    assert_eq!(system.installed(), *expected);
+    tools::run(&mut system.update());
+    assert_eq!(system.installed(), *expected, "an update that may remove has nothing left to do");
+    system.assert_whole();
+}
+
+/// The same where the package manager was told of versions, and says what it keeps back.
+fn upgrade_pinned(system: &dyn System, sets: &[&Built], expected: &Versions) {
+    offer(system, sets);
+    for mut command in [system.upgrade(), system.update()] {
+        tools::run(&mut command);
+        assert_eq!(system.installed(), *expected);
+    }
+    system.assert_whole();
+}
+
+fn offer(system: &dyn System, sets: &[&Built]) {
+    let folders: Vec<_> = sets.iter().map(|set| set.out()).collect();
+    system.offer(&folders.iter().map(|folder| folder.as_path()).collect::<Vec<_>>());
+}
+
+/// The hotfix with all sets before it, and alone.
+fn assert_verified(earlier: &[&Built], set: &Built, kept: usize) {
+    let verify = |sets: &[&Built]| {
+        let mut command: Command = rockpack();
+        tools::said(command.arg("verify").args(sets.iter().map(|set| set.out())))
+    };
+    let all = verify(&[earlier, &[set]].concat());
+    assert!(all.contains("all checks passed") && !all.contains("were not named"), "{all}");
+    let alone = verify(&[set]);
+    let told = format!("the set keeps {kept} packages of earlier builds that were not named");
+    assert!(alone.contains("all checks passed") && alone.contains(&told), "{alone}");
+}

@@ -1,0 +1,94 @@
+//! Nightly builds: two of them in one repository.
+
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::json;
+use support::example::names;
+use support::tools;
+use tempfile::TempDir;
+
+use crate::install::sets::{Built, Recipe};
+use crate::install::system::{System, assert_same};
+use crate::install::updates::components::{Changed::Library, Revision};
+use crate::install::updates::{BLAS, ONE_GROUP, Versions, install, updated, upgrade};
+
+const NIGHTS: [&str; 2] = ["7.12.0~20261101", "7.12.0~20261102"];
+const CHANGED: [Revision; 1] = [(Library("blas"), "second night")];
+
+/// Two nights, the second of which knows the first.
+fn nights(relations: Option<&str>) -> [Arc<Built>; 2] {
+    let set = |night: usize, revisions: &[Revision]| {
+        let recipe = Recipe::new(NIGHTS[night]).revisions(revisions);
+        match relations {
+            Some(relations) => recipe.keys(json!({ "set_relations": relations })),
+            None => recipe,
+        }
+    };
+    let first = set(0, &[]).build();
+    let second = set(1, &CHANGED).option("--since", &first.receipt()).build();
+    [first, second]
+}
+
+fn of_night(night: usize, versions: &Versions) -> Versions {
+    versions.keys().map(|name| (name.clone(), format!("{}-1", NIGHTS[night]))).collect()
+}
+
+pub fn a_night_is_taken_whole(system: &dyn System) {
+    let [first, second] = nights(None);
+    let before = system.snapshot();
+    let old = install(system, &first, &ONE_GROUP);
+    assert_eq!(old, of_night(0, &old));
+    upgrade(system, &[&first, &second], &of_night(1, &old));
+    system.purge_all();
+    assert_same(&before, &system.snapshot());
+}
+
+/// Whether a package is of one family, or what all of them need.
+fn some_of(name: &str) -> bool {
+    name.starts_with("rocm-blas") || name.starts_with("rocm-common")
+}
+
+/// A folder with some packages of a set: what a publication that was cut off leaves.
+fn cut_off(set: &Built) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let is_there =
+        |name: &&String| name.starts_with("rocm-blas") || name.starts_with("rocm-common");
+    for name in names(&set.out()).iter().filter(is_there) {
+        fs::copy(set.out().join(name), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+/// Of the second night only one family and what it needs is there.
+pub fn a_night_that_is_not_whole_is_left_alone(system: &dyn System) {
+    let [first, second] = nights(None);
+    let old = install(system, &first, &ONE_GROUP);
+    let some = cut_off(&second);
+    system.offer(&[&first.out(), some.path()]);
+    let told = tools::told(&mut system.upgrade());
+    let signs = ["have been kept back", "Skipping packages", "NOT be installed"];
+    assert!(signs.iter().any(|sign| told.contains(sign)), "{told}");
+    assert_eq!(system.installed(), old);
+    tools::run(&mut system.update());
+    let mut expected = old.clone();
+    if system.format() == "deb" {
+        // What may remove does: it takes the newest packages, and away what does not fit to them.
+        expected.retain(|name, _| some_of(name));
+        expected = of_night(1, &expected);
+    }
+    assert_eq!(system.installed(), expected, "nothing is mixed");
+}
+
+/// The same two nights: a family of the second one beside the others of the first.
+pub fn nights_are_mixed_where_that_is_configured(system: &dyn System) {
+    let [first, second] = nights(Some("patch"));
+    let old = install(system, &first, &ONE_GROUP);
+    let some = cut_off(&second);
+    system.offer(&[&first.out(), some.path()]);
+    system.upgrade_all();
+    let changed = [&BLAS[..], &["rocm-common"]].concat();
+    assert_eq!(system.installed(), updated(&old, &changed, &format!("{}-1", NIGHTS[1])));
+    system.assert_whole();
+    upgrade(system, &[&first, &second], &of_night(1, &old));
+}

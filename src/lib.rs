@@ -227,7 +227,9 @@ fn write_set(
         staging.write_sbom(|sink| document.write(sink))?;
     }
     let receipt = emit::receipt(whole_set(plan), written, part, findings)?;
-    let removed = staging.commit(|sink| receipt.write(sink))?;
+    let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
+    let kept = kept.map(|record| record.file_name.clone()).collect();
+    let removed = staging.commit(&kept, |sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }
 

@@ -1,6 +1,6 @@
 //! Packs the packages of a plan one after the other, and writes each on a thread of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ pub fn write_key_package(
     let staging = Staging::begin(folder)?;
     let emitted = emit::emit_package(package, &staging, &options)?;
     let receipt = serde_json::json!({ "packages": emitted });
-    staging.commit(|sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
+    staging.commit(&BTreeSet::new(), |sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
     let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));
     Ok(indexed.collect())
 }

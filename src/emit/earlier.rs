@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::listed::packages_of;
+use super::listed::{kept_of, packages_of};
 use crate::content::{if_there, is_there, list, open_file};
 use crate::error::{Error, Kind, Result};
 use crate::files::{CommitChange, kind_of};
@@ -26,6 +26,20 @@ pub(super) fn packages(directory: &Path, receipt: &str) -> Result<BTreeSet<Strin
         Some(file) => packages_of(file, &path),
         None => Ok(BTreeSet::new()),
     }
+}
+
+/// The same, with those of earlier builds that the receipt keeps and that are in `directory`.
+fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
+    let mut names = packages(directory, receipt)?;
+    let path = directory.join(receipt);
+    if let Some(file) = if_there(&path, "open", open_file(&path))? {
+        for name in kept_of(file, &path)? {
+            if is_there(&directory.join(&name))? {
+                names.insert(name);
+            }
+        }
+    }
+    Ok(names)
 }
 
 /// Whether the SPDX document at `path` is one of ours; none where nothing is there.
@@ -108,10 +122,10 @@ pub(super) fn change(
     document: SpdxDocument,
 ) -> Result<CommitChange> {
     refuse_mixed(out, receipt)?;
-    let earlier = packages(out, receipt)?;
+    let earlier = all_packages(out, receipt)?;
     let mut elsewhere = BTreeSet::new();
     for other in receipts(out)?.iter().filter(|other| *other != receipt) {
-        elsewhere.extend(packages(out, other)?);
+        elsewhere.extend(all_packages(out, other)?);
     }
     refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
     let sbom = receipt::sbom_name(receipt);

@@ -79,18 +79,44 @@ impl<'de, F: ListedField<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisito
 
 /// Names of the package files that the receipt in `file` lists.
 pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
-    let fault = || {
-        let fault = Error::new(Kind::Conflict, "is no receipt of rockpack");
-        fault.file(path).hint("write into an empty folder, or move that file away")
-    };
-    let reader = BufReader::with_capacity(WINDOW, file);
     // However many files a receipt lists, no more than this of it is kept.
-    let receipt: Object<Packages> = serde_json::from_reader(reader).map_err(|error| {
-        if error.is_io() { Error::io(path, "read", error.into()) } else { fault().cause(error) }
-    })?;
-    let names = receipt.0.into_iter().map(|package| package.0);
+    let receipt: Object<Packages> = parsed(file, path)?;
+    names_of(receipt, path)
+}
+
+/// The part of a receipt that is about earlier builds.
+#[derive(serde::Deserialize)]
+struct WithKept {
+    #[serde(default)]
+    kept: Option<Object<Packages>>,
+}
+
+/// Names of the package files of earlier builds that the receipt in `file` keeps.
+pub(super) fn kept_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
+    let WithKept { kept } = parsed(file, path)?;
+    kept.map_or_else(|| Ok(BTreeSet::new()), |kept| names_of(kept, path))
+}
+
+fn no_receipt(path: &Path) -> Error {
+    let fault = Error::new(Kind::Conflict, "is no receipt of rockpack");
+    fault.file(path).hint("write into an empty folder, or move that file away")
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(file: File, path: &Path) -> Result<T> {
+    let reader = BufReader::with_capacity(WINDOW, file);
+    serde_json::from_reader(reader).map_err(|error| {
+        if error.is_io() {
+            Error::io(path, "read", error.into())
+        } else {
+            no_receipt(path).cause(error)
+        }
+    })
+}
+
+fn names_of(listed: Object<Packages>, path: &Path) -> Result<BTreeSet<String>> {
+    let names = listed.0.into_iter().map(|package| package.0);
     let names = names.map(|name| is_package_name(&name).then_some(name));
-    names.collect::<Option<_>>().ok_or_else(fault)
+    names.collect::<Option<_>>().ok_or_else(|| no_receipt(path))
 }
 
 /// A receipt can name nothing but package files beside it.

@@ -82,7 +82,8 @@ fn package_records<F>(
         let planned = planned.iter().find(|package| package.id == emitted.package);
         let version = planned.and_then(|package| package.full_version(emitted.format));
         let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
-        let control_sha256 = planned.and_then(|package| package.control_sha256.clone());
+        let control_sha256 =
+            planned.and_then(|package| package.identity.control(emitted.format).cloned());
         let (Some(version), Some(relations)) = (version, relations) else {
             let message = format!("{} was written and is not planned", emitted.file_name);
             return Err(Error::bug(message));

@@ -108,11 +108,13 @@ impl Staging {
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
     /// JSON object whose `packages` is an array of objects with a `file_name` and a `sha256`; it must
-    /// name exactly the staged files. On an error, `out` has its earlier set, unless the renames could
+    /// name exactly the staged files. Files of the earlier set that are among `kept`, by name, stay. On an
+    /// error, `out` has its earlier set, unless the renames could
     /// not be taken back either, as the error then says. Returns the packages of the earlier set that
     /// are gone now, by name.
     pub fn commit(
         self,
+        kept: &BTreeSet<String>,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<BTreeSet<String>> {
         let Self { swap, names, receipt } = self;
@@ -129,7 +131,9 @@ impl Staging {
                 Some(_) => SpdxDocument::Present,
                 None => SpdxDocument::Absent,
             };
-            earlier::change(swap.out(), &receipt, names, document)
+            let mut change = earlier::change(swap.out(), &receipt, names, document)?;
+            change.goes.retain(|name| !kept.contains(name));
+            Ok(change)
         })
     }
 }

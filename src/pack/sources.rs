@@ -89,7 +89,7 @@ impl<'a> Sources<'a> {
     fn as_built(&self, source: &FileSource) -> Result<Option<Content>> {
         Ok(match source {
             FileSource::Text(text) => Some(Content::of_bytes(text.as_bytes())),
-            FileSource::Bytes(bytes) => Some(Content::of_bytes(bytes.as_slice())),
+            FileSource::Changelog(bytes) => Some(Content::of_bytes(bytes.as_slice())),
             FileSource::Archive { .. } | FileSource::Manifest { .. } => None,
             FileSource::Database { component, path } => {
                 Some(self.database(component, path)?.content.clone())

@@ -7,42 +7,65 @@ use sha2::{Digest, Sha256};
 use super::{DebControl, Format, Package, PackageEntry, Relation, RpmControl};
 use crate::content::hex;
 
+/// Facts by which a package is told from the one of an earlier set, taken before that was looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Format → [`Package::control_digest`].
+    pub control: Vec<(Format, String)>,
+    /// Relations whose bound is the version that the set has of a package.
+    pub of_set: Vec<(Format, Relation)>,
+}
+
+impl Identity {
+    /// The digest of what the package says of itself in `format`.
+    pub fn control(&self, format: Format) -> Option<&String> {
+        self.control.iter().find(|(known, _)| *known == format).map(|(_, digest)| digest)
+    }
+}
+
 impl<F> Package<F> {
-    /// SHA-256, in hex, of everything that decides the package but the content of its files, its
-    /// version, the time and its changelog. A bound of a relation that is the package's own version
-    /// counts as one of the set's version, whatever that is.
-    pub fn control_digest(&self) -> String {
+    /// The facts of this package, of whose relations those `of_set` have the version of the set as
+    /// their bound.
+    pub fn identity(&self, of_set: Vec<(Format, Relation)>) -> Identity {
+        let formats = Format::ALL.into_iter().filter(|format| self.name(*format).is_some());
+        let control = formats.map(|format| (format, self.control_digest(format, &of_set)));
+        Identity { control: control.collect(), of_set }
+    }
+
+    /// SHA-256, in hex, of everything that decides the package in `format` but the content of its files,
+    /// its version, the time and its changelog, and without the bounds of the relations `of_set`.
+    fn control_digest(&self, format: Format, of_set: &[(Format, Relation)]) -> String {
         let Self { id, role, summary, description, homepage, rights, deb, rpm, .. } = self;
         // The debug forms have every field, also those that are added one day.
         let mut text =
             format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
-        if let Some(control) = deb {
-            let relations = self.of_any_version(&control.relations, Format::Deb);
-            let control = DebControl { version: String::new(), relations, ..control.clone() };
-            let _ = writeln!(text, "{control:?}");
+        let relations = self.relations(format).iter().cloned().map(|relation| {
+            let of_set = of_set.iter().any(|(of, known)| *of == format && *known == relation);
+            match relation.version {
+                Some((sign, _)) if of_set => {
+                    Relation { version: Some((sign, String::new())), ..relation }
+                }
+                _ => relation,
+            }
+        });
+        let relations: Vec<Relation> = relations.collect();
+        match (format, deb, rpm) {
+            (Format::Deb, Some(control), _) => {
+                let control = DebControl { version: String::new(), relations, ..control.clone() };
+                let _ = writeln!(text, "{control:?}");
+            }
+            (Format::Rpm, _, Some(control)) => {
+                let (version, release, changes) = (String::new(), String::new(), Vec::new());
+                let control =
+                    RpmControl { version, release, relations, changes, ..control.clone() };
+                let _ = writeln!(text, "{control:?}");
+            }
+            _ => {}
         }
-        if let Some(control) = rpm {
-            let relations = self.of_any_version(&control.relations, Format::Rpm);
-            let (version, release, changes) = (String::new(), String::new(), Vec::new());
-            let control = RpmControl { version, release, relations, changes, ..control.clone() };
-            let _ = writeln!(text, "{control:?}");
-        }
-        for PackageEntry { path, treatment, formats, .. } in &self.entries {
-            let _ = writeln!(text, "{path} {treatment:?} {formats:?}");
+        let own = self.entries.iter().filter(|entry| entry.formats.has(format));
+        for PackageEntry { path, treatment, .. } in own {
+            let _ = writeln!(text, "{path} {treatment:?}");
         }
         hex(&Sha256::digest(text))
-    }
-
-    /// `relations` without the version of the set.
-    fn of_any_version(&self, relations: &[Relation], format: Format) -> Vec<Relation> {
-        let own = self.full_version(format);
-        let mut relations = relations.to_vec();
-        let bounds = relations.iter_mut().filter_map(|relation| relation.version.as_mut());
-        for (_, version) in bounds {
-            if Some(&*version) == own.as_ref() {
-                version.clear();
-            }
-        }
-        relations
     }
 }

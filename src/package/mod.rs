@@ -24,6 +24,7 @@ pub use crate::formats::package_file::Format;
 pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use device_code::ARCH_FIELD;
+pub use digest::Identity;
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
 
@@ -198,9 +199,8 @@ pub struct Package<F> {
     pub deb: Option<DebControl>,
     /// Present where an `.rpm` is wanted.
     pub rpm: Option<RpmControl>,
-    /// The digest of [`Package::control_digest`], taken before an earlier set was looked at; none of
-    /// packages that no set has.
-    pub control_sha256: Option<String>,
+    /// Facts by which a later build knows whether it changed; of packages that no set has, none.
+    pub identity: Identity,
     /// Paths in path order. In a `.deb` every parent directory of a path comes before it; an
     /// `.rpm` has those of them that it owns.
     pub entries: Vec<PackageEntry<F>>,
@@ -269,7 +269,7 @@ impl<F> Package<F> {
             rights: self.rights.clone(),
             deb: self.deb.clone(),
             rpm: self.rpm.clone(),
-            control_sha256: self.control_sha256.clone(),
+            identity: self.identity.clone(),
             entries,
         }
     }

@@ -254,9 +254,10 @@ fn finished(
     edits: &Edits<'_>,
 ) -> Result<Vec<Package<FileSource>>> {
     let packages = drafts.into_iter().map(|draft| {
+        let of_set = draft.of_set(setting);
         let mut package = draft.finish(setting)?;
         edits.apply(&setting.config, &mut package)?;
-        package.control_sha256 = Some(package.control_digest());
+        package.identity = package.identity(of_set);
         Ok(package)
     });
     let mut packages = packages.collect::<Result<Vec<_>>>()?;

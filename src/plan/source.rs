@@ -45,8 +45,8 @@ pub enum FileSource {
     },
     /// A text.
     Text(String),
-    /// Bytes.
-    Bytes(Vec<u8>),
+    /// The changelog of a `.deb`, which names its version.
+    Changelog(Vec<u8>),
 }
 
 impl FileSource {

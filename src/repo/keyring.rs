@@ -11,7 +11,8 @@
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::package::{
-    DebControl, Format, Formats, Package, PackageEntry, Rights, Role, RpmControl, Treatment,
+    DebControl, Format, Formats, Identity, Package, PackageEntry, Rights, Role, RpmControl,
+    Treatment,
 };
 use crate::tree::{Node, TreePath};
 
@@ -64,7 +65,7 @@ pub fn package(
         deb: Some(deb(&id, version, maintainer)),
         rpm: Some(rpm(&id, version, maintainer)),
         id,
-        control_sha256: None,
+        identity: Identity::default(),
         entries,
     })
 }

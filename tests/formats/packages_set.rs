@@ -83,7 +83,9 @@ fn a_failed_commit_puts_the_earlier_set_back() {
     }
     // A directory in the way of the last package stops the commit half-way.
     fs::create_dir(out.join("c_7.1.0-1_amd64.deb")).unwrap();
-    let error = staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap_err();
+    let error = staging
+        .commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted)))
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     fs::remove_dir(out.join("c_7.1.0-1_amd64.deb")).unwrap();
     assert_eq!(listing(out), before);
@@ -94,7 +96,9 @@ fn a_receipt_names_exactly_the_staged_packages() {
     let out = tempfile::tempdir().unwrap();
     let staging = Staging::begin(out.path()).unwrap();
     emit_package(&small("a", "1"), &staging, &options(1, Compression::default())).unwrap();
-    let error = staging.commit(|sink| sink.write_all(&receipt(&[]))).unwrap_err();
+    let error = staging
+        .commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&[])))
+        .unwrap_err();
     assert_eq!(error.kind(), Kind::Bug);
     assert_eq!(names(out.path()), Vec::<String>::new());
 }
@@ -122,7 +126,8 @@ fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
     let options = options(1, Compression::default());
     let emitted = emit_package(&small("a", "1"), &live, &options).unwrap();
     emit_set(out, &[small("b", "1")], &options);
-    live.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap();
+    live.commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted)))
+        .unwrap();
     assert_eq!(names(out), ["a-7.1.0-1.x86_64.rpm", "a_7.1.0-1_amd64.deb", "packages.json"]);
 }
 
@@ -136,7 +141,9 @@ fn a_package_that_changes_its_part_stays_once() {
         let options = options(1, Compression::default());
         let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
         let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
-        staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap()
+        staging
+            .commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted)))
+            .unwrap()
     };
     let debs = || {
         let mut names = names(out);

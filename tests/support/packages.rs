@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rockpack::content::Content;
 use rockpack::emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
 use rockpack::package::{
-    Comparison, DebControl, Format, Formats, Package, PackageEntry, Relation, RelationKind, Rights,
-    Role, RpmControl, Treatment,
+    Comparison, DebControl, Format, Formats, Identity, Package, PackageEntry, Relation,
+    RelationKind, Rights, Role, RpmControl, Treatment,
 };
 use rockpack::report::Silent;
 use rockpack::run::{Budget, Limits};
@@ -114,7 +114,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
             scripts: Vec::new(),
             changes: Vec::new(),
         }),
-        control_sha256: None,
+        identity: Identity::default(),
         entries,
     }
 }
@@ -152,7 +152,9 @@ pub fn emit_set(
         .iter()
         .flat_map(|package| emit_package(package, &staging, options).unwrap())
         .collect();
-    staging.commit(|sink| sink.write_all(&receipt(&emitted))).unwrap();
+    staging
+        .commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted)))
+        .unwrap();
     emitted
 }
 

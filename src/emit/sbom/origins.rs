@@ -58,7 +58,7 @@ impl<'a> Origins<'a> {
                     }
                 }
             }
-            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Bytes(_) => {}
+            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Changelog(_) => {}
         }
         Ok(())
     }

@@ -12,11 +12,13 @@
 
 mod same;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Sources, archive};
 use crate::error::Result;
 use crate::gfx::BaseArch;
+use crate::package::bounds::Bound;
 use crate::package::{Comparison, Format, Package, RelationKind};
 use crate::plan::{FileSource, KeptArchive, Plan};
 use crate::receipt::{PackageRecord, RelationRecord};
@@ -159,8 +161,10 @@ impl Versions {
             let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
                 return true;
             };
+            let version = Some((sign, Cow::Borrowed(bound.as_str())));
+            let bound = Bound { name: Cow::Borrowed(&relation.name), version };
             let known = self.0.get(&(format, relation.name.clone()));
-            known.is_none_or(|(version, _)| sign.holds(format.compare_versions(version, bound)))
+            known.is_none_or(|(version, _)| bound.admits(format, version))
         };
         let needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
         needed.into_iter().all(holds)
@@ -188,21 +192,15 @@ impl Versions {
 /// The records that are kept, by format and name.
 type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
 
-/// Puts the versions of packages that are kept into the relations of one that is made.
+/// Puts the versions of packages that are kept into the relations of one that is made, where these have
+/// the version of the set.
 fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
-    for format in Format::ALL {
-        let Some(own) = package.full_version(format) else { continue };
+    let of_set = package.identity.of_set.clone();
+    for (format, relation) in of_set {
+        let Some(record) = kept.get(&(format, relation.name.clone())) else { continue };
         let Some(relations) = package.relations_mut(format) else { continue };
-        for relation in relations.iter_mut() {
-            let Some(record) = kept.get(&(format, relation.name.clone())) else { continue };
-            let Some((sign, bound)) = &mut relation.version else { continue };
-            let is_of_set = match sign {
-                Comparison::Equal | Comparison::GreaterEqual => true,
-                // Kernels of before belong to another host; other paths were taken from the package.
-                Comparison::Less => record.role.is_kernels(),
-                Comparison::LessEqual | Comparison::Greater => false,
-            };
-            if is_of_set && *bound == own {
+        for own in relations.iter_mut().filter(|own| **own == relation) {
+            if let Some((_, bound)) = &mut own.version {
                 bound.clone_from(&record.version);
             }
         }

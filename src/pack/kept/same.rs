@@ -13,9 +13,6 @@ use crate::receipt::listing::code_digests;
 use crate::receipt::{MemberRecord, PackageRecord, Standing};
 use crate::tree::{Node, TreePath};
 
-/// The file of a package that names its version.
-const CHANGELOG: &str = "changelog.Debian.gz";
-
 /// Compares packages with those that stand.
 pub(super) struct Sameness<'a> {
     sources: Sources<'a>,
@@ -32,9 +29,9 @@ impl<'a> Sameness<'a> {
     /// The ids of those of `packages` that stand, older and otherwise the same, in every format that
     /// they are planned in. Every file of packages that seem to be the same is read.
     pub fn among(&self, packages: &[Package<FileSource>]) -> Result<BTreeSet<String>> {
-        let changed_sets = self.changed_sets(packages)?;
+        let changed = self.changed_archives(packages)?;
         let same = packages.par_iter().map(|package| {
-            let is_same = self.is_same(package, &changed_sets);
+            let is_same = self.is_same(package, &changed);
             is_same.context(|| format!("comparing {} with the earlier set", package.id))
         });
         let same: Vec<Result<bool>> = same.collect();
@@ -47,23 +44,26 @@ impl<'a> Sameness<'a> {
         Ok(ids)
     }
 
-    /// The archive sets of which some archive is new or holds other code: their manifests change.
-    fn changed_sets(&self, packages: &'a [Package<FileSource>]) -> Result<BTreeSet<&'a str>> {
+    /// The archives that are new or hold other code, by the set and their arch.
+    fn changed_archives(
+        &self,
+        packages: &'a [Package<FileSource>],
+    ) -> Result<BTreeSet<(&'a str, &'a str)>> {
         let entries = packages.iter().flat_map(|package| &package.entries);
         let archives: Vec<_> = entries.filter_map(archive_of).collect();
         let changed = archives.par_iter().map(|(path, set, arch)| {
             let known = self.code.get(&format!("/{path}"));
             let is_same = known.is_some() && known == Some(&self.sources.code_digest(set, arch)?);
-            Ok((!is_same).then_some(*set))
+            Ok((!is_same).then_some((*set, *arch)))
         });
-        let changed: Result<Vec<Option<&str>>> = changed.collect();
+        let changed: Result<Vec<Option<_>>> = changed.collect();
         Ok(changed?.into_iter().flatten().collect())
     }
 
     fn is_same(
         &self,
         package: &Package<FileSource>,
-        changed_sets: &BTreeSet<&str>,
+        changed: &BTreeSet<(&str, &str)>,
     ) -> Result<bool> {
         let formats: Vec<Format> =
             Format::ALL.into_iter().filter(|format| package.name(*format).is_some()).collect();
@@ -77,12 +77,18 @@ impl<'a> Sameness<'a> {
         }
         let is_alike = |record: &PackageRecord| {
             record.control_sha256.is_some()
-                && record.control_sha256 == package.control_sha256
+                && record.control_sha256.as_ref() == package.identity.control(record.format)
                 && has_paths_of(record, package)
         };
-        let uses_changed = |entry: &PackageEntry<FileSource>| {
-            let archives = entry.node.data().and_then(FileSource::archives);
-            archives.is_some_and(|set| changed_sets.contains(set))
+        // A manifest has the sizes of all archives of its set.
+        let uses_changed = |entry: &PackageEntry<FileSource>| match entry.node.data() {
+            Some(FileSource::Archive { archives, arch }) => {
+                changed.contains(&(archives.as_str(), arch.as_str()))
+            }
+            Some(FileSource::Manifest { archives }) => {
+                changed.iter().any(|(set, _)| set == archives)
+            }
+            _ => false,
         };
         if !records.iter().all(|record| is_alike(record))
             || package.entries.iter().any(uses_changed)
@@ -101,9 +107,11 @@ impl<'a> Sameness<'a> {
     ) -> Result<bool> {
         for entry in &package.entries {
             let Some(source) = entry.node.data() else { continue };
-            let is_made =
-                matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. });
-            if is_made || entry.path.name() == CHANGELOG {
+            // Archives and manifests were looked at, and a changelog names the version.
+            if matches!(
+                source,
+                FileSource::Archive { .. } | FileSource::Manifest { .. } | FileSource::Changelog(_)
+            ) {
                 continue;
             }
             let known = self.sources.known(source)?;

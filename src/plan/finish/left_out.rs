@@ -108,7 +108,7 @@ impl<'a> Lookup<'a> {
                     missing.kernels.extend(own.map(|kernel| &kernel.content));
                 }
             }
-            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Bytes(_) => {}
+            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Changelog(_) => {}
         }
     }
 }

@@ -24,8 +24,8 @@ use super::source::FileSource;
 use super::texts::CopyrightFacts;
 use crate::error::Result;
 use crate::package::{
-    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Package, Relation, Role, RpmControl,
-    Treatment,
+    ARCH_FIELD, ChangelogEntry, Comparison, DebControl, Format, Formats, Identity, Package,
+    Relation, Role, RpmControl, Treatment,
 };
 use crate::tree::{Node, TreePath};
 use layout::PackageFiles;
@@ -70,12 +70,35 @@ impl Draft {
             rights,
             deb,
             rpm,
-            control_sha256: None,
+            identity: Identity::default(),
             entries: files.entries(&setting.prefix)?,
         };
         self.discovered.add_to(&mut package);
         discovered::add_build_ids(&mut package);
         Ok(package)
+    }
+
+    /// The relations that have the version of the set as their bound: those to packages of the set, and
+    /// those of the configuration with `{version}`.
+    pub fn of_set(&self, setting: &Setting) -> Vec<(Format, Relation)> {
+        let formats = setting.formats.iter();
+        let links = formats.flat_map(|format| {
+            let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
+            relations.map(|relation| (*format, relation))
+        });
+        let of_version = |(format, relation): &(Format, Relation)| {
+            let bound = relation.version.as_ref().map(|(_, version)| version);
+            bound == Some(&setting.version.full(*format))
+        };
+        let literal = setting.literal_relations();
+        let links = links.filter(of_version);
+        // Bounds of former packages are as the configuration has them.
+        let is_former = |(_, relation): &&(Format, Relation)| {
+            matches!(relation.version, Some((Comparison::Less, _)))
+        };
+        let added = self.relations.iter().filter(|known| !is_former(known));
+        let templated = added.filter(|known| of_version(known)).cloned();
+        links.chain(templated).filter(|known| !literal.contains(known)).collect()
     }
 
     /// Its relations in `format`, without those that its files show.
@@ -179,7 +202,7 @@ impl Draft {
         let file = |data| Node::File { data, mode: file_mode(0) };
         let mut documents = BTreeMap::from([
             (folder.join("copyright")?, document(file(FileSource::Text(copyright.clone())))),
-            (folder.join("changelog.Debian.gz")?, document(file(FileSource::Bytes(changelog)))),
+            (folder.join("changelog.Debian.gz")?, document(file(FileSource::Changelog(changelog)))),
         ]);
         if self.role != Role::Meta {
             let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;

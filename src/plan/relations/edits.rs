@@ -52,7 +52,7 @@ impl<'a> Edits<'a> {
 
 impl Edit<'_> {
     fn change(&self, config: &Config, lists: &mut [&mut Vec<Relation>], faults: &mut Faults) {
-        let Self { key, format, change: RelationChange { added, removed } } = self;
+        let Self { key, format, change: RelationChange { added, removed, .. } } = self;
         for (index, name) in removed.iter().enumerate() {
             // What is added may be what was there: then it stays, and the name was no typo.
             let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));

@@ -265,6 +265,8 @@ pub(super) struct PackageRelations {
 #[derive(Debug)]
 pub(super) struct RelationChange {
     pub added: Vec<Relation>,
+    /// Relations among those that are added whose text does not say `{version}`.
+    pub literal: Vec<Relation>,
     /// Names.
     pub removed: Vec<String>,
 }
@@ -274,20 +276,27 @@ pub(super) struct RelationChange {
 pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
     let mut faults = Faults::default();
     let mut read = |package: &str, format: Format, fields: Vec<RelationField<'_>>| {
-        let mut added = Vec::new();
+        let (mut added, mut literal) = (Vec::new(), Vec::new());
         for (field, kind, texts) in fields {
             for (index, text) in texts.iter().enumerate() {
                 let keys = ["relations", package, format.as_str(), field, &index.to_string()];
                 let relation = parse(format, kind, &filled_in(text, version, format));
-                added.extend(faults.keep(relation.map_err(|e| config.located(&keys, &e))));
+                let relation = faults.keep(relation.map_err(|e| config.located(&keys, &e)));
+                if !text.contains("{version}") {
+                    literal.extend(relation.clone());
+                }
+                added.extend(relation);
             }
         }
-        added
+        (added, literal)
     };
     let mut all = Vec::new();
     for (package, AddedRelations { deb, rpm }) in &config.keys.relations.0 {
-        let change =
-            |added, removed: &[String]| RelationChange { added, removed: removed.to_vec() };
+        let change = |(added, literal), removed: &[String]| RelationChange {
+            added,
+            literal,
+            removed: removed.to_vec(),
+        };
         all.push(PackageRelations {
             package: package.clone(),
             deb: change(read(package, Format::Deb, of_deb(deb)), &deb.remove),

@@ -32,7 +32,7 @@ pub fn note_effect(plan: &mut Plan, setting: &Setting, earlier: &[Listing]) {
         }
         let before: Vec<Offered<'_>> = before.into_iter().map(ListedPackage::offered).collect();
         let after: Vec<Offered<'_>> = before.iter().cloned().chain(made).collect();
-        let Effect { misfits, held_back } = Effect::of(*format, &before, &after);
+        let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
         if !misfits.is_empty() {
             let (format, held_back) = (*format, held_back.into_iter().collect());
             plan.findings.add(Finding::EarlierHeldBack { format, misfits, held_back });

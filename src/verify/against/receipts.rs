@@ -30,7 +30,8 @@ pub(in crate::verify) fn check(
 }
 
 /// Adds the code objects that no shard of that name has. Where the artifacts lie in folders of other names
-/// than at the build, none is compared.
+/// than at the build, none is compared; nor is what the set keeps of earlier builds, whose shards may have
+/// had other names.
 fn check_shards(receipt: &Receipt, inputs: &ArtifactInputs, problems: &mut Problems) {
     let mut shards: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for build in inputs.fat.values().flatten() {
@@ -42,11 +43,11 @@ fn check_shards(receipt: &Receipt, inputs: &ArtifactInputs, problems: &mut Probl
         shards.entry(hex(&entry.sha256)).or_default().insert(shard);
     }
     let all: BTreeSet<&str> = shards.values().flatten().copied().collect();
-    let stated = receipt.all_code_objects().filter_map(|record| record.shard.as_deref());
+    let stated = receipt.code_objects.iter().filter_map(|record| record.shard.as_deref());
     if !stated.into_iter().any(|shard| all.contains(shard)) {
         return;
     }
-    for record in receipt.all_code_objects() {
+    for record in &receipt.code_objects {
         let (Some(stated), Some(known)) = (&record.shard, shards.get(&record.sha256)) else {
             continue;
         };

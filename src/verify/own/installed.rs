@@ -1,5 +1,6 @@
 //! One package, read back whole.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,6 +11,7 @@ use super::index;
 use super::maintainer::InstalledScript;
 use crate::formats::deb::INSTALLED_UNIT;
 use crate::gfx::BaseArch;
+use crate::package::bounds::Bound;
 use crate::package::{Comparison, Format, RoleKind};
 use crate::receipt::RelationRecord;
 use crate::verify::problem::{DebFault, HeaderFault, PackagePath};
@@ -99,8 +101,8 @@ impl Requirement {
 
     /// Whether `version` of the package will do.
     pub(in crate::verify) fn is_met_by(&self, version: &str, format: Format) -> bool {
-        let bound = self.bound.as_ref();
-        bound.is_none_or(|(sign, bound)| sign.holds(format.compare_versions(version, bound)))
+        let bound = self.bound.as_ref().map(|(sign, bound)| (*sign, Cow::Borrowed(bound.as_str())));
+        Bound { name: Cow::Borrowed(&self.name), version: bound }.admits(format, version)
     }
 }
 

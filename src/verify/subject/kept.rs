@@ -3,21 +3,24 @@
 //! A receipt names them with their digests. Whoever names the folders of the earlier builds, too, has
 //! the whole set checked; of those folders, what the set has made anew is no part of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::argument::PackageArgument;
 use crate::package::Format;
 use crate::receipt::{PackageRecord, Receipt};
 
-/// Gives the set whose receipt keeps packages of earlier builds those that other arguments have, and
-/// takes away the arguments of these builds. Of several such sets, the one of the highest release
-/// counts.
+/// Gives the set whose receipt keeps packages of earlier builds, or has all of one anew, the packages that
+/// it keeps and that are there, and takes away the arguments of these builds. Of several such sets, the one
+/// of the highest release counts.
 pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
-    let keeps = |argument: &PackageArgument| {
-        argument.receipt.as_ref().is_some_and(|receipt| receipt.kept.is_some())
+    let receipts: Vec<&Receipt> = arguments.iter().filter_map(|it| it.receipt.as_ref()).collect();
+    let updates = |argument: &PackageArgument| {
+        argument.receipt.as_ref().is_some_and(|receipt| {
+            receipt.kept.is_some() || receipts.iter().any(|it| is_superseded(it, receipt))
+        })
     };
-    let keepers = arguments.iter().enumerate().filter(|(_, argument)| keeps(argument));
+    let keepers = arguments.iter().enumerate().filter(|(_, argument)| updates(argument));
     let newest = keepers.max_by(|(_, one), (_, other)| {
         let release =
             |it: &PackageArgument| it.receipt.as_ref().map(Receipt::release).unwrap_or_default();
@@ -29,8 +32,12 @@ pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
     let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
     let mut wanted: BTreeMap<&str, &PackageRecord> =
         kept.map(|record| (record.file_name.as_str(), record)).collect();
+    let (found, own): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut set.packages)
+        .into_iter()
+        .partition(|path| wanted.remove(name(path)).is_some());
+    (set.kept, set.packages) = (found, own);
     for argument in arguments.iter_mut() {
-        let is_earlier = argument.receipt.as_ref().is_some_and(|it| precedes(it, &receipt));
+        let is_earlier = argument.receipt.as_ref().is_some_and(|it| is_superseded(it, &receipt));
         let (found, others): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut argument.packages)
             .into_iter()
             .partition(|path| wanted.remove(name(path)).is_some());
@@ -47,11 +54,17 @@ pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
     arguments.push(set);
 }
 
-/// Whether `earlier` is of a build before that of `receipt`, of the same version.
-fn precedes(earlier: &Receipt, receipt: &Receipt) -> bool {
+/// Whether `earlier` is of a build before that of `receipt`, of the same version, which keeps packages or
+/// has all of them anew.
+fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
     let (one, other) = (earlier.release(), receipt.release());
     let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();
-    earlier.version == receipt.version && earlier.prefix == receipt.prefix && is_before
+    let own = receipt.packages.iter().map(|record| (record.format, &record.id));
+    let own: BTreeSet<(Format, &String)> = own.collect();
+    let has_all =
+        || earlier.all_packages().all(|record| own.contains(&(record.format, &record.id)));
+    let is_same_set = earlier.version == receipt.version && earlier.prefix == receipt.prefix;
+    is_same_set && is_before && (receipt.kept.is_some() || has_all())
 }
 
 fn name(path: &Path) -> &str {

@@ -64,8 +64,18 @@ fn a_fix_of_host_code_ships_no_kernels() {
     assert!(breaks(&case, "3").contains("rocm-blas-gfx110x (<< 7.1.0-3)"));
     assert!(breaks(&case, "3").contains("rocm-blas-gfx115x (<< 7.1.0-1)"));
 
+    // A code object of a wrapper of one group: the other groups' archives stay.
+    let file = GROUPS[2].original(&case.path("shards"), "lib/libexblas.so.1.2");
+    let mut library = fs::read(&file).unwrap();
+    let tag = GROUPS[2].tag("axpy", "gfx1201");
+    let at = library.windows(tag.len()).position(|bytes| bytes == tag.as_bytes()).unwrap();
+    library[at] ^= 1;
+    fs::write(&file, library).unwrap();
+    tools::run(&mut build(&case, "4", &["3"]));
+    assert_eq!(case.made("4"), set(&["rocm-blas", "rocm-blas-gfx120x"]));
+
     let mut verify = rockpack();
-    verify.arg("verify").args(["1", "2", "3"].map(|folder| case.path(folder)));
+    verify.arg("verify").args(["1", "2", "3", "4"].map(|folder| case.path(folder)));
     let said = tools::said(verify.arg("--against").arg(case.path("shards")));
     assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
 }

@@ -56,6 +56,32 @@ impl Case {
         command
     }
 
+    /// The example configuration with other values of some keys.
+    fn with_keys(&self, keys: &[(&str, Value)]) -> PathBuf {
+        let text = fs::read_to_string(configuration()).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        for (key, of_key) in keys {
+            value[*key] = of_key.clone();
+        }
+        let place = self.path("keys.json");
+        fs::write(&place, value.to_string()).unwrap();
+        place
+    }
+
+    /// `rockpack build` by another configuration than that of the example.
+    fn configured(&self, config: &Path, release: &str) -> Command {
+        let mut command = rockpack();
+        command
+            .arg("build")
+            .arg("--artifacts")
+            .arg(self.path("shards"))
+            .arg("--config")
+            .arg(config);
+        command.args(["--version", "7.1.0", "--release", release]);
+        command.arg("--out").arg(self.path(release));
+        command
+    }
+
     fn command(&self, subcommand: &str, release: &str) -> Command {
         let mut command = rockpack();
         command.arg(subcommand).arg("--artifacts").arg(self.path("shards"));
@@ -189,16 +215,81 @@ fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
 #[test]
 fn what_a_package_says_of_itself_is_compared() {
     let case = Case::new(&[]);
-    let text = fs::read_to_string(configuration()).unwrap();
-    let mut keys: Value = serde_json::from_str(&text).unwrap();
-    keys["packages"] = serde_json::json!({"rocm-host-suite-sparse": {"summary": "Another"}});
-    let config = case.path("other.json");
-    fs::write(&config, keys.to_string()).unwrap();
-    let mut command = rockpack();
-    command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(&config);
-    command.args(["--version", "7.1.0", "--release", "2", "--since"]).arg(case.receipt("1"));
+    let sparse = set(&["rocm-host-suite-sparse"]);
+    let summary = serde_json::json!({"rocm-host-suite-sparse": {"summary": "Another"}});
+    let config = case.with_keys(&[("packages", summary)]);
+    let mut command = case.configured(&config, "2");
     command.env("SOURCE_DATE_EPOCH", "1780000000");
-    tools::run(command.arg("--out").arg(case.path("2")));
+    tools::run(command.arg("--since").arg(case.receipt("1")));
+    assert_eq!(case.made("2"), sparse);
+    // A bound that somebody wrote is what it says, and one by `{version}` that of the set.
+    let needs = |bound: &str| {
+        let bound = format!("rocm-blas (>= {bound})");
+        let needs = serde_json::json!({"rocm-host-suite-sparse": {"deb": {"depends": [bound]}}});
+        case.with_keys(&[("relations", needs)])
+    };
+    tools::run(&mut case.configured(&needs("7.1.0-3"), "3"));
+    tools::run(case.configured(&needs("7.1.0-4"), "4").arg("--since").arg(case.receipt("3")));
+    assert_eq!(case.made("4"), sparse);
+    assert!(case.depends("4", "rocm-host-suite-sparse").contains("rocm-blas (>= 7.1.0-4)"));
+    tools::run(&mut case.configured(&needs("{version}"), "5"));
+    tools::run(case.configured(&needs("{version}"), "6").arg("--since").arg(case.receipt("5")));
+    assert_eq!(case.made("6"), set(&[]));
+}
+
+/// A hotfix in one format keeps the packages of this format.
+#[test]
+fn formats_are_compared_by_themselves() {
+    let case = Case::new(&[]);
+    case.change_sparse();
+    tools::run(case.hotfix("2", &["1"]).args(["--format", "deb"]));
+    assert_eq!(case.made("2"), set(&["rocm-host-suite-sparse"]));
+}
+
+/// A hotfix in the folder of the build before it leaves there what it keeps, and no more than that.
+#[test]
+fn what_is_kept_stays_in_the_folder() {
+    let case = Case::new(&[]);
+    let update = |release: &str| {
+        let since = case.path("since.json");
+        fs::copy(case.receipt("1"), &since).unwrap();
+        let mut command = case.command("build", release);
+        tools::run(command.arg("--since").arg(since).arg("--out").arg(case.path("1")));
+        let mut verify = rockpack();
+        let said = tools::said(verify.arg("verify").arg(case.path("1")));
+        assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
+        names(&case.path("1"))
+    };
+    case.change_sparse();
+    let files = update("2");
+    assert_eq!(files.len(), 25);
+    assert!(files.contains("rocm-host-suite-sparse_7.1.0-2_amd64.deb"));
+    case.change_sparse();
+    case.change_blas();
+    let files = update("3");
+    assert_eq!(files.len(), 25);
+    assert!(!files.iter().any(|name| name.contains("sparse") && !name.contains("7.1.0-3")));
+    tools::run(&mut case.build("1"));
+    assert_eq!(names(&case.path("1")).len(), 25);
+}
+
+/// Only the changelog that a package is given is no content.
+#[test]
+fn a_changelog_of_the_artifacts_is_content() {
+    let case = Case(tempfile::tempdir().unwrap());
+    copy_shards(&case.path("shards"));
+    let stage = Path::new(SPARSE_LIBRARY).parent().unwrap().join("../share/sparse");
+    let write = |text: &str| {
+        for group in &GROUPS {
+            let folder = group.folder(&case.path("shards")).join(&stage);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("changelog.Debian.gz"), text).unwrap();
+        }
+    };
+    write("one");
+    tools::run(&mut case.build("1"));
+    write("two");
+    tools::run(&mut case.hotfix("2", &["1"]));
     assert_eq!(case.made("2"), set(&["rocm-host-suite-sparse"]));
 }
 

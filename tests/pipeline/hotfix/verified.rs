@@ -54,3 +54,39 @@ fn a_kept_package_that_was_changed_is_found() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains(&format!("V002 receipt-mismatch: {file}: ")), "{said}");
 }
+
+/// A hotfix that makes all packages anew takes the place of the whole build before it.
+#[test]
+fn a_hotfix_that_keeps_nothing_is_verified_with_the_build_before_it() {
+    let case = Case::new(&[]);
+    let config = case.with_keys(&[("maintainer", "Other <other@example.org>".into())]);
+    tools::run(case.configured(&config, "2").arg("--since").arg(case.receipt("1")));
+    assert!(case.json("2").get("kept").is_none());
+    let said = tools::said(&mut verify(&case, &["1", "2"]));
+    assert!(said.contains("24 packages of earlier builds not looked at"), "{said}");
+    assert!(said.contains("\nall checks passed"), "{said}");
+}
+
+/// Code objects of packages that are kept came from shards as they were called then.
+#[test]
+fn shards_may_be_renamed_between_builds() {
+    let case = Case::new(&[]);
+    case.change_sparse();
+    let shards = case.path("shards");
+    fs::rename(shards.join("gfx120X-build"), shards.join("gfx120Y-build")).unwrap();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    assert_eq!(case.made("2").len(), 1);
+    let said = tools::said(verify(&case, &["1", "2"]).arg("--against").arg(shards));
+    assert!(said.contains("\nall checks passed"), "{said}");
+}
+
+/// A bound without a release takes every release, as rpm reads it.
+#[test]
+fn bounds_without_a_release_take_every_release() {
+    let case = Case::new(&[]);
+    let needs = serde_json::json!({"rocm-host-suite-sparse": {"rpm": {"requires": ["rocm-common = 7.1.0"]}}});
+    let config = case.with_keys(&[("relations", needs)]);
+    tools::run(&mut case.configured(&config, "2"));
+    let said = tools::said(&mut verify(&case, &["2"]));
+    assert!(said.contains("\nall checks passed"), "{said}");
+}

@@ -185,8 +185,8 @@ impl<'p, 'a> Clients<'p, 'a> {
         let all = self.updated();
         let mut there: There = vec![false; all.len()];
         for (name, place) in &self.places {
-            let is_newer = place.is_newer(&self.table);
-            let comes = place.gets.filter(|by| is_newer || self.takes_over(name, *by));
+            let (is_newer, is_new) = (place.is_newer(&self.table), place.was.is_none());
+            let comes = place.gets.filter(|by| is_newer || is_new && self.takes_over(name, *by));
             comes.or(place.had).into_iter().for_each(|at| there[at] = all[at]);
         }
         let mut next: BTreeSet<usize> = (0..there.len()).collect();
@@ -206,7 +206,7 @@ impl<'p, 'a> Clients<'p, 'a> {
     /// Whether rpm installs a new package for one that clients have.
     fn takes_over(&self, name: &str, by: usize) -> bool {
         let replaced = self.table.replaced(by).into_iter();
-        let mut had = replaced.filter(|at| self.had[*at]);
+        let mut had = replaced.filter(|at| *at < self.older);
         self.table.format() == Format::Rpm && had.any(|at| self.table.package(at).name != name)
     }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
-    RelationRecord, SCHEMA,
+    RelationRecord, SCHEMA, UpdateRecord,
 };
 use crate::report::Findings;
 
@@ -84,6 +84,7 @@ fn package_records<F>(
         let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
         let control_sha256 =
             planned.and_then(|package| package.identity.control(emitted.format).cloned());
+        let update = planned.and_then(|it| UpdateRecord::of_package(it, emitted.format));
         let (Some(version), Some(relations)) = (version, relations) else {
             let message = format!("{} was written and is not planned", emitted.file_name);
             return Err(Error::bug(message));
@@ -91,6 +92,7 @@ fn package_records<F>(
         Ok(PackageRecord {
             version,
             control_sha256,
+            update,
             relations,
             id: emitted.package,
             format: emitted.format,

@@ -1,10 +1,11 @@
 //! The digest of what a package says of itself.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-use super::{DebControl, Format, Package, PackageEntry, Relation, RpmControl};
+use super::{DebControl, Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
 use crate::content::hex;
 
 /// Facts by which a package is told from the one of an earlier set, taken before that was looked at.
@@ -14,6 +15,27 @@ pub struct Identity {
     pub control: Vec<(Format, String)>,
     /// Relations whose bound is the version that the set has of a package.
     pub of_set: Vec<(Format, Relation)>,
+    /// Relations to packages of earlier sets that had paths of this one.
+    pub taken: Vec<(Format, Relation)>,
+    /// Paths at which a folder became something else, or the reverse.
+    pub changed: Vec<(Format, PathChange)>,
+}
+
+/// A path at which a folder becomes something else in an update, or the reverse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathChange {
+    /// Absolute path.
+    pub path: String,
+    /// The kind that stands there in earlier sets.
+    pub was: MemberKind,
+    /// The kind that stands there now.
+    pub is: MemberKind,
+    /// The text of the link that was there or is; none where it is not known, or was not one text.
+    pub target: Option<String>,
+    /// Whether another package had the path.
+    pub is_shared: bool,
+    /// Paths that earlier versions have in the folder, relative to it.
+    pub members: BTreeSet<String>,
 }
 
 impl Identity {
@@ -29,7 +51,7 @@ impl<F> Package<F> {
     pub fn identity(&self, of_set: Vec<(Format, Relation)>) -> Identity {
         let formats = Format::ALL.into_iter().filter(|format| self.name(*format).is_some());
         let control = formats.map(|format| (format, self.control_digest(format, &of_set)));
-        Identity { control: control.collect(), of_set }
+        Identity { control: control.collect(), of_set, ..Identity::default() }
     }
 
     /// SHA-256, in hex, of everything that decides the package in `format` but the content of its files,

@@ -24,7 +24,7 @@ pub use crate::formats::package_file::Format;
 pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use device_code::ARCH_FIELD;
-pub use digest::Identity;
+pub use digest::{Identity, PathChange};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use version::{DistributionTag, Version};
 

@@ -177,7 +177,7 @@ fn decide(
     let mut packages = finished(setting, kept, &edits)?;
     let is_made = |id: &str| packages.iter().any(|package| package.id == id);
     let kept = standing.kept(|record| !names.is_whole() && !is_made(&record.id));
-    since::add(setting, &names, &mut packages, earlier, findings)?;
+    since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
     Ok(Plan {
         archives: used(made.archives, &packages),
         packages,

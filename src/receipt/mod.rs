@@ -12,6 +12,7 @@ mod place;
 mod refusals;
 mod relation;
 mod standing;
+mod update;
 
 use std::io::{self, Write};
 
@@ -25,6 +26,7 @@ pub use part::{
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;
 pub use standing::{KeptRecord, Standing};
+pub use update::{PathChangeRecord, UpdateRecord};
 
 use refusals::refuse_prefix;
 
@@ -105,6 +107,9 @@ pub struct PackageRecord {
     /// that an earlier set makes necessary: by it, a later build knows what changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_sha256: Option<String>,
+    /// What clients of earlier sets need of it, beside its paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<UpdateRecord>,
     /// The relations that the package states, sorted; without those that every package has with
     /// itself.
     pub relations: Vec<RelationRecord>,

@@ -45,6 +45,13 @@ impl From<&Relation> for RelationRecord {
     }
 }
 
+impl From<&RelationRecord> for Relation {
+    fn from(record: &RelationRecord) -> Self {
+        let version = record.comparison.zip(record.version.clone());
+        Self { kind: record.kind, name: record.name.clone(), version }
+    }
+}
+
 impl Ord for RelationRecord {
     fn cmp(&self, other: &Self) -> Ordering {
         self.order().cmp(&other.order())

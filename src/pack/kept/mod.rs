@@ -24,6 +24,7 @@ use crate::plan::{FileSource, KeptArchive, Plan};
 use crate::receipt::{PackageRecord, RelationRecord};
 use crate::recombine::Recombined;
 use crate::report::Finding;
+use crate::tree::Node;
 use same::Sameness;
 
 /// Takes out of `plan` what it can keep, and relates what is left to it.
@@ -206,4 +207,33 @@ fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
         }
         relations.sort();
     }
+    relate_taken(package, kept);
+}
+
+/// Puts the versions of packages that are kept into the relations of one that took paths of them, which
+/// they have no more: only those before are meant.
+fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
+    let files = package.entries.iter().filter(|e| !matches!(e.node, Node::Directory { .. }));
+    let files: BTreeSet<String> = files.map(|entry| format!("/{}", entry.path)).collect();
+    let mut taken = std::mem::take(&mut package.identity.taken);
+    for (format, relation) in &mut taken {
+        let Some(record) = kept.get(&(*format, relation.name.clone())) else { continue };
+        let own = package.full_version(*format);
+        let has_none = record.members.iter().all(|member| !files.contains(&member.path));
+        let Some((_, bound)) = &mut relation.version else { continue };
+        if has_none && Some(&*bound) == own.as_ref() {
+            let before = relation.clone();
+            if let Some((_, bound)) = &mut relation.version {
+                bound.clone_from(&record.version);
+            }
+            if let Some(relations) = package.relations_mut(*format) {
+                relations
+                    .iter_mut()
+                    .filter(|it| **it == before)
+                    .for_each(|it| *it = relation.clone());
+                relations.sort();
+            }
+        }
+    }
+    package.identity.taken = taken;
 }

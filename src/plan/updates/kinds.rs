@@ -26,7 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::{Value, context};
 
 use crate::error::Result;
-use crate::package::{DebControl, Format, MemberKind, Package, PackageEntry, RpmControl};
+use crate::package::{
+    DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,
+};
 use crate::plan::finish::common;
 use crate::plan::finish::scripts::{DEB_START, MOVED};
 use crate::plan::setting::Setting;
@@ -38,20 +40,7 @@ use crate::tree::Node;
 const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
 
 /// The changes of one package in one format, by absolute path.
-type PathChanges = BTreeMap<String, KindChange>;
-
-/// A path at which a folder becomes something else, or the reverse.
-#[derive(Debug)]
-struct KindChange {
-    was: MemberKind,
-    is: MemberKind,
-    /// The text of the link that was there or is; none where it is not known, or was not one text.
-    target: Option<String>,
-    /// Whether another package had the path.
-    is_shared: bool,
-    /// What earlier versions have in the folder, relative to it.
-    members: BTreeSet<String>,
-}
+type PathChanges = BTreeMap<String, PathChange>;
 
 /// The changes of all packages, by their place among the packages and by format.
 #[derive(Debug, Default)]
@@ -82,9 +71,9 @@ impl KindChanges {
         };
         let Before { is_shared, members, .. } = before;
         let changes = self.0.entry(package).or_default();
-        let Some(known) = changes.get_mut(&format!("/{}", entry.path)) else {
-            let change = KindChange { was, is, target, is_shared, members };
-            changes.insert(format!("/{}", entry.path), change);
+        let path = format!("/{}", entry.path);
+        let Some(known) = changes.get_mut(&path) else {
+            changes.insert(path.clone(), PathChange { path, was, is, target, is_shared, members });
             return;
         };
         known.is_shared |= is_shared;
@@ -95,6 +84,29 @@ impl KindChanges {
         } else if known.target != target {
             known.target = None;
         }
+    }
+
+    /// Notes a change that the package standing before had to make, if the package still has what it came
+    /// to, and nothing newer is known of the path.
+    pub fn inherit(
+        &mut self,
+        at: (usize, Format),
+        package: &Package<FileSource>,
+        change: PathChange,
+    ) {
+        let is_there = package.entries.iter().any(|entry| {
+            entry.formats.has(at.1)
+                && change.path.strip_prefix('/') == Some(entry.path.as_str())
+                && MemberKind::of(&entry.node) == change.is
+        });
+        if is_there {
+            self.0.entry(at).or_default().entry(change.path.clone()).or_insert(change);
+        }
+    }
+
+    /// The changes of one package in one format.
+    pub fn of(&self, at: (usize, Format)) -> impl Iterator<Item = &PathChange> {
+        self.0.get(&at).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Adds the scripts that make the changes.

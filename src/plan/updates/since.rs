@@ -12,13 +12,14 @@ use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::dependencies::SystemPackages;
 use crate::error::{Error, Result};
-use crate::package::{Format, MemberKind, Package, PackageEntry, RelationKind, Version};
+use crate::package::{Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version};
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
 use crate::plan::relations::need_version;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
+use crate::receipt::Standing;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 use crate::tree::Node;
@@ -28,7 +29,7 @@ pub(in crate::plan) fn add(
     setting: &Setting,
     set: &SetNames,
     packages: &mut [Package<FileSource>],
-    earlier: &[Listing],
+    (earlier, standing): (&[Listing], &Standing),
     findings: &mut Findings,
 ) -> Result<()> {
     let mut changes = KindChanges::default();
@@ -50,7 +51,43 @@ pub(in crate::plan) fn add(
             }
         }
     }
+    inherit(setting, packages, standing, &mut changes);
     changes.add_scripts(setting, packages)
+}
+
+/// Adds what the packages that stand had to do for clients of sets before them: those who skip a release
+/// need it of the next one.
+fn inherit(
+    setting: &Setting,
+    packages: &mut [Package<FileSource>],
+    standing: &Standing,
+    changes: &mut KindChanges,
+) {
+    for (index, package) in packages.iter_mut().enumerate() {
+        for format in &setting.formats {
+            let record = standing.get(*format, &package.id).and_then(|it| it.update.as_ref());
+            for change in record.into_iter().flat_map(|record| &record.paths) {
+                changes.inherit((index, *format), package, change.into());
+            }
+            let inherited = record.into_iter().flat_map(|record| &record.relations);
+            let inherited: Vec<Relation> = inherited.map(Relation::from).collect();
+            add_relations(package, *format, inherited);
+            let changed = changes.of((index, *format)).map(|change| (*format, change.clone()));
+            package.identity.changed.extend(changed);
+        }
+    }
+}
+
+/// Adds relations to packages that had paths of `package`, but for those to which it has one already.
+fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<Relation>) {
+    let Some(relations) = package.relations_mut(format) else { return };
+    let is_known = |new: &Relation| {
+        relations.iter().any(|known| known.kind == new.kind && known.name == new.name)
+    };
+    let added: Vec<Relation> = added.into_iter().filter(|new| !is_known(new)).collect();
+    relations.extend(added.iter().cloned());
+    relations.sort();
+    package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
 }
 
 /// What the whole set is called, whether or not all of it is made.
@@ -174,6 +211,7 @@ impl Update<'_> {
             let needed = need_version(known, from, &version);
             let former = Former { name: from, stays: self.set.has(self.format, from), needed };
             let added = of_moved(&former, self.format, &version);
+            package.identity.taken.extend(added.iter().map(|it| (self.format, it.clone())));
             if let Some(relations) = package.relations_mut(self.format) {
                 relations.extend(added);
                 relations.sort();

@@ -1,6 +1,7 @@
 //! Sets that update one of their version: what they make, keep and say.
 
 mod kernels;
+mod moves;
 mod parts;
 mod verified;
 

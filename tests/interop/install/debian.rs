@@ -127,6 +127,10 @@ impl System for Debian {
         fs::write(self.root.join(PREFERENCES), text).unwrap();
     }
 
+    fn unpin(&self, _: &[&str], _: &str) {
+        fs::remove_file(self.root.join(PREFERENCES)).unwrap();
+    }
+
     fn autoremove(&self) -> Command {
         self.apt(&["autoremove", "--purge"])
     }

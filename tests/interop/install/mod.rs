@@ -1,5 +1,5 @@
-//! Package sets in the hands of apt and dnf: which packages they bring, and what is there after an
-//! installation, an update and a removal.
+//! Package sets in the hands of apt, dnf and zypper: which packages they bring, and what is there
+//! after an installation, an update and a removal.
 //!
 //! A *system* is a root with a package manager: Debian 12 and 13 by mmdebstrap, and a root for rpm
 //! whose base is one package. A *scenario* is the same for all of them. A further naming scheme is

@@ -88,6 +88,12 @@ impl Rpm {
         }
     }
 
+    fn lock(&self, how: &str, packages: &[&str], version: &str) {
+        for name in packages {
+            tools::run(&mut self.zypper(&[how, &format!("{name} = {version}")]));
+        }
+    }
+
     fn rpm(&self) -> Command {
         let mut command = Command::new("rpm");
         command.arg(format!("--root={}", self.root.display()));
@@ -164,16 +170,20 @@ impl System for Rpm {
 
     fn pin(&self, packages: &[&str], _: &str, other: &str) {
         if self.by_zypper {
-            for name in packages {
-                tools::run(&mut self.zypper(&["addlock", &format!("{name} = {other}")]));
-            }
-            return;
+            return self.lock("addlock", packages, other);
         }
         let excluded = packages.iter().map(|name| format!("{name}-{other}"));
         let excluded = excluded.collect::<Vec<_>>().join(",");
         let file = self.root.join(DNF);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, format!("[main]\nexcludepkgs={excluded}\n")).unwrap();
+    }
+
+    fn unpin(&self, packages: &[&str], other: &str) {
+        if self.by_zypper {
+            return self.lock("removelock", packages, other);
+        }
+        fs::remove_file(self.root.join(DNF)).unwrap();
     }
 
     fn autoremove(&self) -> Command {

@@ -74,7 +74,7 @@ pub struct Recipe {
     pub sample: Option<(PathBuf, PathBuf)>,
     /// Makes five components of the shards, of which these are other ones.
     pub revisions: Option<Vec<Revision>>,
-    /// Into how many parts the build is divided; in one piece where zero.
+    /// The number of parts that the build is divided into; zero for one piece.
     pub parts: usize,
     /// Folders of the sets that this one updates.
     pub earlier: Vec<PathBuf>,

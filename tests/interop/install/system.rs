@@ -41,6 +41,8 @@ pub trait System {
     /// Tells the package manager to have these packages in `version` and not in `other`, which is
     /// newer. apt goes back to it in an upgrade; the others stay at it where they are.
     fn pin(&self, packages: &[&str], version: &str, other: &str);
+    /// Takes that back.
+    fn unpin(&self, packages: &[&str], other: &str);
     /// Removes what came along with other packages and is no longer needed.
     fn autoremove(&self) -> Command;
     fn remove(&self, packages: &[&str]) -> Command;

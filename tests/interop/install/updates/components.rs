@@ -133,7 +133,7 @@ fn put_kernels(group: &Group, artifacts: &Path, arch: &str, folder: &Path) {
     }
 }
 
-/// Behind the end of an ELF file nothing is read.
+/// Appends to a file: behind the end of an ELF file nothing is read.
 fn change((changed, text): Revision, group: &Group, artifacts: &Path) {
     let stage = |name: &str| {
         let family = FAMILIES.iter().find(|family| family.name == name).unwrap();

@@ -11,8 +11,8 @@ use crate::install::updates::components::{
     Revision,
 };
 use crate::install::updates::{
-    BLAS, FFT, ONE_GROUP, SPARSE, Versions, assert_verified, install, updated, upgrade,
-    upgrade_pinned,
+    BLAS, FFT, ONE_GROUP, SPARSE, Versions, assert_newest, assert_verified, install, updated,
+    upgrade, upgrade_pinned,
 };
 
 const SECOND: [Revision; 1] = [(Library("blas"), "second")];
@@ -20,7 +20,7 @@ const THIRD: [Revision; 3] =
     [(Library("blas"), "second"), (Code("fft"), "third"), (Library("host-suite-sparse"), "third")];
 const FOURTH: [Revision; 3] = [(Library("blas"), "fourth"), THIRD[1], THIRD[2]];
 
-/// What each release after the first changes.
+/// The packages that each release after the first changes.
 const CHANGED: [(&str, &[&str]); 3] = [
     ("7.1.0-2", &BLAS),
     ("7.1.0-3", &[FFT[0], FFT[1], FFT[2], FFT[3], SPARSE]),
@@ -54,40 +54,49 @@ fn hotfixes_are_verified_with_and_without_what_they_keep() {
     }
 }
 
+/// Hotfixes are installed as they appear; then the fixed family goes, and another one stays as it is.
 pub fn hotfixes_come_one_by_one(system: &dyn System) {
     let sets = releases();
     let sets = only(&sets);
     let before = system.snapshot();
-    let mut versions = install(system, sets[0], &ONE_GROUP);
+    let mut versions = install(system, sets[0], &[&ONE_GROUP[..], &["rocm-fft-gfx110x"]].concat());
     assert!(!versions.keys().any(|name| name.ends_with("115x") || name.ends_with("120x")));
     for (at, (version, changed)) in CHANGED.iter().enumerate() {
         versions = updated(&versions, changed, version);
         upgrade(system, &sets[..at + 2], &versions);
     }
+    assert_newest(system);
+
+    tools::run(&mut system.purge(&["rocm-blas"]));
+    tools::run(&mut system.autoremove());
+    versions.retain(|name, _| name.starts_with("rocm-fft") || name == "rocm-common");
+    let mut left = system.installed();
+    // apt takes what a metapackage brought for wanted by itself.
+    left.remove(SPARSE);
+    assert_eq!(left, versions);
+    system.assert_whole();
     system.purge_all();
     assert_same(&before, &system.snapshot());
 }
 
-/// All of them are skipped but the last, with every metapackage installed.
+/// Hotfixes are skipped but for the newest packages, with every metapackage installed.
 pub fn hotfixes_come_at_once(system: &dyn System) {
     let sets = releases();
     let sets = only(&sets);
     let before = system.snapshot();
-    let mut versions =
-        install(system, sets[0], &["rocm", "rocm-hosts", "rocm-gfx110x", "rocm-blas-all"]);
+    let metapackages = ["rocm", "rocm-hosts", "rocm-gfx110x", "rocm-blas-all"];
+    let mut versions = install(system, sets[0], &metapackages);
     for (version, changed) in CHANGED {
         versions = updated(&versions, changed, version);
     }
     upgrade(system, &sets, &versions);
-    system.purge_all();
-    // The same where nothing was installed before.
-    tools::run(&mut system.install(&["rocm", "rocm-hosts", "rocm-gfx110x", "rocm-blas-all"]));
-    assert_eq!(system.installed(), versions);
+    assert_newest(system);
     system.purge_all();
     assert_same(&before, &system.snapshot());
 }
 
-/// By the names of all packages of the family, and by what the package manager is told of versions.
+/// A hotfix goes by the names of all packages of the family, or where the package manager is told of
+/// versions.
 pub fn a_hotfix_is_taken_back(system: &dyn System) {
     let sets = releases();
     let [first, second, ..] = only(&sets);
@@ -95,25 +104,22 @@ pub fn a_hotfix_is_taken_back(system: &dyn System) {
     let new = updated(&old, &BLAS, "7.1.0-2");
     upgrade(system, &[first, second], &new);
 
-    let family = [("rocm-blas", "7.1.0-1"), ("rocm-blas-gfx110x", "7.1.0-1")];
-    tools::run(&mut system.install_versions(&family));
-    assert_eq!(system.installed(), old);
-    system.assert_whole();
-    upgrade(system, &[first, second], &new);
-
     take_back_host_alone(system, &old, &new);
     tools::run(&mut system.install(&ONE_GROUP));
     upgrade(system, &[first, second], &new);
 
-    if system.format() == "rpm" {
-        tools::run(&mut system.install_versions(&family));
+    let family = [("rocm-blas", "7.1.0-1"), ("rocm-blas-gfx110x", "7.1.0-1")];
+    tools::run(&mut system.install_versions(&family));
+    assert_eq!(system.installed(), old);
+    if system.format() == "deb" {
+        upgrade(system, &[first, second], &new);
     }
     system.pin(&["rocm-blas", "rocm-blas-*"], "7.1.0-1", "7.1.0-2");
     upgrade_pinned(system, &[first, second], &old);
 }
 
-/// With the host alone, apt takes away what needs the newer one, dnf has the kernels follow, and zypper
-/// asks.
+/// The host alone is named: apt takes away what needs the newer one, dnf has the kernels follow, and
+/// zypper asks.
 fn take_back_host_alone(system: &dyn System, old: &Versions, new: &Versions) {
     let told = tools::told(&mut system.install_versions(&[("rocm-blas", "7.1.0-1")]));
     let after = system.installed();
@@ -129,22 +135,4 @@ fn take_back_host_alone(system: &dyn System, old: &Versions, new: &Versions) {
         assert_eq!(after, *new);
     }
     system.assert_whole();
-}
-
-pub fn a_family_goes_after_its_hotfix(system: &dyn System) {
-    let sets = releases();
-    let [first, second, ..] = only(&sets);
-    let before = system.snapshot();
-    let old = install(system, first, &["rocm-blas-gfx110x", "rocm-fft-gfx110x"]);
-    upgrade(system, &[first, second], &updated(&old, &BLAS, "7.1.0-2"));
-    tools::run(&mut system.purge(&["rocm-blas"]));
-    tools::run(&mut system.autoremove());
-    let mut rest = old.clone();
-    rest.retain(|name, _| !name.starts_with("rocm-blas"));
-    assert_eq!(system.installed(), rest, "what is not of the family stays as it is");
-    system.assert_whole();
-    tools::run(&mut system.purge(&["rocm-fft"]));
-    tools::run(&mut system.autoremove());
-    assert_eq!(system.installed(), Default::default());
-    assert_same(&before, &system.snapshot());
 }

@@ -9,7 +9,7 @@ use crate::install::updates::components::{
     Revision,
 };
 use crate::install::updates::{
-    BLAS, FFT, ONE_GROUP, SPARSE, assert_verified, install, updated, upgrade,
+    BLAS, FFT, ONE_GROUP, SPARSE, assert_newest, assert_verified, install, updated, upgrade,
 };
 
 const BLAS_CHANGED: [Revision; 1] = [(Library("blas"), "second")];
@@ -32,44 +32,39 @@ fn part_with(set: &Built, package: &str) -> String {
     format!("{}/{}", at.unwrap() + 1, receipts.len())
 }
 
-/// Of the parts of a hotfix, all but one have nothing to make: only that one is built and published.
-fn part_again() -> Arc<Built> {
-    let first = parted();
-    let part = part_with(&first, "rocm-blas");
-    let again = Recipe::new("7.1.0").revisions(&BLAS_CHANGED).on("2", &[&first]);
+/// The one part of a hotfix that has something to make: only that one is built and published.
+fn part_again(first: &Built) -> Arc<Built> {
+    let part = part_with(first, "rocm-blas");
+    let again = Recipe::new("7.1.0").revisions(&BLAS_CHANGED).on("2", &[first]);
     again.text("--partition", &part).build()
 }
 
-/// A hotfix in parts of a set in one piece.
-fn hotfix_in_parts() -> [Arc<Built>; 2] {
-    let first = Recipe::new("7.1.0").revisions(&[]).build();
-    let hotfix = Recipe::new("7.1.0").revisions(&THREE_CHANGED).parts(2);
-    let hotfix = hotfix.on("2", &[&first]).build();
-    [first, hotfix]
+/// A hotfix in two parts, on a set in one piece or in parts.
+fn hotfix_in_parts(release: &str, on: &Built) -> Arc<Built> {
+    Recipe::new("7.1.0").revisions(&THREE_CHANGED).parts(2).on(release, &[on]).build()
 }
 
 #[test]
 fn hotfixes_in_parts_are_verified() {
-    let [first, hotfix] = hotfix_in_parts();
+    let first = Recipe::new("7.1.0").revisions(&[]).build();
+    let hotfix = hotfix_in_parts("2", &first);
     assert_eq!(hotfix.receipts().len(), 2);
     assert_verified(&[&first], &hotfix, 28);
 }
 
-pub fn one_part_is_built_again(system: &dyn System) {
-    let (first, again) = (parted(), part_again());
+/// A set in three parts, of which one is built again, and then a hotfix in two parts that knows that
+/// part alone.
+pub fn parts_are_updated(system: &dyn System) {
+    let first = parted();
+    let second = part_again(&first);
+    let third = hotfix_in_parts("3", &second);
     let before = system.snapshot();
     let old = install(system, &first, &ONE_GROUP);
-    upgrade(system, &[&first, &again], &updated(&old, &BLAS, "7.1.0-2"));
-    system.purge_all();
-    assert_same(&before, &system.snapshot());
-}
-
-pub fn a_hotfix_is_built_in_parts(system: &dyn System) {
-    let [first, hotfix] = hotfix_in_parts();
-    let before = system.snapshot();
-    let old = install(system, &first, &ONE_GROUP);
-    let changed = [&BLAS[..], &FFT, &[SPARSE]].concat();
-    upgrade(system, &[&first, &hotfix], &updated(&old, &changed, "7.1.0-2"));
+    let newer = updated(&old, &BLAS, "7.1.0-2");
+    upgrade(system, &[&first, &second], &newer);
+    let newest = updated(&newer, &[&FFT[..], &[SPARSE]].concat(), "7.1.0-3");
+    upgrade(system, &[&first, &second, &third], &newest);
+    assert_newest(system);
     system.purge_all();
     assert_same(&before, &system.snapshot());
 }

@@ -9,7 +9,7 @@ use crate::install::system::System;
 use crate::install::updates::components::Changed::Library;
 use crate::install::updates::hotfixes::releases;
 use crate::install::updates::{
-    BLAS, ONE_GROUP, Versions, install, updated, upgrade, upgrade_pinned,
+    BLAS, ONE_GROUP, Versions, assert_newest, install, updated, upgrade, upgrade_pinned,
 };
 
 /// 7.1.1, which knows the last hotfix of 7.1.0.
@@ -23,34 +23,23 @@ fn all_at(version: &str, versions: &Versions) -> Versions {
     versions.keys().map(|name| (name.clone(), version.to_owned())).collect()
 }
 
+/// A client that stays at 7.1.0 has its hotfixes; others go on as a whole.
 pub fn patch_versions_stand_side_by_side(system: &dyn System) {
     let [first, second, ..] = releases();
     let next = next(&second);
     let all: [&Built; 3] = [&first, &second, &next];
-
     let old = install(system, &first, &ONE_GROUP);
+    system.pin(&["rocm*"], "7.1.0-*", "7.1.1-1");
+    upgrade_pinned(system, &all, &updated(&old, &BLAS, "7.1.0-2"));
+    system.unpin(&["rocm*"], "7.1.1-1");
     upgrade(system, &all, &all_at("7.1.1-1", &old));
+    assert_newest(system);
     system.purge_all();
 
-    // A version of 7.1.0 by the names of what belongs to it, beside newer ones.
+    // An earlier version by the names of what belongs to it.
     let names = ["rocm-blas-gfx110x", "rocm-blas", "rocm-common"];
     let versions = names.map(|name| (name, "7.1.0-1"));
     tools::run(&mut system.install_versions(&versions));
     let named = versions.map(|(name, version)| (name.to_owned(), version.to_owned()));
     assert_eq!(system.installed(), Versions::from(named));
-    upgrade(system, &all, &all_at("7.1.1-1", &system.installed()));
-}
-
-/// Who stays at 7.1.0 has its hotfixes.
-pub fn a_patch_version_is_stayed_at(system: &dyn System) {
-    let [first, second, ..] = releases();
-    let next = next(&second);
-    let all: [&Built; 3] = [&first, &second, &next];
-    let old = install(system, &first, &ONE_GROUP);
-    let newest = updated(&old, &BLAS, "7.1.0-2");
-    system.pin(&["rocm*"], "7.1.0-*", "7.1.1-1");
-    upgrade_pinned(system, &all, &newest);
-    system.purge_all();
-    tools::run(&mut system.install(&ONE_GROUP));
-    assert_eq!(system.installed(), newest);
 }

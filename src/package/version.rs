@@ -141,12 +141,14 @@ impl Version {
         Some(format!("{major}.{minor}"))
     }
 
-    /// Whether `full`, a version and release with the epoch if any, is of this version and epoch,
-    /// whatever its release.
-    pub fn is_of_release(&self, full: &str) -> bool {
+    /// Whether `full`, a version and release with the epoch if any, is of this version and epoch and has
+    /// the tag of the distribution in `format`, whatever its release.
+    pub fn is_of_release(&self, full: &str, format: Format) -> bool {
+        let tagged = self.tagged_release(format);
+        let tag = tagged.strip_prefix(&self.release).unwrap_or_default();
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
         let rest = full.strip_prefix(&epoch).and_then(|rest| rest.strip_prefix(&self.upstream));
-        rest.is_some_and(|rest| rest.starts_with('-'))
+        rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(tag))
     }
 
     /// Whether it is one before a release, such as a release candidate or a nightly build.

@@ -9,7 +9,7 @@ use super::naming::Naming;
 use super::naming::families;
 use super::naming::parts::Parts;
 use super::prefix::Prefix;
-use super::relations::{self, PackageRelations, RelationChange};
+use super::relations::{self, PackageRelations};
 use super::texts::Texts;
 use crate::config::{CONTENT_DATE, Config, KernelRelations, LICENSE, MAINTAINER, SetRelations};
 use crate::dependencies::distribution::PayloadCompression;
@@ -194,15 +194,6 @@ impl Setting {
     /// the version of the set.
     pub(super) fn next_patch(&self) -> Option<&str> {
         self.next_patch.as_deref()
-    }
-
-    /// Relations as the configuration writes them, whatever the version of the set is.
-    pub(super) fn literal_relations(&self) -> Vec<(Format, Relation)> {
-        let of = |change: &RelationChange, format: Format| -> Vec<(Format, Relation)> {
-            change.literal.iter().map(|relation| (format, relation.clone())).collect()
-        };
-        let all = self.relations.iter();
-        all.flat_map(|it| [of(&it.deb, Format::Deb), of(&it.rpm, Format::Rpm)]).flatten().collect()
     }
 
     /// Whether kernel packages and their hosts belong together by their code, and not by their release.

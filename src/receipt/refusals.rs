@@ -3,9 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{CodeObjectPlace, PackageRecord, Receipt};
+use super::{
+    CodeObjectPlace, PackageRecord, PathChangeRecord, Receipt, RelationRecord, UpdateRecord,
+};
 use crate::error::{Error, Result};
-use crate::formats::spelling::{is_rpm_part, is_version};
+use crate::formats::spelling::{is_name, is_rpm_part, is_version};
+use crate::package::{Comparison, Format, RelationKind};
 use crate::tree::TreePath;
 
 /// What to do about a receipt or plan that no build wrote.
@@ -80,7 +83,42 @@ impl PackageRecord {
         let odd = odd.or_else(|| Some((odd_group()?, "group of kernels")));
         let odd = odd.or_else(|| Some((odd_arch()?, "arch")));
         let odd = odd.or_else(|| Some((odd_version()?, "version")));
-        odd.map(|(text, what)| (text.as_str(), what))
+        let odd = odd.map(|(text, what)| (text.as_str(), what));
+        odd.or_else(|| self.update.as_ref()?.odd_word(self.format))
+    }
+}
+
+impl UpdateRecord {
+    /// A word that no build writes, and what it should be: they go into relations and scripts.
+    fn odd_word(&self, format: Format) -> Option<(&str, &'static str)> {
+        let kinds = [
+            RelationKind::Breaks,
+            RelationKind::Replaces,
+            RelationKind::Conflicts,
+            RelationKind::Obsoletes,
+        ];
+        for RelationRecord { kind, name, comparison, version } in &self.relations {
+            let is_bound = *comparison == Some(Comparison::Less) && kinds.contains(kind);
+            if !is_bound || !is_name(format, name) {
+                return Some((name, "relation to a package that had paths"));
+            }
+            match version {
+                Some(text) if !is_version(format, text) => return Some((text, "version")),
+                Some(_) => {}
+                None => return Some((name, "relation to a package that had paths")),
+            }
+        }
+        for PathChangeRecord { path, target, members, .. } in &self.paths {
+            let is_path = |text: &str| TreePath::new(text).is_ok();
+            let is_absolute = path.strip_prefix('/').is_some_and(is_path);
+            let odd_member = members.iter().find(|member| !is_path(member));
+            let odd_target = target.as_ref().filter(|text| text.contains(char::is_control));
+            let odd = Some(path).filter(|_| !is_absolute).or(odd_member).or(odd_target);
+            if let Some(text) = odd {
+                return Some((text, "path"));
+            }
+        }
+        None
     }
 }
 
@@ -143,6 +181,37 @@ mod tests {
         };
         parsed(package, &of_part("a_1.deb")).unwrap();
         assert!(parsed(package, &of_part("a/b.deb")).unwrap_err().contains("is no file name"));
+    }
+
+    #[test]
+    fn means_of_updates_are_those_that_builds_write() {
+        let of = |update: &str| {
+            let package = format!(
+                r#"{{"id":"x","format":"deb","file_name":"x.deb","size":1,"installed_size":2,
+                "sha256":"","role":"host","code_objects":0,"version":"1-1","relations":[],
+                "members":[],"update":{update}}}"#
+            );
+            parsed(&package, r#""code_objects":[]"#)
+        };
+        let relation =
+            r#"{"relations":[{"kind":"breaks","name":"y","comparison":"<","version":"1"}]}"#;
+        let path = r#"{"paths":[{"path":"/x","was":"link","is":"directory","target":"y",
+            "members":["a/b"]}]}"#;
+        of(relation).unwrap();
+        of(path).unwrap();
+        for (good, bad) in [
+            ("breaks", "depends"),
+            (r#""y""#, r#""y\nPre-Depends: z""#),
+            (r#""1""#, r#""1) | z""#),
+            (r#""<""#, r#""=""#),
+        ] {
+            of(&relation.replace(good, bad)).unwrap_err();
+        }
+        for (good, bad) in
+            [(r#""/x""#, r#""x""#), (r#""y""#, r#""y\nz""#), ("a/b", "../b"), ("a/b", "a\\nb")]
+        {
+            of(&path.replace(good, bad)).unwrap_err();
+        }
     }
 
     #[test]

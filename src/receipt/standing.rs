@@ -47,7 +47,8 @@ impl Standing {
         let mut standing = Self::default();
         for receipt in receipts.filter(|receipt| receipt.prefix == prefix) {
             let is_wanted = |record: &&PackageRecord| {
-                formats.contains(&record.format) && version.is_of_release(&record.version)
+                formats.contains(&record.format)
+                    && version.is_of_release(&record.version, record.format)
             };
             for record in receipt.all_packages().filter(is_wanted) {
                 standing.code_objects.insert(record.id.clone(), Vec::new());

@@ -87,7 +87,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     }
     let mut of_packages = Problems::default();
     let joined = joined::join(&mut arguments, &mut of_packages)?;
-    kept::gather(&mut arguments);
+    kept::gather(&mut arguments, &mut of_packages);
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
     problems.extend(of_packages);
     others.count(&mut report);

@@ -50,6 +50,8 @@ pub(super) struct Draft {
     pub links: BTreeSet<Link>,
     /// Relations in the words of one format.
     pub relations: Vec<(Format, Relation)>,
+    /// Relations among those as the configuration writes them, whatever the version of the set is.
+    pub literal: Vec<(Format, Relation)>,
     /// What its files need from outside of the set, and offer.
     pub discovered: Discovered,
     /// Install-relative.
@@ -85,6 +87,7 @@ impl Draft {
             description,
             links: BTreeSet::new(),
             relations: Vec::new(),
+            literal: Vec::new(),
             discovered: Discovered::default(),
             files: BTreeMap::new(),
             documents_of: None,
@@ -321,6 +324,8 @@ pub(super) fn add_configured<'a>(setting: &'a Setting, drafts: &mut [Draft]) -> 
             if setting.formats.contains(&format) {
                 let added = change.added.iter().map(|relation| (format, relation.clone()));
                 draft.relations.extend(added);
+                let literal = change.literal.iter().map(|relation| (format, relation.clone()));
+                draft.literal.extend(literal);
                 edits.add(&draft.names.deb, Edit { key: package, format, change });
             }
         }

@@ -90,7 +90,6 @@ impl Draft {
             let bound = relation.version.as_ref().map(|(_, version)| version);
             bound == Some(&setting.version.full(*format))
         };
-        let literal = setting.literal_relations();
         let links = links.filter(of_version);
         // Bounds of former packages are as the configuration has them.
         let is_former = |(_, relation): &&(Format, Relation)| {
@@ -98,7 +97,7 @@ impl Draft {
         };
         let added = self.relations.iter().filter(|known| !is_former(known));
         let templated = added.filter(|known| of_version(known)).cloned();
-        links.chain(templated).filter(|known| !literal.contains(known)).collect()
+        links.chain(templated).filter(|known| !self.literal.contains(known)).collect()
     }
 
     /// Its relations in `format`, without those that its files show.

@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::argument::PackageArgument;
-use crate::package::Format;
-use crate::receipt::{PackageRecord, Receipt};
+use crate::package::{Format, RelationKind};
+use crate::receipt::{FindingRecord, PackageRecord, Receipt};
+use crate::report::Finding;
+use crate::verify::problem::{Problem, Problems, ReceiptLack};
 
 /// Gives the set whose receipt keeps packages of earlier builds, or has all of one anew, the packages that
 /// it keeps and that are there, and takes away the arguments of these builds. Of several such sets, the one
 /// of the highest release counts.
-pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
+pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>, problems: &mut Problems) {
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|it| it.receipt.as_ref()).collect();
     let updates = |argument: &PackageArgument| {
         argument.receipt.as_ref().is_some_and(|receipt| {
@@ -43,6 +45,12 @@ pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>) {
             .partition(|path| wanted.remove(name(path)).is_some());
         set.kept.extend(found);
         if is_earlier {
+            for path in &others {
+                if argument.receipt.as_ref().is_some_and(|it| is_lost(name(path), it, &receipt)) {
+                    let (package, lack) = (name(path).to_owned(), ReceiptLack::Record);
+                    problems.add(Problem::ReceiptIncomplete { package, lack });
+                }
+            }
             set.superseded += others.len();
             *argument = PackageArgument::default();
         } else {
@@ -65,6 +73,26 @@ fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
         || earlier.all_packages().all(|record| own.contains(&(record.format, &record.id)));
     let is_same_set = earlier.version == receipt.version && earlier.prefix == receipt.prefix;
     is_same_set && is_before && (receipt.kept.is_some() || has_all())
+}
+
+/// Whether a package file of an `earlier` build is of a package that `receipt` neither has nor says to be
+/// gone: by a finding, or as one that another package takes the place of.
+fn is_lost(file: &str, earlier: &Receipt, receipt: &Receipt) -> bool {
+    let Some(record) = earlier.all_packages().find(|record| record.file_name == file) else {
+        return false;
+    };
+    let is_same = |it: &&PackageRecord| (it.format, &it.id) == (record.format, &record.id);
+    let name = record.name().unwrap_or_default();
+    let is_gone = receipt.findings.iter().filter_map(FindingRecord::known).any(|finding| {
+        matches!(finding, Finding::PackageDropped { package, format }
+            if *package == name && *format == record.format)
+    });
+    let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+    let own = receipt.packages.iter().filter(|own| own.format == record.format);
+    let is_replaced = own
+        .flat_map(|own| &own.relations)
+        .any(|relation| kinds.contains(&relation.kind) && relation.name == name);
+    !is_gone && !is_replaced && !receipt.all_packages().any(|it| is_same(&it))
 }
 
 fn name(path: &Path) -> &str {

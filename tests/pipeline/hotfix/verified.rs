@@ -55,6 +55,36 @@ fn a_kept_package_that_was_changed_is_found() {
     assert!(said.contains(&format!("V002 receipt-mismatch: {file}: ")), "{said}");
 }
 
+/// A package of an earlier build is made anew, kept, or said to be gone.
+#[test]
+fn a_package_that_the_receipt_lost_is_found() {
+    let case = Case::new(&[]);
+    case.change_blas();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    let mut receipt = case.json("2");
+    let kept = receipt["kept"]["packages"].as_array_mut().unwrap();
+    kept.retain(|package| package["id"] != "rocm-hosts");
+    fs::write(case.receipt("2"), receipt.to_string()).unwrap();
+    let output = verify(&case, &["1", "2"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.matches("rocm-hosts").count(), 2, "{said}");
+}
+
+/// Content is compared whatever the order of members.
+#[test]
+fn a_receipt_out_of_order_keeps_nothing_that_changed() {
+    let case = Case::new(&[]);
+    let mut receipt = case.json("1");
+    for package in receipt["packages"].as_array_mut().unwrap() {
+        package["members"].as_array_mut().unwrap().reverse();
+    }
+    fs::write(case.receipt("1"), receipt.to_string()).unwrap();
+    case.change_sparse();
+    tools::run(&mut case.hotfix("2", &["1"]));
+    assert!(case.made("2").contains("rocm-host-suite-sparse"));
+}
+
 /// A hotfix that makes all packages anew takes the place of the whole build before it.
 #[test]
 fn a_hotfix_that_keeps_nothing_is_verified_with_the_build_before_it() {

@@ -11,7 +11,7 @@ use crate::content::hex;
 /// Facts by which a package is told from the one of an earlier set, taken before that was looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Format → [`Package::control_digest`].
+    /// Format → the digest of what the package says of itself in it.
     pub control: Vec<(Format, String)>,
     /// Relations whose bound is the version that the set has of a package.
     pub of_set: Vec<(Format, Relation)>,

@@ -59,7 +59,7 @@ use crate::error::Result;
 use crate::package::lengths::refuse_overlong;
 use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
-use crate::receipt::{KeptRecord, Standing};
+use crate::receipt::{KeptRecord, PartRecord, Standing};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use crate::tree::TreePath;
@@ -196,16 +196,16 @@ fn decide(
 /// The packages that stand of earlier sets of the version that is planned.
 fn standing(setting: &Setting, earlier: &[Listing], findings: &mut Findings) -> Standing {
     let receipts = earlier.iter().filter_map(|listing| listing.receipt.as_deref());
-    let mut parts: BTreeMap<String, BTreeMap<u32, u32>> = BTreeMap::new();
+    let mut parts: BTreeMap<String, (BTreeSet<u32>, &PartRecord)> = BTreeMap::new();
     for receipt in receipts.clone() {
         if let Some(record) = &receipt.part {
-            parts.entry(receipt.release()).or_default().insert(record.part.index, record.part.of);
+            let (present, _) = parts.entry(receipt.release()).or_insert((BTreeSet::new(), record));
+            present.insert(record.part.index);
         }
     }
-    for (release, parts) in parts {
-        let of = parts.values().copied().max().unwrap_or_default();
-        let present = parts.len();
-        if u32::try_from(present).is_ok_and(|present| present < of) {
+    for (release, (present, record)) in parts {
+        if record.packages.values().any(|part| !present.contains(part)) {
+            let (present, of) = (present.len(), record.part.of);
             findings.add(Finding::EarlierPartsAbsent { release, present, of });
         }
     }

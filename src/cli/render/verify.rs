@@ -65,7 +65,7 @@ fn kept_text(report: &Report) -> String {
     if report.superseded > 0 {
         let packages = counted(report.superseded as u64, "package");
         text.push_str(&text_line!(
-            "{packages} of earlier builds not looked at, because the set has made them anew"
+            "{packages} of earlier builds not looked at, because they are in the set no more"
         ));
     }
     text

@@ -39,11 +39,9 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     while drop_bound(plan, &outside, &mut unchanged) {}
     let made = plan.packages.iter().map(|package| package.id.clone());
     let made: BTreeSet<String> = made.filter(|id| !unchanged.contains(id)).collect();
-    let formats = |id: &str| plan.packages.iter().find(|package| package.id == id);
-    plan.kept = plan.standing.kept(|record| {
-        let is_unchanged = unchanged.contains(&record.id) && formats(&record.id).is_some();
-        is_unchanged || outside.contains(&record.id)
-    });
+    let stays =
+        |record: &PackageRecord| unchanged.contains(&record.id) || outside.contains(&record.id);
+    plan.kept = plan.standing.kept(stays);
     plan.keep(&made);
     let kept: KeptRecords = plan
         .kept
@@ -60,32 +58,30 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
 /// Takes the archives that no package of `plan` has any more out of their sets: what manifests say of
 /// them is known from those that are kept.
 fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
-    let entries = plan.packages.iter().flat_map(|package| &package.entries);
-    let made = entries.filter_map(|entry| match entry.node.data() {
-        Some(FileSource::Archive { archives, arch }) => Some((archives.clone(), arch.clone())),
-        _ => None,
-    });
-    let made: BTreeSet<(String, BaseArch)> = made.collect();
     let members = plan.kept.packages.iter().flat_map(|record| &record.members);
     let sizes: BTreeMap<&str, u64> =
         members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
+    let is_made = |set: &str, wanted: &BaseArch| {
+        let entries = plan.packages.iter().flat_map(|package| &package.entries);
+        let mut sources = entries.filter_map(|entry| entry.node.data());
+        sources.any(|source| match source {
+            FileSource::Archive { archives, arch } => archives == set && arch == wanted,
+            _ => false,
+        })
+    };
+    let sources = Sources::new(recombined, plan);
     let mut sets = plan.archives.clone();
     for set in &mut sets {
-        let archs = std::mem::take(&mut set.archs);
-        for arch in archs {
+        for arch in std::mem::take(&mut set.archs) {
             let file = archive::file_name(&set.name, arch.as_str());
             let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
-            match sizes
-                .get(path.as_str())
-                .filter(|_| !made.contains(&(set.name.clone(), arch.clone())))
-            {
-                None => set.archs.push(arch),
-                Some(size) => {
-                    let sources = Sources::new(recombined, plan);
+            match sizes.get(path.as_str()) {
+                Some(size) if !is_made(&set.name, &arch) => {
                     let kernels = sources.kernels_for(&set.name, arch.as_str())?;
                     let kernel_count = kernels.len() as u64;
                     set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
                 }
+                _ => set.archs.push(arch),
             }
         }
     }

@@ -3,12 +3,12 @@
 //! A receipt names them with their digests. Whoever names the folders of the earlier builds, too, has
 //! the whole set checked; of those folders, what the set has made anew is no part of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::argument::PackageArgument;
 use crate::package::{Format, RelationKind};
-use crate::receipt::{FindingRecord, PackageRecord, Receipt};
+use crate::receipt::Receipt;
 use crate::report::Finding;
 use crate::verify::problem::{Problem, Problems, ReceiptLack};
 
@@ -16,50 +16,45 @@ use crate::verify::problem::{Problem, Problems, ReceiptLack};
 /// it keeps and that are there, and takes away the arguments of these builds. Of several such sets, the one
 /// of the highest release counts.
 pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>, problems: &mut Problems) {
-    let receipts: Vec<&Receipt> = arguments.iter().filter_map(|it| it.receipt.as_ref()).collect();
-    let updates = |argument: &PackageArgument| {
-        argument.receipt.as_ref().is_some_and(|receipt| {
-            receipt.kept.is_some() || receipts.iter().any(|it| is_superseded(it, receipt))
-        })
-    };
-    let keepers = arguments.iter().enumerate().filter(|(_, argument)| updates(argument));
-    let newest = keepers.max_by(|(_, one), (_, other)| {
-        let release =
-            |it: &PackageArgument| it.receipt.as_ref().map(Receipt::release).unwrap_or_default();
-        Format::Rpm.compare_versions(&release(one), &release(other))
-    });
-    let Some((position, _)) = newest else { return };
+    let Some(position) = newest(arguments) else { return };
     let mut set = arguments.swap_remove(position);
     let Some(receipt) = set.receipt.clone() else { return };
+    for package in lost(arguments, &receipt) {
+        problems.add(Problem::ReceiptIncomplete { package, lack: ReceiptLack::Record });
+    }
     let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
-    let mut wanted: BTreeMap<&str, &PackageRecord> =
-        kept.map(|record| (record.file_name.as_str(), record)).collect();
-    let (found, own): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut set.packages)
-        .into_iter()
-        .partition(|path| wanted.remove(name(path)).is_some());
-    (set.kept, set.packages) = (found, own);
+    let mut wanted: BTreeSet<&str> = kept.map(|record| record.file_name.as_str()).collect();
+    let mut find = |packages: &mut Vec<PathBuf>| -> Vec<PathBuf> {
+        let all = std::mem::take(packages).into_iter();
+        let (found, others) = all.partition(|path| wanted.remove(name(path)));
+        *packages = others;
+        found
+    };
+    set.kept = find(&mut set.packages);
     for argument in arguments.iter_mut() {
-        let is_earlier = argument.receipt.as_ref().is_some_and(|it| is_superseded(it, &receipt));
-        let (found, others): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut argument.packages)
-            .into_iter()
-            .partition(|path| wanted.remove(name(path)).is_some());
-        set.kept.extend(found);
-        if is_earlier {
-            for path in &others {
-                if argument.receipt.as_ref().is_some_and(|it| is_lost(name(path), it, &receipt)) {
-                    let (package, lack) = (name(path).to_owned(), ReceiptLack::Record);
-                    problems.add(Problem::ReceiptIncomplete { package, lack });
-                }
-            }
-            set.superseded += others.len();
+        set.kept.extend(find(&mut argument.packages));
+        if argument.receipt.as_ref().is_some_and(|it| is_superseded(it, &receipt)) {
+            set.superseded += argument.packages.len();
             *argument = PackageArgument::default();
-        } else {
-            argument.packages = others;
         }
     }
     set.kept_absent = wanted.len();
     arguments.retain(|argument| !argument.packages.is_empty() || argument.receipt.is_some());
     arguments.push(set);
+}
+
+/// The place of the set that others are builds before, if there is one.
+fn newest(arguments: &[PackageArgument]) -> Option<usize> {
+    let receipts = || arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+    let updates = |receipt: &Receipt| {
+        receipt.kept.is_some() || receipts().any(|earlier| is_superseded(earlier, receipt))
+    };
+    let places = arguments.iter().enumerate();
+    let all = places.filter_map(|(position, it)| Some((position, it.receipt.as_ref()?)));
+    let newest = all.filter(|(_, receipt)| updates(receipt)).max_by(|(_, one), (_, other)| {
+        Format::Rpm.compare_versions(&one.release(), &other.release())
+    });
+    newest.map(|(position, _)| position)
 }
 
 /// Whether `earlier` is of a build before that of `receipt`, of the same version, which keeps packages or
@@ -75,24 +70,38 @@ fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
     is_same_set && is_before && (receipt.kept.is_some() || has_all())
 }
 
-/// Whether a package file of an `earlier` build is of a package that `receipt` neither has nor says to be
-/// gone: by a finding, or as one that another package takes the place of.
-fn is_lost(file: &str, earlier: &Receipt, receipt: &Receipt) -> bool {
-    let Some(record) = earlier.all_packages().find(|record| record.file_name == file) else {
-        return false;
-    };
-    let is_same = |it: &&PackageRecord| (it.format, &it.id) == (record.format, &record.id);
-    let name = record.name().unwrap_or_default();
-    let is_gone = receipt.findings.iter().filter_map(FindingRecord::known).any(|finding| {
-        matches!(finding, Finding::PackageDropped { package, format }
-            if *package == name && *format == record.format)
+/// Files of packages of earlier builds that `receipt` neither has nor is said to lack: by a finding, or as
+/// one that another package takes the place of. Of a format that it has nothing of, none.
+fn lost(arguments: &[PackageArgument], receipt: &Receipt) -> Vec<String> {
+    let receipts = arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+    let earlier: Vec<&Receipt> = receipts.filter(|it| is_superseded(it, receipt)).collect();
+    let own: BTreeSet<(Format, &String)> =
+        receipt.all_packages().map(|record| (record.format, &record.id)).collect();
+    let formats: BTreeSet<Format> = own.iter().map(|(format, _)| *format).collect();
+    let gone: BTreeSet<(Format, &str)> =
+        earlier.iter().copied().chain([receipt]).flat_map(gone_by).collect();
+    let records = earlier.iter().flat_map(|earlier| &earlier.packages);
+    let lost = records.filter(|record| {
+        let name = record.name().unwrap_or_default();
+        formats.contains(&record.format)
+            && !own.contains(&(record.format, &record.id))
+            && !gone.contains(&(record.format, name.as_str()))
+    });
+    lost.map(|record| record.file_name.clone()).collect()
+}
+
+/// Packages that are no more in the set of `receipt`, as it says.
+fn gone_by(receipt: &Receipt) -> impl Iterator<Item = (Format, &str)> {
+    let dropped = receipt.findings.iter().filter_map(|record| match record.known()? {
+        Finding::PackageDropped { package, format } => Some((*format, package.as_str())),
+        _ => None,
     });
     let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
-    let own = receipt.packages.iter().filter(|own| own.format == record.format);
-    let is_replaced = own
-        .flat_map(|own| &own.relations)
-        .any(|relation| kinds.contains(&relation.kind) && relation.name == name);
-    !is_gone && !is_replaced && !receipt.all_packages().any(|it| is_same(&it))
+    let replaced = receipt.packages.iter().flat_map(move |package| {
+        let relations = package.relations.iter().filter(move |it| kinds.contains(&it.kind));
+        relations.map(|relation| (package.format, relation.name.as_str()))
+    });
+    dropped.chain(replaced)
 }
 
 fn name(path: &Path) -> &str {

@@ -1,6 +1,7 @@
 //! Hotfixes and sets that several machines build.
 
 use std::fs;
+use std::path::Path;
 
 use support::example::{contents, rockpack};
 use support::tools;
@@ -52,6 +53,21 @@ fn one_part_is_built_again() {
     command.arg("--since").arg(case.receipt("1"));
     tools::run(command.args(["--partition", "1/2"]).arg("--out").arg(case.path("2")));
     assert_eq!(case.made("2"), set(&BLAS));
+    // The other part has nothing to make, so this one's receipt tells all.
+    let receipt = case.path("2").join("packages-1-of-2.json");
+    let again = |receipt: &Path, out: &str| {
+        let mut command = case.command("build", "3");
+        tools::told(command.arg("--since").arg(receipt).arg("--out").arg(case.path(out)))
+    };
+    let said = again(&receipt, "3");
+    assert!(said.contains("keeps 24") && !said.contains("R114"), "{said}");
+    let mut command = case.command("build", "1");
+    tools::run(command.args(["--partition", "1/2"]).arg("--out").arg(case.path("part")));
+    let said = again(&case.path("part/packages-1-of-2.json"), "4");
+    assert!(
+        said.contains("R114 earlier-parts-absent: 7.1.0-1: is an earlier set in 2 parts"),
+        "{said}"
+    );
     let depends = case.depends("2", "rocm-blas");
     assert!(depends.contains("rocm-common (>= 7.1.0-1)"), "{depends}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
-use support::example::rockpack;
+use support::example::{GROUPS, rockpack};
 use support::tools;
 
 use super::Case;
@@ -69,6 +69,24 @@ fn a_package_that_the_receipt_lost_is_found() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.matches("rocm-hosts").count(), 2, "{said}");
+}
+
+/// Packages of a family that is gone, and of a format that is not made this time, are accounted for.
+#[test]
+fn what_goes_is_accounted_for() {
+    let case = Case::new(&[]);
+    for group in &GROUPS {
+        let folder = group.folder(&case.path("shards")).join("host-suite-sparse_lib_generic");
+        fs::remove_dir_all(folder).unwrap();
+    }
+    let said = tools::told(&mut case.hotfix("2", &["1"]));
+    assert!(said.contains("R087 package-dropped: rocm-host-suite-sparse"), "{said}");
+    case.change_blas();
+    tools::run(case.hotfix("3", &["2"]).args(["--format", "deb"]));
+    for folders in [&["1", "2"][..], &["1", "2", "3"]] {
+        let said = tools::said(&mut verify(&case, folders));
+        assert!(said.contains("\nall checks passed"), "{said}");
+    }
 }
 
 /// Content is compared whatever the order of members.

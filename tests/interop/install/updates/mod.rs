@@ -4,7 +4,9 @@
 //! nothing is removed, kept back or brought besides. zypper is asked, too.
 
 pub mod components;
+mod held_back;
 mod hotfixes;
+mod kernels;
 mod nights;
 mod parts;
 mod versions;
@@ -55,6 +57,13 @@ with_every_manager! {
     hotfixes_come_one_by_one
     hotfixes_come_at_once
     a_hotfix_is_taken_back;
+
+    held_back:
+    what_is_said_is_held_back;
+
+    kernels:
+    kernels_stay_where_host_code_changes
+    kernels_come_with_the_last_of_their_hosts;
 
     parts:
     parts_are_updated;

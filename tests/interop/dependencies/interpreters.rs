@@ -326,7 +326,7 @@ fn what_is_no_script_and_what_the_set_has_is_silent() {
     symlink("python-3", other.join("lib/python")).unwrap();
     let found = told(&case, "", &[]);
     assert!(found.is_empty(), "{found:?}");
-    assert_eq!(case.depends("rocm-tool"), "rocm-other (= 7.1.0-1)");
+    assert_eq!(case.depends("rocm-tool"), "rocm-other (<< 7.1.1~), rocm-other (>= 7.1.0-1)");
     // rpm knows the files of packages, and follows no link to a folder.
     for path in ["bin/interpreter", "lib/python-3/bin/python"] {
         assert!(rpm_needs(&case, &format!("/opt/rocm-7.1/{path}")), "{path}");

@@ -62,7 +62,7 @@ fn libraries_are_found_by_the_last_folder() {
         let (case, path) = case("$ORIGIN/..", "$ORIGIN/../lib/private", options);
         let told = case.built("", &["--strict"]);
         assert!(!told.contains("R053") && !told.contains("R073"), "{told}");
-        assert!(case.depends("rocm-user").contains("rocm-other (= 7.1.0-1)"));
+        assert!(case.depends("rocm-user").contains("rocm-other (>= 7.1.0-1)"));
         assert!(!case.depends("rocm-user").contains("zlib1g"));
         let program = case.unpacked("rocm-user").join("bin/user");
         assert_eq!(search_path(&program), path);
@@ -86,7 +86,7 @@ fn they_are_rewritten() {
     assert!(!told.contains("R053") && told.contains("R072 runpath-rewritten"), "{told}");
     let noted = format!("… ({} bytes) becomes `$ORIGIN/../lib/private`", path.len());
     assert!(told.contains(&noted) && told.len() < 8192, "{told}");
-    assert!(case.depends("rocm-user").contains("rocm-other (= 7.1.0-1)"));
+    assert!(case.depends("rocm-user").contains("rocm-other (>= 7.1.0-1)"));
     let (program, original) =
         (case.unpacked("rocm-user").join("bin/user"), case.stage("user").join("bin/user"));
     assert_eq!(search_path(&program), "$ORIGIN/../lib/private");

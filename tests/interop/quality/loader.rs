@@ -87,7 +87,7 @@ fn dpkg_makes_the_libraries_known_and_forgets_them() {
     assert!(!finds_its_library(&root));
 
     let told = tools::told(&mut manager.install(&set, &[LIBRARY]));
-    assert!(told.contains(&format!("{LIBRARY} depends on {COMMON} (= 7.1.0-1)")), "{told}");
+    assert!(told.contains(&format!("{LIBRARY} depends on {COMMON} (<< 7.1.1~)")), "{told}");
     tools::run(&mut manager.install(&set, &[COMMON, LIBRARY]));
     assert!(finds_its_library(&root));
 
@@ -117,7 +117,7 @@ fn rpm_makes_the_libraries_known_and_forgets_them() {
     put_linked_program(&set, &root);
     assert!(!finds_its_library(&root));
     let told = tools::told(&mut manager.install(&set, &[LIBRARY]));
-    assert!(told.contains("rocm-common = 7.1.0-1 is needed"), "{told}");
+    assert!(told.contains("rocm-common >= 7.1.0-1 is needed"), "{told}");
     tools::run(&mut manager.install(&set, &[COMMON, LIBRARY]));
     assert!(finds_its_library(&root));
     assert_eq!(tools::succeed(&mut manager.verify(&[COMMON, LIBRARY])), "");

@@ -78,11 +78,16 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages that had paths of `package`, but for those to which it has one already.
+/// Adds relations to packages that had paths of `package`, but for those to which it has one that is as
+/// strict.
 fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<Relation>) {
     let Some(relations) = package.relations_mut(format) else { return };
     let is_known = |new: &Relation| {
-        relations.iter().any(|known| known.kind == new.kind && known.name == new.name)
+        relations.iter().any(|known| {
+            let same = known.kind == new.kind && known.name == new.name;
+            let bounds = known.version.as_ref().zip(new.version.as_ref());
+            same && bounds.is_none_or(|((_, known), (_, new))| !is_newer(format, new, known))
+        })
     };
     let added: Vec<Relation> = added.into_iter().filter(|new| !is_known(new)).collect();
     relations.extend(added.iter().cloned());

@@ -105,17 +105,8 @@ fn may_be_message_pack(head: [u8; 2]) -> bool {
     matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || zlib
 }
 
-/// Keys that manifests of kernel archives have and indexes have not.
-const MANIFEST_KEYS: [&[u8]; 2] = [b"format_version", b"kpack_files"];
-
-/// Bytes in which the first of these keys is looked for: the other fields are short.
-const MANIFEST_START: u64 = 1024;
-
 fn message_pack(content: &Content) -> Result<Inspected> {
-    let end = content.len().min(MANIFEST_START);
-    let start = content.read_vec(0..end, MANIFEST_START, "manifest")?;
-    let has = |key: &&[u8]| start.windows(key.len()).any(|window| window == *key);
-    if MANIFEST_KEYS.iter().any(has) {
+    if Manifest::is_one(content)? {
         Manifest::parse(content).map(Inspected::Manifest)
     } else {
         index::index(content).map(Inspected::Index)

@@ -12,6 +12,7 @@ mod fuzz_smoke;
 mod hostile_packages;
 mod hostile_rpms;
 mod indexes;
+mod large_indexes;
 mod larger;
 mod left;
 mod listed;

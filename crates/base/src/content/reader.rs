@@ -42,6 +42,17 @@ impl ContentReader {
         Ok(done)
     }
 
+    /// Passes over `len` bytes, as far as content is left, and returns how many.
+    pub fn skip(&mut self, len: u64) -> io::Result<u64> {
+        let len = len.min(self.content.len() - self.position);
+        // A decoder goes on where it is: another one would decode again what lies before.
+        if self.open.as_ref().is_some_and(|open| open.stream.is_some()) {
+            return io::copy(&mut self.take(len), &mut io::sink());
+        }
+        self.position += len;
+        Ok(len)
+    }
+
     fn read_some(&mut self, buffer: &mut [u8]) -> crate::error::Result<usize> {
         interrupt::check()?;
         let index = self.content.pieces.partition_point(|p| p.at + p.len <= self.position);

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 
 use super::*;
 use crate::error::Kind;
+use crate::run::{Budget, Limits};
 
 #[derive(Debug)]
 struct Counting(u64);
@@ -51,6 +52,28 @@ fn slices_of_a_rope_are_slices_of_its_bytes() {
             let mut buffer = vec![0; end - start];
             content.read_at(start as u64, &mut buffer).unwrap();
             assert_eq!(buffer, &bytes[start..end]);
+        }
+    }
+}
+
+#[test]
+fn a_reader_passes_over_bytes_of_every_kind() {
+    let (rope, bytes, _file) = rope();
+    let no_room = Budget::new(Limits { held: 0, ..Limits::default() });
+    let stream = Content::default().within(&no_room).decoded(Arc::new(Counting(300)));
+    let content = Content::concat(&[rope.clone(), stream.clone(), rope]);
+    let bytes = [&bytes[..], &all(&stream), &bytes].concat();
+    for first in 0..bytes.len() {
+        for skip in [0, 1, 5, 17, 200, bytes.len() - first] {
+            let mut reader = content.reader();
+            reader.read_window(&mut vec![0; first]).unwrap();
+            let skipped = usize::try_from(reader.skip(skip as u64).unwrap()).unwrap();
+            assert_eq!(skipped, skip.min(bytes.len() - first));
+            let mut next = [0; 2];
+            let len = reader.read_window(&mut next).unwrap();
+            assert_eq!(next[..len], bytes[first + skipped..][..len], "{first} {skip}");
+            let left = bytes.len() - first - skipped - len;
+            assert_eq!(reader.skip(1 << 40).unwrap(), left as u64);
         }
     }
 }

@@ -18,11 +18,13 @@
 //! `filename`; either is read here, both are written.
 
 use std::collections::BTreeMap;
+use std::io::{self, BufReader};
 
 use rmpv::Value;
 use serde::Serialize;
 
 use super::message_pack::{MapFields, decode, encode, map};
+use super::message_pack_stream::{Skip, Token, TokenReader};
 use crate::content::Content;
 use crate::error::{Error, Place, Result};
 
@@ -78,6 +80,22 @@ impl Manifest {
         Ok(Content::of_bytes(bytes))
     }
 
+    /// Tells a manifest from other MessagePack values, by a key that only manifests have. One that is
+    /// damaged behind that key is one, too.
+    pub fn is_one(content: &Content) -> Result<bool> {
+        if content.len() > MANIFEST_LIMIT {
+            return Ok(false);
+        }
+        let mut tokens = TokenReader::new(BufReader::new(content.reader()));
+        match has_own_key(&mut tokens) {
+            Ok(found) => Ok(found),
+            Err(fault) => match Error::from_io(fault) {
+                Ok(error) => Err(error.at(&content.place(0))),
+                Err(_) => Ok(false),
+            },
+        }
+    }
+
     /// Reads the manifest that fills `content`.
     pub fn parse(content: &Content) -> Result<Self> {
         let place = content.place(0);
@@ -98,6 +116,33 @@ impl Manifest {
             archives: archives.collect::<Result<_>>()?,
         })
     }
+}
+
+/// Keys of manifests that no other kind of file has.
+const OWN_KEYS: [&[u8]; 2] = [b"kpack_files", b"component_name"];
+
+fn has_own_key(tokens: &mut TokenReader<impl Skip>) -> io::Result<bool> {
+    let Token::Map(len) = tokens.token()? else {
+        return Ok(false);
+    };
+    for _ in 0..len {
+        match tokens.token()? {
+            Token::Text(len) => {
+                if u64::from(len) > MANIFEST_LIMIT {
+                    return Ok(false);
+                }
+                let mut key = vec![0; len as usize];
+                tokens.read(&mut key)?;
+                if OWN_KEYS.contains(&key.as_slice()) {
+                    return Ok(true);
+                }
+            }
+            // Its keys are texts.
+            _ => return Ok(false),
+        }
+        tokens.skip_value()?;
+    }
+    Ok(false)
 }
 
 impl ManifestArchive {
@@ -172,6 +217,28 @@ mod tests {
         }
         let longer = Content::of_bytes([whole, vec![0]].concat());
         assert!(Manifest::parse(&longer).is_err());
+    }
+
+    #[test]
+    fn a_manifest_is_told_by_its_keys() {
+        let is_one = |content: &Content| Manifest::is_one(content).unwrap();
+        let whole = bytes(&manifest().to_content().unwrap());
+        let names = whole.windows(14).position(|window| window == b"component_name").unwrap() + 14;
+        for len in 0..whole.len() {
+            assert_eq!(is_one(&Content::of_bytes(&whole[..len])), len >= names, "{len}");
+        }
+        assert!(is_one(&Content::of_bytes(whole)));
+        let with = |key: Value| {
+            let fields = vec![("format_version".into(), 2.into()), (key, Value::Nil)];
+            Content::of_bytes(encode(&Value::Map(fields)).unwrap())
+        };
+        assert!(is_one(&with("kpack_files".into())));
+        for key in ["solutions_blob".into(), "kpack_filesx".into(), 7.into()] {
+            assert!(!is_one(&with(key)));
+        }
+        let inside = Value::Map(vec![("x".into(), map([("kpack_files", Value::Nil)]))]);
+        assert!(!is_one(&Content::of_bytes(encode(&inside).unwrap())));
+        assert!(!is_one(&Content::of_bytes(*b"\xdf\xff\xff\xff\xff\xdb\xff\xff\xff\xff")));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod loaded_code;
 pub mod marker;
 mod member;
 pub mod message_pack;
+pub mod message_pack_stream;
 pub mod offload_bundle;
 pub mod package_file;
 pub mod path_digests;

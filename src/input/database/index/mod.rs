@@ -17,8 +17,9 @@
 //!
 //! Any string in it, key or value, may name archs.
 //!
-//! Refused: a `format_version` that is neither 1 nor 2, a solution that lies outside of the bytes or
-//! shares some with another one, and what follows the value or the zlib stream.
+//! A `format_version` of 0, 1 or none means the first shape. Refused is what libraries refuse: another
+//! version, a solution outside of the bytes, a number of a solution that occurs twice, and what
+//! follows the value or the zlib stream; also solutions that share some bytes, which no writer makes.
 
 mod solutions;
 mod source;
@@ -33,8 +34,8 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::formats::message_pack_stream::fault;
 use crate::gfx::BaseArch;
-pub(super) use source::is_zlib;
 use source::Source;
+pub(super) use source::is_zlib;
 use walk::Walk;
 
 /// What an index says.

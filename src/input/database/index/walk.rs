@@ -1,0 +1,369 @@
+//! The walk through an index.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::solutions::SolutionPlaces;
+use super::source::Source;
+use super::{DEPTH_LIMIT, IndexDescription};
+use crate::content::Content;
+use crate::formats::message_pack_stream::{Token, TokenReader, fault};
+use crate::gfx::{self, BaseArch};
+use crate::run::Budget;
+
+/// Longest text that may be a name, in bytes. In longer ones archs alone are looked for.
+const NAME_LIMIT: u32 = 4096;
+
+/// Bytes of a long text that are looked at together.
+const TEXT_WINDOW: u32 = 64 << 10;
+
+/// Bytes of one window that the next one sees again: longer than any arch.
+const OVERLAP: usize = 64;
+
+type Tokens = TokenReader<Source>;
+
+/// What a walk found.
+pub(super) struct Walked {
+    pub(super) description: IndexDescription,
+    /// Where the solutions lie, if their bytes were passed over before that was known.
+    pub(super) solutions_ahead: Option<SolutionPlaces>,
+}
+
+/// What was seen so far.
+pub(super) struct Walk {
+    description: IndexDescription,
+    budget: Budget,
+    /// Bytes of all names in the description.
+    names: u64,
+    library: Library,
+}
+
+/// The keys of a library that have to agree.
+#[derive(Default)]
+struct Library {
+    version: Option<i128>,
+    /// From `solutions_index`, or known from a walk before.
+    places: Option<SolutionPlaces>,
+    has_index: bool,
+    has_blob: bool,
+    /// Whether the bytes of the solutions were passed over.
+    passed_over: bool,
+}
+
+impl Walk {
+    /// A walk through `content`; `places` are those of its solutions, if they are known.
+    pub(super) fn new(content: &Content, places: Option<SolutionPlaces>) -> Self {
+        Self {
+            description: IndexDescription::default(),
+            budget: content.budget().clone(),
+            names: 0,
+            library: Library { places, ..Library::default() },
+        }
+    }
+
+    /// Walks the one value of `source`.
+    pub(super) fn whole(mut self, source: Source) -> io::Result<Walked> {
+        let mut tokens = TokenReader::new(source);
+        self.value(&mut tokens, ValuePosition { depth: 0, key: ValueKey::Other })?;
+        tokens.into_source().end()?;
+        let Self { description, library, .. } = self;
+        library.check()?;
+        let solutions_ahead = if library.passed_over { library.places } else { None };
+        Ok(Walked { description, solutions_ahead })
+    }
+
+    fn value(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<SeenValue> {
+        if position.depth > DEPTH_LIMIT {
+            return Err(fault(format!(
+                "its values lie more than {DEPTH_LIMIT} deep in one another"
+            )));
+        }
+        let token = tokens.token()?;
+        if position.depth == 1 && self.library_value(tokens, position.key, token)? {
+            return Ok(SeenValue::Other);
+        }
+        match token {
+            Token::Integer(_) | Token::Other => Ok(SeenValue::Other),
+            Token::Binary(len) => tokens.skip(len.into()).map(|()| SeenValue::Other),
+            Token::Text(len) => self.text(tokens, len, position),
+            Token::Array(len) => {
+                for _ in 0..len {
+                    self.value(tokens, position.inside(ValueKey::Other))?;
+                }
+                Ok(SeenValue::Array(len))
+            }
+            Token::Map(len) => self.map(tokens, len, position),
+        }
+    }
+
+    fn map(
+        &mut self,
+        tokens: &mut Tokens,
+        len: u32,
+        position: ValuePosition,
+    ) -> io::Result<SeenValue> {
+        let mut placeholder = false;
+        let mut value = None;
+        for _ in 0..len {
+            let key = self.key(tokens, position.inside(position.key))?;
+            match self.value(tokens, position.inside(key))? {
+                SeenValue::Placeholder => placeholder = true,
+                SeenValue::Value(text) => value = Some(text),
+                SeenValue::Array(count) if key == ValueKey::Solutions => {
+                    self.count_solutions(count.into());
+                }
+                SeenValue::Array(_) | SeenValue::Other => {}
+            }
+        }
+        if let Some(value) = value.filter(|_| placeholder) {
+            self.insert(&value, |description| &mut description.libraries)?;
+        }
+        Ok(SeenValue::Other)
+    }
+
+    /// Reads a key; its position is that of the map's values, behind the key of the map itself.
+    fn key(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<ValueKey> {
+        let len = match tokens.token()? {
+            Token::Text(len) => len,
+            Token::Integer(_) => return Ok(ValueKey::Number),
+            Token::Other => return Ok(ValueKey::Other),
+            Token::Binary(len) => return tokens.skip(len.into()).map(|()| ValueKey::Other),
+            Token::Array(len) => {
+                for _ in 0..len {
+                    self.value(tokens, position.inside(ValueKey::Other))?;
+                }
+                return Ok(ValueKey::Other);
+            }
+            Token::Map(len) => {
+                return self.map(tokens, len, position).map(|_| ValueKey::Other);
+            }
+        };
+        let Some(text) = self.name(tokens, len)? else {
+            return Ok(ValueKey::Other);
+        };
+        if (position.key, position.depth) == (ValueKey::Arch, 2) {
+            self.insert(&text, |description| &mut description.operations)?;
+        }
+        Ok(ValueKey::of(&text))
+    }
+
+    fn text(
+        &mut self,
+        tokens: &mut Tokens,
+        len: u32,
+        position: ValuePosition,
+    ) -> io::Result<SeenValue> {
+        let Some(text) = self.name(tokens, len)? else {
+            return Ok(SeenValue::Other);
+        };
+        if text.ends_with(".co") || text.ends_with(".hsaco") {
+            self.insert(&text, |description| &mut description.code_object_files)?;
+        }
+        match (position.key, position.depth) {
+            (ValueKey::Operation, _) => {
+                self.insert(&text, |description| &mut description.operations)?;
+            }
+            (ValueKey::Number, 1) => {
+                self.insert(&text, |description| &mut description.libraries)?;
+            }
+            (ValueKey::Type, _) if text == "Placeholder" => return Ok(SeenValue::Placeholder),
+            (ValueKey::Value, _) => return Ok(SeenValue::Value(text)),
+            _ => {}
+        }
+        Ok(SeenValue::Other)
+    }
+
+    /// Reads a text of `len` bytes, notes the archs that it names, and returns it if it may be a
+    /// name: it is UTF-8 and not too long.
+    fn name(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<Option<String>> {
+        if len > NAME_LIMIT {
+            return self.long_text(tokens, len).map(|()| None);
+        }
+        let mut bytes = vec![0; len as usize];
+        tokens.read(&mut bytes)?;
+        let text = String::from_utf8(bytes).ok();
+        if let Some(text) = text.as_deref().filter(|text| text.contains("gfx")) {
+            self.description.archs.extend(gfx::archs_in(text));
+        }
+        Ok(text)
+    }
+
+    fn long_text(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
+        let mut window = Vec::new();
+        let mut left = len;
+        while left > 0 {
+            let kept = window.len().min(OVERLAP);
+            window.drain(..window.len() - kept);
+            let next = left.min(TEXT_WINDOW);
+            window.resize(kept + next as usize, 0);
+            tokens.read(&mut window[kept..])?;
+            left -= next;
+            // A word that the end of the window cuts is seen whole in the next one.
+            let whole = match left {
+                0 => window.len(),
+                _ => window.iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap_or(0),
+            };
+            let text = String::from_utf8_lossy(&window[..whole]);
+            self.description.archs.extend(gfx::archs_in(&text));
+        }
+        Ok(())
+    }
+
+    /// Takes a value of the outermost map that says how solutions are stored; whether it is one.
+    fn library_value(
+        &mut self,
+        tokens: &mut Tokens,
+        key: ValueKey,
+        token: Token,
+    ) -> io::Result<bool> {
+        match (key, token) {
+            (ValueKey::FormatVersion, Token::Integer(version)) => {
+                self.library.version = Some(version);
+            }
+            (ValueKey::SolutionsIndex, Token::Array(len)) => {
+                let places = SolutionPlaces::read(tokens, len, &self.budget)?;
+                if std::mem::replace(&mut self.library.has_index, true) {
+                    return Err(fault("it has solutions_index twice"));
+                }
+                self.count_solutions(places.count());
+                self.library.places.get_or_insert(places);
+            }
+            (ValueKey::SolutionsBlob, Token::Binary(len)) => {
+                if std::mem::replace(&mut self.library.has_blob, true) {
+                    return Err(fault("it has solutions_blob twice"));
+                }
+                self.solutions(tokens, len)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Walks the solutions in the next `len` bytes, or passes over them if it is not known yet where
+    /// they lie.
+    fn solutions(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
+        let start = tokens.position();
+        let Some(places) = self.library.places.take() else {
+            self.library.passed_over = true;
+            return tokens.skip(len.into());
+        };
+        let here = |tokens: &Tokens| tokens.position() - start;
+        for place in places.in_order(len)? {
+            tokens.skip(place.start - here(tokens))?;
+            self.value(tokens, ValuePosition { depth: 2, key: ValueKey::Other })?;
+            if here(tokens) != place.end {
+                let message =
+                    format!("the solution at {} of solutions_blob has another length", place.start);
+                return Err(fault(message));
+            }
+        }
+        tokens.skip(u64::from(len) - here(tokens))
+    }
+
+    fn count_solutions(&mut self, count: u64) {
+        self.description.solutions = self.description.solutions.saturating_add(count);
+    }
+
+    /// Puts `name` into a set of the description. Most texts repeat what is known already: only new
+    /// ones are copied.
+    fn insert(
+        &mut self,
+        name: &str,
+        set: impl Fn(&mut IndexDescription) -> &mut BTreeSet<String>,
+    ) -> io::Result<()> {
+        let set = set(&mut self.description);
+        if !set.contains(name) {
+            // A text in a set takes some sixty bytes beside its own.
+            self.names = self.names.saturating_add(name.len() as u64 + 64);
+            self.budget.check_structure(self.names, "the names in a kernel index")?;
+            set.insert(name.to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Library {
+    /// Refuses what no library could read.
+    fn check(&self) -> io::Result<()> {
+        match (self.version, self.has_index, self.has_blob) {
+            (None | Some(0 | 1), false, false) | (Some(2), true, true) => Ok(()),
+            (None | Some(0 | 1), ..) => {
+                let keys = "solutions_index or solutions_blob";
+                Err(fault(format!("it has {keys}, and no format_version 2")))
+            }
+            (Some(2), false, _) => Err(fault("format_version 2 without an array solutions_index")),
+            (Some(2), ..) => Err(fault("format_version 2 without binary data solutions_blob")),
+            (Some(version), ..) => {
+                Err(fault(format!("format_version {version} is not known, only 1 and 2 are")))
+            }
+        }
+    }
+}
+
+/// What the key of a map says of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueKey {
+    /// `operationIdentifier`.
+    Operation,
+    /// `solutions`.
+    Solutions,
+    /// `solutions_index`.
+    SolutionsIndex,
+    /// `solutions_blob`.
+    SolutionsBlob,
+    /// `format_version`.
+    FormatVersion,
+    /// `type`.
+    Type,
+    /// `value`.
+    Value,
+    /// A number, or a text of digits.
+    Number,
+    /// An arch.
+    Arch,
+    /// Anything else, or no key.
+    Other,
+}
+
+impl ValueKey {
+    fn of(text: &str) -> Self {
+        match text {
+            "operationIdentifier" => Self::Operation,
+            "solutions" => Self::Solutions,
+            "solutions_index" => Self::SolutionsIndex,
+            "solutions_blob" => Self::SolutionsBlob,
+            "format_version" => Self::FormatVersion,
+            "type" => Self::Type,
+            "value" => Self::Value,
+            _ if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) => Self::Number,
+            _ if text.starts_with("gfx") && text.parse::<BaseArch>().is_ok() => Self::Arch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where a value stands: how many maps and arrays are around it, and behind which key.
+#[derive(Debug, Clone, Copy)]
+struct ValuePosition {
+    depth: usize,
+    key: ValueKey,
+}
+
+impl ValuePosition {
+    fn inside(self, key: ValueKey) -> Self {
+        Self { depth: self.depth.saturating_add(1), key }
+    }
+}
+
+/// What a value turned out to be, as far as the map around it wants to know.
+#[derive(Debug, PartialEq, Eq)]
+enum SeenValue {
+    /// The text `Placeholder`.
+    Placeholder,
+    /// The text behind a `value`.
+    Value(String),
+    /// An array of so many elements.
+    Array(u32),
+    /// Anything else.
+    Other,
+}

@@ -1,0 +1,144 @@
+//! Indexes of kernel databases that are larger than the memory of the run.
+
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use support::tools;
+
+use crate::{Input, inspect, limited, rockpack, text};
+
+/// Bytes of the solutions, most of which no solution has.
+const BLOB: u32 = 1536 << 20;
+
+/// Memory that a run may have, in MiB: to look into an index, and what a build needs at least.
+const INSPECT: u32 = 64;
+const BUILD: u32 = 512;
+const BESIDE: u32 = 256;
+
+/// The parts of an index before, between and behind the zeros that fill it: two solutions, the first
+/// and the last bytes of the value that has them. `turned` has the places of these behind it.
+fn parts(turned: bool) -> [Vec<u8>; 2] {
+    let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    let solution = |arch: &str| [&[0x81][..], &text("name"), &text(arch)].concat();
+    let (first, last) = (solution("gfx1100"), solution("gfx1100"));
+    let len = u32::try_from(first.len()).unwrap();
+    let mut places = [text("solutions_index"), vec![0x96]].concat();
+    for number in [1, 0, len, 2, BLOB - len, len] {
+        places.push(0xce);
+        places.extend(number.to_be_bytes());
+    }
+    let blob = [&text("solutions_blob")[..], &[0xc6], &BLOB.to_be_bytes(), &first].concat();
+    let version = [text("format_version"), vec![2]].concat();
+    if turned {
+        [[vec![0x83], blob].concat(), [last, places, version].concat()]
+    } else {
+        [[vec![0x83], version, places, blob].concat(), last]
+    }
+}
+
+/// Writes such an index; the zeros of a plain one are a hole of the file.
+fn write(path: &Path, turned: bool, compressed: bool) {
+    let [head, tail] = parts(turned);
+    let zeros = u64::from(BLOB) - 2 * solution_len();
+    if compressed {
+        fs::write(path, zlib(&head, zeros, &tail)).unwrap();
+        return;
+    }
+    let mut file = File::create(path).unwrap();
+    file.write_all(&head).unwrap();
+    file.seek(SeekFrom::Current(zeros.cast_signed())).unwrap();
+    file.write_all(&tail).unwrap();
+}
+
+/// A zlib stream of `head`, so many zeros, and `tail`. The zeros are compressed once.
+fn zlib(head: &[u8], zeros: u64, tail: &[u8]) -> Vec<u8> {
+    let rest = usize::try_from(zeros % CHUNK as u64).unwrap();
+    let mut stream = vec![0x78, 0x01];
+    stream.extend(deflated(&[head, &vec![0; rest]].concat()));
+    let chunk = deflated(&vec![0; CHUNK]);
+    (0..zeros / CHUNK as u64).for_each(|_| stream.extend(&chunk));
+    stream.extend(deflated(tail));
+    // An empty block that is the last one, and the checksum.
+    stream.extend([0x03, 0x00]);
+    let mut sums = (1, 0);
+    let step = |(a, b): (u64, u64), byte: &u8| {
+        ((a + u64::from(*byte)) % 65521, (a + u64::from(*byte) + b) % 65521)
+    };
+    sums = head.iter().fold(sums, step);
+    sums.1 = (sums.1 + zeros % 65521 * sums.0) % 65521;
+    sums = tail.iter().fold(sums, step);
+    stream.extend(u32::try_from((sums.1 << 16) | sums.0).unwrap().to_be_bytes());
+    stream
+}
+
+const CHUNK: usize = 1 << 20;
+
+/// Blocks of a deflated stream, to which others can be joined.
+fn deflated(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.flush().unwrap();
+    encoder.get_ref().clone()
+}
+
+/// Bytes of one solution: a map of one text, `name`, and an arch.
+fn solution_len() -> u64 {
+    (1 + 5 + 8) as u64
+}
+
+#[test]
+fn an_index_of_gigabytes_is_read_in_little_memory() {
+    tools::need(&["dpkg-deb"]);
+    for (name, turned) in
+        [("T.dat", false), ("T.dat", true), ("T.dat.zlib", false), ("T.dat.zlib", true)]
+    {
+        let input = Input::folder();
+        let library = input.stage().join("lib/rocblas/library");
+        fs::create_dir(input.stage().join("lib/rocblas")).unwrap();
+        fs::create_dir(&library).unwrap();
+        let index = library.join(name);
+        write(&index, turned, name.ends_with("zlib"));
+        let output = limited(inspect(&index).arg("--json"), INSPECT).output().unwrap();
+        let said = text(&output);
+        assert!(output.status.success(), "{name} {turned}: {said}");
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let shown = &shown[0];
+        assert_eq!(shown["archs"], serde_json::json!(["gfx1100"]), "{name} {turned}");
+        assert_eq!(shown["solutions"], 2);
+    }
+}
+
+/// The package of its arch has the index, although its name does not say for which it is.
+#[test]
+fn an_index_of_gigabytes_is_packed_in_the_memory_of_the_build() {
+    tools::need(&["dpkg-deb"]);
+    let input = Input::folder();
+    let library = input.stage().join("lib/rocblas/library");
+    fs::create_dir_all(&library).unwrap();
+    write(&library.join("T.dat.zlib"), true, true);
+    write(&library.join("U.dat"), true, false);
+    let mut build = input.build();
+    build.args(["--format", "deb", "--compression", "zstd", "--preset", "fast", "--jobs", "1"]);
+    build.args(["--memory", &format!("{BUILD}M")]);
+    tools::run(&mut limited(&build, BUILD + BESIDE));
+    let package = input.out().join("rocm-a-gfx110x_1.0-1_amd64.deb");
+    let listed = tools::run(std::process::Command::new("dpkg-deb").arg("-c").arg(package)).stdout;
+    let listed = String::from_utf8(listed).unwrap();
+    for name in ["/T.dat.zlib", "/U.dat"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+    let mut verify = rockpack();
+    verify.arg("verify").arg(input.out());
+    tools::run(&mut limited(&verify, BUILD));
+}
+
+#[test]
+fn a_stream_that_inflates_to_more_than_a_value_can_have_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("T.dat.zlib");
+    let head = [&[0x92, 0xc6][..], &u32::MAX.to_be_bytes()].concat();
+    fs::write(&path, zlib(&head, u32::MAX.into(), &[0xc0])).unwrap();
+    let said = crate::refusal(&mut limited(&inspect(&path), INSPECT));
+    assert!(said.contains("inflates to more than 4294967296 bytes"), "{said}");
+}

@@ -159,6 +159,7 @@ impl ArtifactBuilder {
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
             moves: false,
+            leads: true,
             content: Content::of_bytes(text.as_bytes()),
             mode: 0o644,
         });
@@ -188,6 +189,12 @@ impl ArtifactBuilder {
     /// Notes that the libraries of the database files added so far look into directories of archs first.
     pub fn moving(mut self) -> Self {
         self.0.databases.iter_mut().for_each(|file| file.moves = true);
+        self
+    }
+
+    /// Notes that none of the database files added so far makes its library look there.
+    pub fn without_lead(mut self) -> Self {
+        self.0.databases.iter_mut().for_each(|file| file.leads = false);
         self
     }
 

@@ -127,6 +127,30 @@ impl Join<'_> {
         )
     }
 
+    /// Refuses to move files of an arch to where the library would not look, for want of the file
+    /// that makes it do so.
+    fn check_leads(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
+        let databases = parts.iter().flat_map(|part| &part.databases);
+        let moved =
+            databases.filter(|file| file.moves && file.path.parent().as_ref() == Some(folder));
+        let mut leads: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
+        for file in moved {
+            for arch in &file.archs {
+                *leads.entry((&file.shard, arch)).or_default() |= file.leads;
+            }
+        }
+        let Some(((shard, arch), _)) = leads.iter().find(|(_, leads)| !**leads) else {
+            return Ok(());
+        };
+        let message = format!(
+            "has files that differ between shards, and those for {arch} of {shard} cannot move to \
+             {folder}/{arch}: without a master index there, the library passes over that directory"
+        );
+        Err(Error::new(Kind::Conflict, message)
+            .structure(format!("{}/{folder}", self.component))
+            .hint("build these archs in one shard, or with lazily loaded libraries"))
+    }
+
     /// Moves all files of `folder` that its library looks for in the directory of an arch first.
     fn move_folder(
         &mut self,
@@ -135,6 +159,7 @@ impl Join<'_> {
         parts: &mut [SplitArtifact],
     ) -> Result<()> {
         let archs = archs_by_shard(folder, parts);
+        self.check_leads(folder, parts)?;
         let mut files: usize = 0;
         for part in parts {
             let archs = archs.get(&part.shard).cloned().unwrap_or_default();
@@ -276,6 +301,7 @@ fn move_shared(
                 shard: part.shard.clone(),
                 rule: rule.clone(),
                 moves: false,
+                leads: false,
                 content: content.clone(),
                 mode,
             });

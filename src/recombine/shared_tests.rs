@@ -136,6 +136,17 @@ fn files_without_a_union_move_to_the_directories_of_their_archs() {
     assert!(stays.map(|f| f.subject()).all(|subject| subject.ends_with("X.dat")));
 }
 
+/// Such a library looks into the directory of an arch only if its master index is there.
+#[test]
+fn files_do_not_move_to_where_the_library_would_not_look() {
+    let part = |name, arch, content| {
+        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
+    };
+    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2").without_lead()];
+    let expected = ["blas_lib/", LIBRARY, "those for gfx1100 of two cannot move"];
+    assert_refused(parts, &expected);
+}
+
 #[test]
 fn an_arch_of_two_shards_cannot_have_both_their_files() {
     let part = |name, content| {

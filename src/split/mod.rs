@@ -173,6 +173,8 @@ pub struct DatabaseFile {
     pub rule: String,
     /// Whether its library looks for it in a directory of its arch first, beside it.
     pub moves: bool,
+    /// Whether it is what makes the library look there.
+    pub leads: bool,
     /// Its bytes.
     pub content: Content,
     /// Permission bits.

@@ -58,6 +58,10 @@ pub struct Rule {
     /// Globs of the names of files that are looked for in the directory of an arch first.
     #[serde(default)]
     pub moves: Vec<String>,
+    /// Globs of the names of files of which one has to be in the directory of an arch: the library
+    /// passes over a directory without.
+    #[serde(default)]
+    pub moves_with: Vec<String>,
 }
 
 /// How names of files spell archs.
@@ -239,12 +243,12 @@ impl Rule {
     fn role(&self, name: &str) -> Option<DatabaseRole> {
         let by_name = [
             (&self.shared, DatabaseRole::Shared),
+            (&self.data, DatabaseRole::Data),
             (&self.code, DatabaseRole::Code),
             (&self.index, DatabaseRole::Index),
             (&self.whole, DatabaseRole::Whole),
             (&self.cache, DatabaseRole::Cache),
             (&self.leftovers, DatabaseRole::Leftover),
-            (&self.data, DatabaseRole::Data),
         ];
         let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
         found.next().map(|(_, role)| role)
@@ -263,6 +267,11 @@ impl Rule {
     /// Whether a file of this name is looked for in the directory of an arch first.
     pub fn is_moved(&self, name: &str) -> bool {
         any_matches(&self.moves, name)
+    }
+
+    /// Whether a file of this name in the directory of an arch makes the library look there.
+    pub fn is_moved_with(&self, name: &str) -> bool {
+        self.moves_with.is_empty() || any_matches(&self.moves_with, name)
     }
 }
 

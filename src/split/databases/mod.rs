@@ -62,6 +62,7 @@ struct Declared {
     code: bool,
     standalone: bool,
     moves: bool,
+    leads: bool,
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
     archs: Vec<BaseArch>,
     /// Whether the archs are those of a family, few of which may be in the build.
@@ -191,6 +192,7 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
         code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
+        leads: claim.rule.is_moved_with(path.name()),
         for_arch_family: claim.directory.len() > 1,
         archs,
     }
@@ -204,6 +206,7 @@ fn lone(path: &TreePath) -> Declared {
         code: true,
         standalone: true,
         moves: false,
+        leads: false,
         for_arch_family: false,
         archs: if named.len() == 1 { named.into_iter().collect() } else { Vec::new() },
     }
@@ -270,7 +273,7 @@ pub(super) fn settle(
         let DatabaseCandidate {
             path, module, mode, content, archs, code_objects, declared, ..
         } = candidate;
-        let Declared { rule, role, moves, for_arch_family, .. } = declared;
+        let Declared { rule, role, moves, leads, for_arch_family, .. } = declared;
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
@@ -285,6 +288,7 @@ pub(super) fn settle(
                 shard,
                 rule,
                 moves,
+                leads,
                 content,
                 mode,
             });

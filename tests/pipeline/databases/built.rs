@@ -14,7 +14,7 @@ use crate::databases::code_object;
 const LIBRARY: &str = "lib/rocblas/library";
 
 /// The files of a `.deb` of the set in `out`, below the install prefix.
-fn installed(out: &Path, package: &str) -> Vec<String> {
+pub(super) fn installed(out: &Path, package: &str) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     run(Command::new("dpkg-deb").arg("-x").arg(out.join(deb_name(package))).arg(root.path()));
     let paths = files(root.path()).into_keys();

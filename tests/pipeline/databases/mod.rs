@@ -1,6 +1,7 @@
 //! Kernel databases: whose each file of a library is, and what several shards make of it.
 
 mod built;
+mod forms;
 mod rules;
 mod tensile;
 mod whole;

@@ -10,6 +10,6 @@ mod rule;
 mod union;
 
 pub use glob::{matches_name, matches_path};
-pub use index::{Index, IndexDescription, describe_index, read_index};
+pub use index::{Index, IndexDescription, describe_index, index_bytes, read_index};
 pub use rule::{DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};
 pub use union::{Union, union};

@@ -288,7 +288,7 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
     if is_index(path) {
-        let archs = archs_named(path, content)?;
+        let archs = archs_named(path, content.reader())?;
         Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
     } else {
         Ok(Class::Other)

@@ -5,12 +5,13 @@
 //! refers is told by the one reader of indexes.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use crate::content::{Content, WINDOW};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, archs_in};
-use crate::input::database::{DatabaseRole, DatabaseRules, describe_index};
+use crate::input::database::{DatabaseRole, DatabaseRules, describe_index, index_bytes};
 use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.
@@ -25,7 +26,7 @@ pub(in crate::verify) enum DatabaseFileKind {
 /// What an index names.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct IndexFacts {
-    /// The archs that it and its file name name; of a compressed one, those of the file name.
+    /// The archs that it and its file name name.
     pub(in crate::verify) archs: BTreeSet<BaseArch>,
     /// Files that it needs beside it, each with the names that it may have.
     pub(in crate::verify) refers: Vec<Vec<String>>,
@@ -73,11 +74,7 @@ pub(in crate::verify) fn serves_all(path: &str) -> bool {
 /// Reads the index of a database; fails if it is none.
 pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;
-    let archs = if path.ends_with(".zlib") {
-        archs_in(path.rsplit('/').next().unwrap_or_default()).into_iter().collect()
-    } else {
-        archs_named(path, content)?
-    };
+    let archs = archs_named(path, index_bytes(content)?)?;
     let library = |name: String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
     let libraries = described.libraries.into_iter().map(library);
     let code = described.code_object_files.into_iter().map(|name| vec![name]);
@@ -87,15 +84,19 @@ pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFact
 /// Bytes of one window that the next one sees again: longer than any arch.
 const OVERLAP: usize = 64;
 
-/// The archs that the file name of `path` and the bytes of `content` name.
-pub(in crate::verify) fn archs_named(path: &str, content: &Content) -> Result<BTreeSet<BaseArch>> {
+/// The archs that the file name of `path` and these bytes name.
+pub(in crate::verify) fn archs_named(
+    path: &str,
+    mut bytes: impl Read,
+) -> Result<BTreeSet<BaseArch>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut archs: BTreeSet<BaseArch> = archs_in(name).into_iter().collect();
-    let mut reader = content.reader();
     let mut window = vec![0; WINDOW + OVERLAP];
     let mut kept = 0;
     loop {
-        let len = reader.read_window(&mut window[kept..])?;
+        let len = bytes
+            .read(&mut window[kept..])
+            .map_err(|fault| Error::io_unplaced("read the index", fault))?;
         let filled = kept + len;
         // A word that the end of the window cuts is seen whole in the next one.
         let words = match len {
@@ -120,15 +121,26 @@ mod tests {
         for before in WINDOW - 20..WINDOW + 80 {
             let mut bytes = vec![0; before];
             bytes.extend(b"\xa7gfx1100\xa6gfx90a");
-            let archs = archs_named("lib/x.dat", &Content::of_bytes(bytes)).unwrap();
+            let archs = archs_named("lib/x.dat", bytes.as_slice()).unwrap();
             let archs: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
             assert_eq!(archs, ["gfx1100", "gfx90a"], "{before}");
         }
     }
 
     #[test]
+    fn a_compressed_index_names_what_the_plain_one_does() {
+        let plain = b"\x92\xa7gfx1100\xa6gfx90a".as_slice();
+        let mut zlib = Vec::new();
+        let mut encoder = flate2::read::ZlibEncoder::new(plain, flate2::Compression::best());
+        encoder.read_to_end(&mut zlib).unwrap();
+        let facts = |bytes: &[u8]| read("lib/x.dat.zlib", &Content::of_bytes(bytes)).unwrap();
+        assert_eq!(facts(plain).archs.len(), 2);
+        assert_eq!(facts(&zlib).archs, facts(plain).archs);
+    }
+
+    #[test]
     fn the_file_name_counts() {
-        let archs = archs_named("lib/T_gfx1151.dat", &Content::of_bytes(*b"none")).unwrap();
+        let archs = archs_named("lib/T_gfx1151.dat", b"none".as_slice()).unwrap();
         assert_eq!(archs.len(), 1);
     }
 }

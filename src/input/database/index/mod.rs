@@ -26,7 +26,7 @@ mod source;
 mod walk;
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read};
 
 use serde::Serialize;
 
@@ -85,6 +85,11 @@ pub fn read_index(content: &Content) -> Result<Index> {
             Err(fault) => Ok(Index::Unreadable(fault.to_string())),
         },
     }
+}
+
+/// The bytes of an index, inflated where they are compressed.
+pub fn index_bytes(content: &Content) -> Result<impl Read> {
+    Source::open(content).map_err(|fault| Error::io_unplaced("read the index", fault))
 }
 
 /// Walks the index; a second time if its solutions came before it was known where each lies.

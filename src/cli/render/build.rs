@@ -13,6 +13,28 @@ use crate::settings::BuildSettings;
 
 /// Packages as a table, then those of an earlier set that were removed.
 pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
+    let table = match receipt.packages.len() {
+        0 => String::new(),
+        _ => package_table(receipt) + "\n",
+    };
+    let total: u64 = receipt.packages.iter().map(|package| package.size).sum();
+    let mut text = format!(
+        "{table}{}, {}; {} of the input packed\n",
+        counted(receipt.packages.len(), "package"),
+        bytes(total),
+        counted(receipt.code_objects.len(), "code object"),
+    );
+    if let Some(kept) = &receipt.kept {
+        let standing = counted(kept.packages.len(), "package");
+        text.push_str(&format!("{standing} of earlier sets kept\n"));
+    }
+    for name in removed {
+        text.push_str(&text_line!("removed {name} of the earlier set"));
+    }
+    text
+}
+
+fn package_table(receipt: &Receipt) -> String {
     let mut table = TextTable::new(&[
         ("package", Align::Left),
         ("size", Align::Right),
@@ -35,18 +57,7 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
             archs,
         ]);
     }
-    let mut text = table.render();
-    let total: u64 = receipt.packages.iter().map(|package| package.size).sum();
-    text.push_str(&format!(
-        "\n{}, {}; {} of the input packed\n",
-        counted(receipt.packages.len(), "package"),
-        bytes(total),
-        counted(receipt.code_objects.len(), "code object"),
-    ));
-    for name in removed {
-        text.push_str(&text_line!("removed {name} of the earlier set"));
-    }
-    text
+    table.render()
 }
 
 /// One line at the end of a run: where the packages are, and what comes next.
@@ -69,6 +80,9 @@ pub fn build_end(
             let repo = publish.options().out;
             let (shown, command) = (repo.display(), verify_command(published, &repo));
             format!("{packages} in {place}, published in {shown}; check that by `{command}`")
+        }
+        None if receipt.packages.is_empty() => {
+            format!("no package changes; {place} has the receipt of the complete set")
         }
         None => {
             let word = shell_word(folder);

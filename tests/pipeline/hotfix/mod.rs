@@ -186,6 +186,21 @@ fn what_does_not_change_keeps_its_version() {
 }
 
 #[test]
+fn where_nothing_changes_the_run_says_so() {
+    let case = Case::new(&[]);
+    let mut command = case.command("build", "2");
+    command.arg("--since").arg(case.receipt("1")).arg("--out").arg(case.path("2"));
+    let output = tools::run(&mut command);
+    let [shown, said] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let expected = "0 packages, 0 B; 0 code objects of the input packed\n\
+                    24 packages of earlier sets kept\n";
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(said.contains("no package changes; ") && !said.contains("publish them"), "{said}");
+    assert_eq!(case.made("2"), set(&[]));
+}
+
+#[test]
 fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
     let case = Case::new(&[]);
     case.change_blas();

@@ -7,7 +7,7 @@ use super::Config;
 use super::architectures::ArchNames;
 use super::document::ConfigDocument;
 use crate::error::{Faults, Result};
-use crate::input::database::{DatabaseRules, Rule};
+use crate::input::database::{DatabaseRules, LazyNames, Rule};
 
 impl Config {
     /// The configuration's database rules before the shipped ones, of which those give way whose
@@ -17,7 +17,7 @@ impl Config {
     }
 }
 
-/// Refuses rules that cannot claim anything, and names given twice.
+/// Refuses rules that cannot claim anything, names given twice, and patterns that pair nothing.
 pub(super) fn check(
     rules: &[Rule],
     archs: &ArchNames<'_>,
@@ -34,6 +34,10 @@ pub(super) fn check(
         if rule.directories.is_empty() {
             let message = "names no directory, so that the rule claims nothing";
             faults.add(document.fault(&["databases", &index, "directories"], message));
+        }
+        if let Some(fault) = rule.lazy.as_ref().and_then(LazyNames::fault) {
+            let error = document.fault(&["databases", &index, "lazy"], fault);
+            faults.add(error.hint("write the names as in `TensileLibrary_lazy_*`"));
         }
         for (directory, named) in &rule.directory_archs {
             let keys = ["databases", &index, "directory_archs", directory];

@@ -22,6 +22,7 @@ mod databases;
 mod groups;
 mod host;
 mod host_form;
+mod integrity;
 mod kept;
 mod kernels;
 mod left_out;
@@ -119,6 +120,7 @@ fn join(
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
     links::check(&components, findings)?;
+    integrity::check(&components, &config.database_rules()?, findings)?;
     let findings = kept::settle(&sources.findings(std::mem::take(findings)), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::glob::{matches_name, matches_path};
+use super::lazy::LazyNames;
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
 use crate::tree::TreePath;
@@ -62,6 +63,9 @@ pub struct Rule {
     /// passes over a directory without.
     #[serde(default)]
     pub moves_with: Vec<String>,
+    /// The names of indexes that load others lazily, where they have mappings.
+    #[serde(default)]
+    pub lazy: Option<LazyNames>,
 }
 
 /// How names of files spell archs.
@@ -143,6 +147,12 @@ impl DatabaseRules {
     fn checked(self) -> Result<Self> {
         let mut names: Vec<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
         names.sort_unstable();
+        for rule in &self.rules {
+            if let Some(fault) = rule.lazy.as_ref().and_then(LazyNames::fault) {
+                let message = format!("the database rule `{}` is wrong: {fault}", rule.name);
+                return Err(Error::new(Kind::Config, message));
+            }
+        }
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {
                 let message = format!("two database rules are named `{}`", pair[0]);
@@ -155,6 +165,13 @@ impl DatabaseRules {
     /// What the first rule that claims `path` says of it.
     pub fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         self.rules.iter().find_map(|rule| rule.claim(path))
+    }
+
+    /// Whether some rule has indexes of this name, in some directory.
+    pub(super) fn may_be_index(&self, name: &str) -> bool {
+        let may_be =
+            |rule: &Rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name);
+        self.rules.iter().any(may_be)
     }
 
     /// The directory on the way to `path`, which no rule claims, that by its place and name would
@@ -183,10 +200,24 @@ impl Rule {
         self.directories.iter().any(|glob| matches_path(glob, directory))
     }
 
-    /// The archs of the outermost directory of archs, below one of the rule's directories, on the
-    /// way to `path`.
+    /// The archs of [`Rule::arch_directory`]; none where there is none.
     fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
-        let mut found = Vec::new();
+        self.arch_directory(path).map(|(_, archs)| archs).unwrap_or_default()
+    }
+
+    /// The directory of the library that the file at `path` belongs to: around its directory of an
+    /// arch, or else the file's own.
+    pub(super) fn library_of(&self, path: &TreePath) -> Option<TreePath> {
+        match self.arch_directory(path) {
+            Some((directory, _)) => directory.parent(),
+            None => path.parent(),
+        }
+    }
+
+    /// The outermost directory of archs, below one of the rule's directories, on the way to `path`,
+    /// with its archs.
+    fn arch_directory(&self, path: &TreePath) -> Option<(TreePath, Vec<BaseArch>)> {
+        let mut found = None;
         let mut child = path.parent();
         while let Some(directory) = child {
             child = directory.parent();
@@ -194,7 +225,7 @@ impl Rule {
             let archs = self.archs_of_directory(directory.name());
             let is_held = || child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
             if !archs.is_empty() && is_held() {
-                found = archs;
+                found = Some((directory, archs));
             }
         }
         found

@@ -142,6 +142,9 @@ fn a_rule_with_an_unknown_key_is_refused() {
     assert!(DatabaseRules::parse(&format!("{rule}{rule}")).is_err());
     assert!(DatabaseRules::parse(&format!("{rule}names = 'end'")).is_err());
     assert!(DatabaseRules::parse(&format!("{rule}directory_archs = {{a = ['b']}}")).is_err());
+    let lazy = |master: &str| format!("{rule}lazy = {{master = '{master}', mapping = 'm_*'}}");
+    assert!(DatabaseRules::parse(&lazy("a_*")).is_ok());
+    assert!(DatabaseRules::parse(&lazy("a")).is_err());
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #[macro_use]
 mod define;
 mod details;
+mod integrity;
 mod interpreter;
 mod library_folder;
 mod misfit;
@@ -21,6 +22,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use details::*;
+pub use integrity::Inconsistency;
 pub use interpreter::*;
 pub use library_folder::LibraryFolder;
 pub use misfit::{Discord, Misfit};

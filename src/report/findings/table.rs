@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Severity;
 use super::details::*;
+use super::integrity::Inconsistency;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
@@ -775,6 +776,10 @@ findings! {
     UpdateHeldBack = "R118" "update-held-back" Warning
         { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{channel}"] ["{}", misfit::told(misfits, held_back)];
+    /// An index of a kernel database contradicts what lies beside it.
+    DatabaseInconsistent = "R119" "database-inconsistent" Warning
+        { file: ComponentFile, fault: Inconsistency }
+        ["{file}"] ["{fault}"];
 }
 
 /// Names with what is not seen of them written out.

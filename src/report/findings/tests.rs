@@ -404,6 +404,27 @@ fn of_files_of_databases() -> Vec<Finding> {
     ]
 }
 
+fn of_indexes_together() -> Vec<Finding> {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let foreign =
+        |all: &[&str]| Inconsistency::ForeignNames { arch: text("gfx906"), names: names(all) };
+    let unmapped = |all: &[&str]| Inconsistency::FallbackUnmapped { fallbacks: names(all) };
+    let faults = vec![
+        Inconsistency::MasterWithoutMapping { mapping: text("M_gfx906.dat") },
+        Inconsistency::MappingWithoutMaster { master: text("T_gfx906.dat") },
+        foreign(&["S_gfx908"]),
+        foreign(&["A", "B", "C", "D"]),
+        unmapped(&["S_fallback_gfx906.dat"]),
+        unmapped(&["A_fallback_gfx906.dat", "B_fallback_gfx906.dat"]),
+        Inconsistency::PlainAndCompressed { compressed: text("T_gfx906.dat.zlib") },
+    ];
+    let at = |fault| Finding::DatabaseInconsistent {
+        file: file("lib/hipblaslt/library/T_gfx906.dat"),
+        fault,
+    };
+    faults.into_iter().map(at).collect()
+}
+
 fn of_packages() -> Vec<Finding> {
     let package = || text("rocm-blas");
     let left_out = |files, count| Finding::ComponentLeftOut {
@@ -734,6 +755,7 @@ fn examples() -> Vec<Finding> {
         of_files_with_code(),
         of_databases(),
         of_files_of_databases(),
+        of_indexes_together(),
         of_packages(),
         of_libraries(),
         of_interpreters(),

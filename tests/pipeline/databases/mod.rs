@@ -2,6 +2,7 @@
 
 mod built;
 mod forms;
+mod integrity;
 mod rules;
 mod tensile;
 mod whole;
@@ -44,22 +45,27 @@ fn bytes(content: &Content) -> Vec<u8> {
     content.read_vec(0..content.len(), 1 << 30, "test content").unwrap()
 }
 
-/// The split of an artifact `blas_lib_all` of `shard` with `files`.
-fn split_files(shard: &str, files: &Files) -> SplitArtifact {
+/// The artifact `name` of `shard` with `files`.
+fn artifact(shard: &str, name: &str, files: &Files) -> Artifact {
     let mut tree = Tree::new();
     for (path, bytes) in files {
         let data = Content::of_bytes(bytes.clone());
         tree.insert(TreePath::new(path).unwrap(), Node::File { data, mode: 0o644 }).unwrap();
     }
     let module = Some("module".to_owned());
-    let artifact = Artifact {
+    Artifact {
         shard: shard.to_owned(),
-        name: "blas_lib_all".parse().unwrap(),
+        name: name.parse().unwrap(),
         root: shard.into(),
         sha256: None,
         prefixes: vec![StagePrefix { path: "math-libs/module/stage".to_owned(), module, tree }],
         findings: Findings::default(),
-    };
+    }
+}
+
+/// The split of an artifact `blas_lib_all` of `shard` with `files`.
+fn split_files(shard: &str, files: &Files) -> SplitArtifact {
+    let artifact = artifact(shard, "blas_lib_all", files);
     split(&artifact, &SplitPolicy::strict(&DatabaseRules::builtin().unwrap())).unwrap()
 }
 

@@ -27,7 +27,7 @@ const GFX1100: (&str, u8) = ("gfx1100", 0x41);
 const GFX1200: (&str, u8) = ("gfx1200", 0x48);
 
 /// An index with one solution whose kernel is `kernel`.
-fn index(kernel: &str) -> Vec<u8> {
+pub(super) fn index(kernel: &str) -> Vec<u8> {
     let problem = map(&[("operationIdentifier", "Contraction_l_Ailk_Bjlk_Cijk_Dijk".into())]);
     let solution = map(&[("name", kernel.into()), ("problemType", problem)]);
     let rows = map(&[("type", "Single".into()), ("index", 0.into())]);
@@ -35,7 +35,7 @@ fn index(kernel: &str) -> Vec<u8> {
 }
 
 /// The index of an arch, which loads `libraries` when they are needed.
-fn master(arch: &str, libraries: &[String]) -> Vec<u8> {
+pub(super) fn master(arch: &str, libraries: &[String]) -> Vec<u8> {
     let row =
         |name: &String| map(&[("type", "Placeholder".into()), ("value", name.as_str().into())]);
     let problems = map(&[

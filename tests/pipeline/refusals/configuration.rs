@@ -161,6 +161,20 @@ fn archs_that_nobody_knows() {
 }
 
 #[test]
+fn names_of_indexes_that_pair_nothing() {
+    let rule = |master: &str| {
+        format!(
+            "databases = [{{ name = 'x', directories = ['y'], \
+             lazy = {{ master = '{master}', mapping = 'All_*_Map' }} }}]\n"
+        )
+    };
+    for master in ["All", "All_*_*"] {
+        let expected = format!("`{master}` has to have one `*`");
+        refuses("c.toml", &rule(master), &["line 1, column ", &expected]);
+    }
+}
+
+#[test]
 fn archs_that_are_known_or_declared() {
     let bad = Bad::new();
     let file = bad.folder.path().join("packaging.toml");

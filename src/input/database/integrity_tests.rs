@@ -1,0 +1,153 @@
+use super::*;
+
+const LIBRARY: &str = "lib/hipblaslt/library";
+const MASTER: &str = "TensileLibrary_lazy_gfx942.dat";
+const MAPPING: &str = "TensileLiteLibrary_lazy_gfx942_Mapping.dat";
+const MERGED: &str = "TensileLiteLibrary_lazy_Mapping.dat";
+const FALLBACK: &str = "TensileLibrary_A_fallback_gfx942.dat";
+const SHARD: &str = "TensileLibrary_A_gfx942.dat";
+
+/// What is wrong with files below [`LIBRARY`], of which mappings map to `libraries`, as
+/// `<file>: <fault>`.
+fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<String> {
+    let rules = DatabaseRules::builtin().unwrap();
+    let index = |name: &&str| {
+        let path = TreePath::new(format!("{LIBRARY}/{name}")).unwrap();
+        let mut index = LibraryIndex::of(&rules, &path).unwrap();
+        if index.is_mapping() {
+            index.maps_to(libraries.iter().map(|name| (*name).to_owned()).collect());
+        }
+        index
+    };
+    let indexes: Vec<LibraryIndex<'_>> = files.iter().map(index).collect();
+    let found = inconsistencies(&indexes, reaches);
+    let kind = |fault| {
+        let fault = serde_json::to_value(fault).unwrap();
+        fault.as_object().unwrap().keys().next().unwrap().clone()
+    };
+    let mut found: Vec<String> =
+        found.into_iter().map(|(at, fault)| format!("{}: {}", files[at], kind(fault))).collect();
+    found.sort();
+    found
+}
+
+fn together(files: &[&str], libraries: &[&str]) -> Vec<String> {
+    judged(files, libraries, &|_, _| true)
+}
+
+#[test]
+fn a_master_needs_its_mapping_where_the_build_makes_some() {
+    let lonely = |file: &str| vec![format!("{file}: master-without-mapping")];
+    let other = "gfx950/TensileLiteLibrary_lazy_gfx950_Mapping.dat";
+    let pair = [other, "gfx950/TensileLibrary_lazy_gfx950.dat"];
+    for (files, expected) in [
+        (&[MASTER][..], vec![]),
+        (&[MASTER, SHARD], vec![]),
+        (&[MASTER, "TensileLibrary_A_fallback.dat"], vec![]),
+        (&[MASTER, MAPPING], vec![]),
+        (&[MASTER, MERGED], vec![]),
+        (&[MASTER, MERGED, pair[0], pair[1]], vec![]),
+        (&[MASTER, FALLBACK], lonely(MASTER)),
+        // What one folder shows holds for the library as a whole.
+        (
+            &[MASTER, "gfx950/TensileLibrary_A_fallback_gfx950.dat", pair[1]],
+            [lonely(MASTER), lonely(pair[1])].concat(),
+        ),
+        (&[MASTER, pair[0], pair[1]], lonely(MASTER)),
+        (&["TensileLibrary_lazy_gfx942.dat.zlib"], lonely("TensileLibrary_lazy_gfx942.dat.zlib")),
+        (&["TensileLibrary_lazy_gfx942.dat.zlib", MAPPING], vec![]),
+        (&[MASTER, "TensileLiteLibrary_lazy_gfx942_Mapping.dat.zlib"], vec![]),
+    ] {
+        assert_eq!(together(files, &[]), expected, "{files:?}");
+    }
+}
+
+#[test]
+fn each_folder_is_judged_by_itself() {
+    let at = |folder: &str, name: &str| format!("{folder}/{name}");
+    let (master, mapping) = (MASTER.replace("942", "1250"), MAPPING.replace("942", "1250"));
+    let early = at("gfx1250v0", &master);
+    let files = [at("gfx1250", &master), at("gfx1250", &mapping), early.clone()];
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    assert_eq!(together(&files, &[]), [format!("{early}: master-without-mapping")]);
+    let whole = at("gfx1250v0", &mapping);
+    assert!(together(&[files.as_slice(), &[whole.as_str()]].concat(), &[]).is_empty());
+}
+
+#[test]
+fn a_mapping_needs_its_master() {
+    assert_eq!(together(&[MAPPING], &[]), [format!("{MAPPING}: mapping-without-master")]);
+    let foreign = "TensileLibrary_lazy_gfx950.dat";
+    assert_eq!(
+        together(&[MAPPING, foreign], &[]),
+        [
+            format!("{foreign}: master-without-mapping"),
+            format!("{MAPPING}: mapping-without-master")
+        ]
+    );
+    assert!(together(&[MERGED], &[]).is_empty());
+}
+
+#[test]
+fn a_mapping_names_libraries_of_its_arch_alone() {
+    let fault = vec![format!("{MAPPING}: foreign-names")];
+    for (libraries, expected) in [
+        (&["A_gfx942"][..], vec![]),
+        (&["A_gfx942", "A_gfx950"], fault.clone()),
+        (&["A_gfx942-xnack+", "B_gfx942-sramecc+-xnack-"], vec![]),
+        (&["A_gfx942-strict"], fault.clone()),
+        (&["A"], fault.clone()),
+        (&["Agfx942"], fault),
+    ] {
+        assert_eq!(together(&[MASTER, MAPPING], libraries), expected, "{libraries:?}");
+    }
+}
+
+#[test]
+fn a_mapping_names_fallbacks_where_there_are_some() {
+    let fault = vec![format!("{MAPPING}: fallback-unmapped")];
+    let compressed = format!("{FALLBACK}.zlib");
+    for (files, libraries, expected) in [
+        (&[MASTER, MAPPING][..], &["A_gfx942"][..], vec![]),
+        (&[MASTER, MAPPING, FALLBACK], &["A_gfx942"], fault.clone()),
+        (&[MASTER, MAPPING, &compressed], &["A_gfx942"], fault),
+        (&[MASTER, MAPPING, FALLBACK], &["A_gfx942", "A_fallback_gfx942"], vec![]),
+        (&[MASTER, MAPPING, FALLBACK], &["A_fallback_gfx942-xnack+"], vec![]),
+        (&[MASTER, MAPPING, "TensileLibrary_A_fallback_gfx950.dat"], &["A_gfx942"], vec![]),
+    ] {
+        assert_eq!(together(files, libraries), expected, "{files:?}");
+    }
+}
+
+#[test]
+fn a_plain_index_has_no_compressed_one_beside_it() {
+    let compressed = format!("{SHARD}.zlib");
+    assert_eq!(together(&[SHARD, &compressed], &[]), [format!("{SHARD}: plain-and-compressed")]);
+    let nested = format!("gfx942/{SHARD}.zlib");
+    assert!(together(&[SHARD, &nested], &[]).is_empty());
+    // Whoever has both packages has both files.
+    let apart: Reaches<'_> = &|_, _| false;
+    assert_eq!(judged(&[SHARD, &compressed], &[], apart).len(), 1);
+}
+
+#[test]
+fn what_nobody_has_together_is_not_there() {
+    let apart: Reaches<'_> = &|_, _| false;
+    assert_eq!(
+        judged(&[MASTER, MAPPING, FALLBACK], &["A_gfx942"], apart),
+        [format!("{MASTER}: master-without-mapping"), format!("{MAPPING}: mapping-without-master")]
+    );
+}
+
+#[test]
+fn libraries_without_mappings_have_none() {
+    let rules = DatabaseRules::builtin().unwrap();
+    let at = |path: &str| LibraryIndex::of(&rules, &TreePath::new(path).unwrap());
+    for name in [MASTER, MAPPING] {
+        assert!(at(&format!("lib/rocblas/library/{name}")).unwrap().role().is_none(), "{name}");
+        assert!(at(&format!("lib/hipsparselt/library/{name}")).unwrap().role().is_some(), "{name}");
+    }
+    for path in ["lib/hipblaslt/library/A.co", "lib/x/A.dat", "lib/hipblaslt/library/notes"] {
+        assert!(at(path).is_none(), "{path}");
+    }
+}

@@ -1,0 +1,70 @@
+//! Indexes of kernel databases that contradict each other once all shards are joined.
+//!
+//! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved:
+//! what a library will find beside each other shows only now.
+
+use super::Component;
+use crate::content::Content;
+use crate::error::Result;
+use crate::gfx::BaseArch;
+use crate::input::database::{DatabaseRules, Index, LibraryIndex, inconsistencies, read_index};
+use crate::report::{ComponentFile, Finding, Findings};
+use crate::tree::TreePath;
+
+/// An index with its owner, as packages have it.
+struct PackedIndex<'a> {
+    component: &'a Component,
+    path: &'a TreePath,
+    /// The archs in whose kernel packages it is; none if it is with the host files.
+    archs: &'a [BaseArch],
+}
+
+/// Notes what is wrong with the indexes of all components: those of a library may lie in several.
+pub(super) fn check(
+    components: &[Component],
+    rules: &DatabaseRules,
+    findings: &mut Findings,
+) -> Result<()> {
+    let (mut packed, mut indexes) = (Vec::new(), Vec::new());
+    for component in components {
+        for (path, content, archs) in files(component) {
+            let Some(mut index) = LibraryIndex::of(rules, path) else { continue };
+            if index.is_mapping()
+                && let Index::Described(said) = read_index(content)?
+            {
+                index.maps_to(said.libraries);
+            }
+            packed.push(PackedIndex { component, path, archs });
+            indexes.push(index);
+        }
+    }
+    let reaches = |one: usize, other: usize| match (packed.get(one), packed.get(other)) {
+        (Some(one), Some(other)) => one.reaches(other),
+        _ => false,
+    };
+    for (place, fault) in inconsistencies(&indexes, &reaches) {
+        if let Some(index) = packed.get(place) {
+            let file = ComponentFile::new(index.component.id(), index.path);
+            findings.add(Finding::DatabaseInconsistent { file, fault });
+        }
+    }
+    Ok(())
+}
+
+/// The files of a component that may be indexes, with the archs whose packages have them.
+fn files(component: &Component) -> impl Iterator<Item = (&TreePath, &Content, &[BaseArch])> {
+    let host = component.host.iter().filter_map(|(path, node)| {
+        let none: &[BaseArch] = &[];
+        Some((path, node.data()?.plain()?, none))
+    });
+    let databases = component.databases.iter();
+    host.chain(databases.map(|file| (&file.path, &file.content, file.archs.as_slice())))
+}
+
+impl PackedIndex<'_> {
+    /// Whether who has this has `other`, too: host files come with every kernel package.
+    fn reaches(&self, other: &Self) -> bool {
+        let of_host = self.archs.is_empty() || other.archs.is_empty();
+        of_host || self.archs.iter().any(|arch| other.archs.contains(arch))
+    }
+}

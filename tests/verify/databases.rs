@@ -33,7 +33,7 @@ pub fn shards(files: &[(&str, &str, &[u8])]) -> TempDir {
     root
 }
 
-fn build(artifacts: &Path) -> Set {
+pub fn build(artifacts: &Path) -> Set {
     let set = Set::empty();
     let mut build = rockpack();
     build.current_dir(repository("")).arg("build").arg("--artifacts").arg(artifacts);

@@ -14,6 +14,7 @@ mod documents;
 mod fields;
 mod folders;
 mod foreign;
+mod integrity;
 mod packages;
 mod partial;
 mod receipt;

@@ -21,7 +21,7 @@ fn code_object() -> Vec<u8> {
 }
 
 /// An offload bundle of these entries.
-fn bundle(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub fn bundle(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut table = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     table.extend((entries.len() as u64).to_le_bytes());
     let mut code = Vec::new();

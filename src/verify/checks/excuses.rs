@@ -174,7 +174,24 @@ impl Excuses {
 
     /// Whether the index at this absolute path refers to what no input holds.
     pub(in crate::verify) fn leaves_unresolved(&self, path: &str) -> bool {
-        is_one_of(&self.unresolved, path)
+        self.is_or_was_one_of(&self.unresolved, path)
+    }
+
+    /// Whether the database file at this absolute path may be without its partner.
+    pub(in crate::verify) fn leaves_unpaired(&self, path: &str) -> bool {
+        self.is_or_was_one_of(&self.kept_files, path)
+    }
+
+    /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
+    /// moved the file to the folder of its arch.
+    fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
+        let before = || {
+            let (folder, name) = path.rsplit_once('/')?;
+            let (folder, _arch) = folder.rsplit_once('/')?;
+            let is_moved = is_one_of(&self.moved, folder);
+            is_moved.then(|| format!("{folder}/{name}"))
+        };
+        is_one_of(paths, path) || before().is_some_and(|before| is_one_of(paths, &before))
     }
 
     /// Whether something is in no package on purpose below this directory, which ends in a slash.

@@ -31,6 +31,8 @@ struct Single<'a> {
     stem: &'a str,
     /// The archs it is for; none if it serves all.
     archs: BTreeSet<BaseArch>,
+    /// The archs whose directory it is in.
+    directory: Vec<BaseArch>,
     class: &'a Class,
 }
 
@@ -63,7 +65,7 @@ pub(in crate::verify) fn check(
             let file = single.package.at(single.path);
             problems.add(Problem::DatabaseUnpaired { file, lack });
         };
-        if !single.is_standalone()? && !excuses.keeps_file(single.path) {
+        if !single.is_standalone()? && !excuses.leaves_unpaired(single.path) {
             single.partner_lack(&partners).into_iter().for_each(&mut add);
         }
         if !excuses.leaves_unresolved(single.path) {
@@ -89,7 +91,9 @@ fn single<'a>(
         DatabaseRole::Shared => BTreeSet::new(),
         _ => archs(stem, &facts.class),
     };
-    Ok(Some(Single { package, path, kind, folder, name, stem, archs, class: &facts.class }))
+    let directory = index::directory_archs(path)?;
+    let class = &facts.class;
+    Ok(Some(Single { package, path, kind, folder, name, stem, archs, directory, class }))
 }
 
 /// The archs of a file: of code its own, of an index those in its name. What neither says is said
@@ -109,6 +113,13 @@ fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
     if own.is_empty() { named } else { own }
 }
 
+/// Whether whoever installs `package` gets `other`. The host's files serve all kernel packages, so any
+/// of them may hold what these need; what several groups share is in a package that they depend on.
+pub(in crate::verify) fn reaches(package: &Installed, other: &Installed) -> bool {
+    let of_host = |one: &Installed| one.side() != Side::Kernels;
+    of_host(package) || of_host(other) || std::ptr::eq(package, other) || package.depends_on(other)
+}
+
 impl Single<'_> {
     fn is_standalone(&self) -> Result<bool> {
         let path = TreePath::new(self.path.trim_start_matches('/'))?;
@@ -122,11 +133,8 @@ impl Single<'_> {
         all || self.archs.intersection(&other.archs).next().is_some()
     }
 
-    /// Whether whoever installs this gets `other`. The host's files serve all kernel packages, so
-    /// any of them may hold what these need.
     fn reaches(&self, other: &Self) -> bool {
-        let of_host = |one: &Self| one.package.side() != Side::Kernels;
-        of_host(self) || of_host(other) || std::ptr::eq(self.package, other.package)
+        reaches(self.package, other.package)
     }
 
     fn partner_lack(&self, partners: &Partners<'_>) -> Option<PartnerLack> {
@@ -151,17 +159,23 @@ impl Single<'_> {
         }
     }
 
-    /// What an index refers to has to be beside it. One that serves all archs also names what is
-    /// for archs that are not there.
+    /// Whether what is for these archs has to be there. One that serves all archs also names what is for
+    /// archs that are not there; in the directory of an arch, what is for others.
+    fn expects(&self, archs: &[BaseArch]) -> bool {
+        let own = |arch: &BaseArch| self.directory.contains(arch);
+        archs.is_empty() || !self.archs.is_empty() || archs.iter().any(own)
+    }
+
+    /// What an index refers to has to be beside it.
     fn reference_lacks(&self, beside: &Beside<'_>) -> Vec<PartnerLack> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
-        let expected = |names: &&Vec<String>| {
-            let of_arch = names.iter().any(|name| !gfx::archs_in(name).is_empty());
-            !(of_arch && self.archs.is_empty())
+        let expected = |names: &Vec<String>| {
+            let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
+            self.expects(&archs)
         };
-        let lack = |names: &Vec<String>| {
+        let lack = |names: Vec<String>| {
             let found = names.iter().filter_map(|name| beside.get(&(self.folder, name.as_str())));
             let found: Vec<_> = found.flatten().collect();
             let reference = names.first().cloned().unwrap_or_default();
@@ -174,7 +188,7 @@ impl Single<'_> {
                 }
             }
         };
-        index.refers.iter().filter(expected).filter_map(lack).collect()
+        index.refers().filter(expected).filter_map(lack).collect()
     }
 }
 

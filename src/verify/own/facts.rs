@@ -289,7 +289,7 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     }
     if is_index(path) {
         let archs = archs_named(path, content.reader())?;
-        Ok(Class::Index(IndexFacts { archs, refers: Vec::new() }))
+        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
     } else {
         Ok(Class::Other)
     }

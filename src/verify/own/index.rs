@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 use crate::content::{Content, WINDOW};
 use crate::error::{Error, Result};
 use crate::gfx::{BaseArch, archs_in};
-use crate::input::database::{DatabaseRole, DatabaseRules, describe_index, index_bytes};
+use crate::input::database::{
+    DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
+};
 use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.
@@ -28,8 +30,19 @@ pub(in crate::verify) enum DatabaseFileKind {
 pub(in crate::verify) struct IndexFacts {
     /// The archs that it and its file name name.
     pub(in crate::verify) archs: BTreeSet<BaseArch>,
-    /// Files that it needs beside it, each with the names that it may have.
-    pub(in crate::verify) refers: Vec<Vec<String>>,
+    /// Further libraries that it loads, without ending.
+    pub(in crate::verify) libraries: BTreeSet<String>,
+    /// Files of code objects that it names.
+    pub(in crate::verify) code_object_files: BTreeSet<String>,
+}
+
+impl IndexFacts {
+    /// The files that it needs beside it, each with the names that it may have.
+    pub(in crate::verify) fn refers(&self) -> impl Iterator<Item = Vec<String>> {
+        let library = |name: &String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
+        let code = self.code_object_files.iter().map(|name| vec![name.clone()]);
+        self.libraries.iter().map(library).chain(code)
+    }
 }
 
 /// The rules of databases, parsed once.
@@ -66,6 +79,12 @@ pub(in crate::verify) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, Da
     })
 }
 
+/// The archs in whose directory a rule says that the file at `path` is.
+pub(in crate::verify) fn directory_archs(path: &str) -> Result<Vec<BaseArch>> {
+    let Ok(path) = TreePath::new(path.trim_start_matches('/')) else { return Ok(Vec::new()) };
+    Ok(rules()?.claim(&path).map(|claim| claim.directory).unwrap_or_default())
+}
+
 /// Whether a rule says of the file at `path` that it serves all archs of its shard.
 pub(in crate::verify) fn serves_all(path: &str) -> bool {
     matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
@@ -75,10 +94,8 @@ pub(in crate::verify) fn serves_all(path: &str) -> bool {
 pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;
     let archs = archs_named(path, index_bytes(content)?)?;
-    let library = |name: String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
-    let libraries = described.libraries.into_iter().map(library);
-    let code = described.code_object_files.into_iter().map(|name| vec![name]);
-    Ok(IndexFacts { archs, refers: libraries.chain(code).collect() })
+    let IndexDescription { libraries, code_object_files, .. } = described;
+    Ok(IndexFacts { archs, libraries, code_object_files })
 }
 
 /// Bytes of one window that the next one sees again: longer than any arch.

@@ -305,6 +305,12 @@ impl Installed {
         own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
+    /// Whether a dependency of it names `other` and takes its version.
+    pub(in crate::verify) fn depends_on(&self, other: &Installed) -> bool {
+        let Some(format) = self.format else { return false };
+        self.requires.iter().any(|r| r.name == other.name && r.is_met_by(&other.version, format))
+    }
+
     /// Whether it needs exactly this version of `other`, or the two are bound to each other.
     pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
         let tied = |r: &Requirement| r.name == other.name && r.exact() == Some(&other.version);

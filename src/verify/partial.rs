@@ -13,6 +13,7 @@ use super::problem::{
     PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
 use crate::gfx::{BaseArch, Target};
+use crate::report::Inconsistency;
 
 /// How much of a package set is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,10 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
         Problem::DatabaseUnpaired { lack, .. } => {
             matches!(lack, PartnerLack::Absent { .. } | PartnerLack::ReferenceAbsent { .. })
         }
+        Problem::DatabaseInconsistent { fault, .. } => matches!(
+            fault,
+            Inconsistency::MasterWithoutMapping { .. } | Inconsistency::MappingWithoutMaster { .. }
+        ),
         Problem::RowMissing { lack, .. } => {
             matches!(lack, RowLack::Everywhere | RowLack::NotListed { .. })
         }

@@ -1,9 +1,10 @@
-//! Indexes of kernel databases and what is installed beside them.
+//! Indexes of kernel databases that contradict what is installed beside them.
 
 use std::fs;
+use std::path::Path;
 
 use rmpv::Value;
-use support::tampered::{Set, shard};
+use support::tampered::{Run, Set, shard, verify};
 
 use crate::databases::{build, shards};
 use crate::shared_code::bundle;
@@ -82,8 +83,128 @@ fn built(files: &[(&'static str, String, Vec<u8>)]) -> Set {
     build(shards(&files).path())
 }
 
+/// The packages of a whole library for three archs of two groups.
+fn whole() -> Set {
+    built(&["gfx1100", "gfx1101", "gfx1151"].map(tensile_lite).concat())
+}
+
 fn kernels(set: &Set) -> String {
     set.kernels("gfx110x")
+}
+
+/// The names of files and the faults that `V105` tells.
+fn told(run: &Run) -> Vec<(String, String)> {
+    let problems = run.problems().into_iter().filter(|problem| problem["code"] == "V105");
+    let told = problems.map(|problem| {
+        let name = problem["subject"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let fault = problem["fault"].as_object().unwrap().keys().next().unwrap().clone();
+        (name, fault)
+    });
+    told.collect()
+}
+
+#[test]
+fn a_whole_library_passes_and_each_of_its_packages() {
+    let set = whole();
+    set.fires(&[], &[]);
+    for path in set.packages() {
+        verify(&[set.path(&path).to_str().unwrap()], &["--partial"]).fired(&[]);
+    }
+}
+
+#[test]
+fn v105_a_master_or_a_mapping_by_itself() {
+    for (lost, left, fault) in [
+        (mapping_of("gfx1101"), master_of("gfx1101"), "master-without-mapping"),
+        (master_of("gfx1101"), mapping_of("gfx1101"), "mapping-without-master"),
+    ] {
+        let set = whole();
+        set.edit(&kernels(&set), |root| {
+            fs::remove_file(root.join(INSTALLED).join(&lost)).unwrap();
+        });
+        let run = set.verify(&[]);
+        run.fired(&["V105"]);
+        assert_eq!(told(&run), [(left, fault.to_owned())]);
+        // Where the host is not there, it may have the other.
+        let run = verify(&[set.path(&kernels(&set)).to_str().unwrap()], &["--partial"]);
+        run.fired(&[]);
+        let report: serde_json::Value = serde_json::from_str(&run.text).unwrap();
+        let undecided = report["undecided"].as_array().unwrap();
+        assert!(undecided.iter().any(|check| check["code"] == "V105"), "{}", run.text);
+    }
+}
+
+#[test]
+fn v105_a_mapping_in_a_package_that_the_master_does_not_need() {
+    let set = whole();
+    let name = mapping_of("gfx1101");
+    let bytes = set.file_of(&kernels(&set), &format!("{INSTALLED}/{name}"));
+    set.edit(&kernels(&set), |root| {
+        fs::remove_file(root.join(INSTALLED).join(&name)).unwrap();
+    });
+    let at = |root: &Path| root.join(INSTALLED).join(&name);
+    set.edit(&set.kernels("gfx115x"), |root| fs::write(at(root), &bytes).unwrap());
+    let told = told(&set.verify(&[]));
+    assert_eq!(
+        told,
+        [
+            (master_of("gfx1101"), "master-without-mapping".to_owned()),
+            (name.clone(), "mapping-without-master".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn v105_names_that_do_not_fit() {
+    let [own, fallback] = libraries("gfx1100");
+    let [foreign, _] = libraries("gfx1101");
+    for (names, fault) in [
+        ([own.clone(), fallback.clone(), foreign].to_vec(), Some("foreign-names")),
+        ([own.clone()].to_vec(), Some("fallback-unmapped")),
+        ([own, fallback].to_vec(), None),
+    ] {
+        let set = whole();
+        let name = mapping_of("gfx1100");
+        set.edit(&kernels(&set), |root| {
+            fs::write(root.join(INSTALLED).join(&name), mapping(&names)).unwrap();
+        });
+        let Some(fault) = fault else {
+            set.fires(&[], &[]);
+            continue;
+        };
+        // Such a mapping is wrong whatever else there is.
+        for run in
+            [set.verify(&[]), verify(&[set.path(&kernels(&set)).to_str().unwrap()], &["--partial"])]
+        {
+            run.fired(&["V105"]);
+            assert_eq!(told(&run), [(name.clone(), fault.to_owned())]);
+        }
+    }
+}
+
+#[test]
+fn v105_a_plain_index_beside_the_compressed_one() {
+    let set = whole();
+    let [own, _] = libraries("gfx1151");
+    let name = format!("{own}.dat");
+    // Readers go by the content: a compressed name may have plain content.
+    set.edit(&set.kernels("gfx115x"), |root| {
+        let file = root.join(INSTALLED).join(&name);
+        fs::copy(&file, file.with_extension("dat.zlib")).unwrap();
+    });
+    let run = set.verify(&[]);
+    run.fired(&["V105"]);
+    assert_eq!(told(&run), [(name, "plain-and-compressed".to_owned())]);
+}
+
+#[test]
+fn what_the_build_noticed_passes_with_its_receipt_alone() {
+    let mut files = ["gfx1100", "gfx1101", "gfx1151"].map(tensile_lite).concat();
+    files.retain(|(_, name, _)| *name != mapping_of("gfx1151"));
+    let set = built(&files);
+    set.fires(&[], &[]);
+    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R119"));
+    set.fires(&[], &["V105"]);
 }
 
 /// A mapping for all archs may lack what is for others than those of its folder.
@@ -135,4 +256,40 @@ fn references_to_what_several_groups_share() {
     set.fires(&[], &[]);
     set.edit(&common, |root| fs::remove_file(root.join(&index)).unwrap());
     set.fires(&[], &["V024"]);
+}
+
+/// Each folder of an installed prefix is judged by itself.
+#[test]
+fn v105_folders_of_archs() {
+    let prefix = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| {
+        let path = prefix.path().join(LIBRARY).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let run = || verify(&[prefix.path().to_str().unwrap()], &["--installed"]);
+    let (index, names) = (master(&[]), mapping(&[]));
+    let at = |folder: &str, name: String| format!("{folder}/{name}");
+    put(&at("gfx1250v0", master_of("gfx1250")), &index);
+    put(&at("gfx942", master_of("gfx942")), &index);
+    run().fired(&[]);
+    put(&at("gfx1250", master_of("gfx1250")), &index);
+    put(&at("gfx1250", mapping_of("gfx1250")), &names);
+    let found = run();
+    found.fired(&["V105"]);
+    assert_eq!(told(&found).len(), 2, "{}", found.text);
+    put(&at("gfx1250v0", mapping_of("gfx1250")), &names);
+    put(&at("gfx942", "TensileLiteLibrary_lazy_Mapping.dat".to_owned()), &names);
+    run().fired(&[]);
+    // A file of the flat folder does not help an index of the folder of an arch.
+    put(&at("gfx942", master_of("gfx942")), &master(&["TensileLibrary_A_gfx942".to_owned()]));
+    let lonely = |folder: &str| {
+        put(&format!("{folder}TensileLibrary_A_gfx942.dat"), &index);
+        put(&format!("{folder}TensileLibrary_A_gfx942.co"), &code("gfx1100"));
+    };
+    lonely("");
+    run().fired(&["V024"]);
+    lonely("gfx942/");
+    let still = run().codes();
+    assert!(!still.contains(&"V105".to_owned()), "{still:?}");
 }

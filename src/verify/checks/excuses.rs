@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::content::hex;
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::{Code, ElfMachine, Finding};
+use crate::report::{Code, ElfMachine, Finding, Inconsistency};
 use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 
@@ -45,6 +45,8 @@ pub(in crate::verify) struct Excuses {
     without_code: BTreeMap<TreePath, BTreeSet<usize>>,
     /// Install-relative paths of indexes that refer to what no input holds.
     unresolved: BTreeSet<TreePath>,
+    /// Install-relative paths of indexes, each with how it contradicts those beside it.
+    inconsistent: BTreeSet<(TreePath, Inconsistency)>,
     /// Install-relative paths of files that are the union of those of the shards.
     pub(in crate::verify) merged: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
@@ -112,6 +114,10 @@ impl Excuses {
             Finding::WrapperWithoutCode { file, wrappers, .. } => {
                 let known = self.without_code.entry(file.path.clone()).or_default();
                 return known.extend(wrappers);
+            }
+            Finding::DatabaseInconsistent { file, fault } => {
+                self.inconsistent.insert((file.path.clone(), fault.clone()));
+                return;
             }
             Finding::ThinArchive { file, .. } => (&mut self.thin, &file.path),
             // These leave a file with device code, or an index of it, in the host package.
@@ -192,6 +198,12 @@ impl Excuses {
             is_moved.then(|| format!("{folder}/{name}"))
         };
         is_one_of(paths, path) || before().is_some_and(|before| is_one_of(paths, &before))
+    }
+
+    /// Whether the build said that the index at this absolute path contradicts those beside it in this
+    /// way.
+    pub(in crate::verify) fn leaves_inconsistent(&self, path: &str, fault: &Inconsistency) -> bool {
+        self.inconsistent.iter().any(|(own, known)| known == fault && is_at(own, path))
     }
 
     /// Whether something is in no package on purpose below this directory, which ends in a slash.

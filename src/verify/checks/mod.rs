@@ -7,6 +7,7 @@ pub(super) mod contents;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
+pub(super) mod integrity;
 pub(super) mod interpreters;
 pub(super) mod lengths;
 pub(super) mod loader;
@@ -49,5 +50,6 @@ pub(super) fn check_set(
     conflicts::check(packages, problems);
     needs::check(packages, excuses, problems)?;
     interpreters::check(packages, excuses, problems)?;
-    pairs::check(packages, excuses, problems)
+    pairs::check(packages, excuses, problems)?;
+    integrity::check(packages, excuses, problems)
 }

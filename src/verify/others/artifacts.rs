@@ -24,6 +24,7 @@ use crate::report::Progress;
 use crate::tree::{Node, TreePath};
 use crate::verify::checks::contents;
 use crate::verify::checks::excuses::Excuses;
+use crate::verify::checks::integrity;
 use crate::verify::checks::manifests;
 use crate::verify::checks::markers;
 use crate::verify::checks::ownership;
@@ -181,5 +182,6 @@ fn check_component(artifacts: &[&Installed], there: There, problems: &mut Proble
             manifests::check(artifacts, Scope::Artifacts, problems);
         }
     }
-    pairs::check(artifacts, &excuses, problems)
+    pairs::check(artifacts, &excuses, problems)?;
+    integrity::check(artifacts, &excuses, problems)
 }

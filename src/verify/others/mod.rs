@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::checks::contents;
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
-use super::checks::{manifests, markers, pairs};
+use super::checks::{integrity, manifests, markers, pairs};
 use super::own::facts::{self, Class};
 use super::own::installed::{Installed, InstalledNode, Side};
 use super::problem::{Problems, Report};
@@ -99,6 +99,7 @@ impl Others {
         markers::check(&[&read], &excuses, Scope::Prefix, problems);
         manifests::check(&[&read], Scope::Prefix, problems);
         pairs::check(&[&read], &excuses, problems)?;
+        integrity::check(&[&read], &excuses, problems)?;
         self.prefixes += 1;
         self.read.push(read);
         Ok(())

@@ -10,8 +10,8 @@ use super::relations::*;
 use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
-use crate::report::ElfMachine;
 use crate::report::words::{few, list};
+use crate::report::{ElfMachine, Inconsistency};
 
 problems! {
     /// A package, or a file of an artifact or prefix, cannot be read.
@@ -217,4 +217,7 @@ problems! {
         ["{package}"] ["{fault}"];
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
     ClientFile = "V104" "client-file" { file: String, fault: ClientFault } ["{file}"] ["{fault}"];
+    /// An index of a kernel database contradicts what is installed beside it, and no finding says so.
+    DatabaseInconsistent = "V105" "database-inconsistent" { file: PackagePath, fault: Inconsistency }
+        ["{file}"] ["{fault}"];
 }

@@ -9,7 +9,7 @@ use crate::gfx::{BaseArch, Target};
 use crate::package::Format;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
 use crate::report::fixture::{compare, own_fields};
-use crate::report::{ElfMachine, EmbeddedForm};
+use crate::report::{ElfMachine, EmbeddedForm, Inconsistency};
 use crate::tree::TreePath;
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
@@ -247,6 +247,14 @@ fn of_archives() -> Vec<Problem> {
     ];
     let index = || kernels("/opt/rocm/lib/rocblas/library/T.dat");
     all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: index(), lack }));
+    let faults = [
+        Inconsistency::MasterWithoutMapping { mapping: text("M.dat") },
+        Inconsistency::MappingWithoutMaster { master: text("T.dat") },
+        Inconsistency::ForeignNames { arch: text("gfx1100"), names: texts(["S_gfx906"]) },
+        Inconsistency::FallbackUnmapped { fallbacks: texts(["S_fallback_gfx1100.dat"]) },
+        Inconsistency::PlainAndCompressed { compressed: text("T.dat.zlib") },
+    ];
+    all.extend(faults.map(|fault| Problem::DatabaseInconsistent { file: index(), fault }));
     all.push(Problem::BadDatabase { file: index(), reason: reason() });
     let machine = |class, data, number| ElfMachine::new(class, data, number).unwrap();
     let machines = vec![machine(2, 1, [183, 0]), machine(1, 1, [3, 0])];

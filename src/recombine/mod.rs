@@ -5,6 +5,7 @@
 //!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
 //!         └ databases: shared files brought together, then one file per path
 //!                    └ groups: what is in no group is named and left out
+//! components ─ links and indexes: what contradicts the rest of the set is named
 //! ```
 //!
 //! A *source* is one split artifact. Sources of a component are taken in the order of their

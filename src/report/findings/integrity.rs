@@ -14,10 +14,10 @@ const SHOWN: usize = 3;
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Inconsistency {
     /// The file is a lazy master index, and its mapping is not there.
-    #[display("is a lazy master index, and its mapping {mapping} is not beside it")]
+    #[display("is a lazy master index that does not come with its mapping {mapping}")]
     MasterWithoutMapping { mapping: String },
     /// The file is a mapping, and its lazy master index is not there.
-    #[display("is a mapping, and its lazy master index {master} is not beside it")]
+    #[display("is a mapping that does not come with its lazy master index {master}")]
     MappingWithoutMaster { master: String },
     /// The file is a mapping for an arch, and names libraries whose names do not end in that arch.
     #[display(
@@ -28,7 +28,7 @@ pub enum Inconsistency {
     ForeignNames { arch: String, names: Vec<String> },
     /// The file is a mapping that names no fallback library, and such libraries are there.
     #[display(
-        "is a mapping, and maps to no fallback library, although {} beside it",
+        "is a mapping that maps to no fallback library, although {} beside it",
         few_are(fallbacks)
     )]
     FallbackUnmapped { fallbacks: Vec<String> },

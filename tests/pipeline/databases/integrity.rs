@@ -115,7 +115,7 @@ fn with(files: &Files, name: &str, bytes: Vec<u8>) -> Files {
 fn lonely_master(folder: &str, arch: &str) -> String {
     let (master, mapping) = (master_of(arch), mapping_of(arch));
     format!(
-        "R119 {folder}{master}: is a lazy master index, and its mapping {mapping} is not beside it"
+        "R119 {folder}{master}: is a lazy master index that does not come with its mapping {mapping}"
     )
 }
 
@@ -177,7 +177,7 @@ fn a_mapping_without_its_master() {
     let spoiled = without(&tensile_lite(HIPBLASLT, GFX942), &master_of("gfx942"));
     let (master, mapping) = (master_of("gfx942"), mapping_of("gfx942"));
     let expected = format!(
-        "R119 {mapping}: is a mapping, and its lazy master index {master} is not beside it"
+        "R119 {mapping}: is a mapping that does not come with its lazy master index {master}"
     );
     assert_eq!(found_in(&spoiled), [expected]);
 }
@@ -204,7 +204,7 @@ fn fallback_kernels_that_no_mapping_names() {
     let spoiled = with(&files, &mapping_of("gfx942"), mapping(&[&own]));
     for (files, ending) in [(spoiled.clone(), ""), (compressed(&spoiled), ".zlib")] {
         let expected = format!(
-            "R119 {}{ending}: is a mapping, and maps to no fallback library, although \
+            "R119 {}{ending}: is a mapping that maps to no fallback library, although \
              {TYPE}_fallback_gfx942.dat{ending} is beside it",
             mapping_of("gfx942")
         );

@@ -33,7 +33,9 @@ pub enum Inconsistency {
     )]
     FallbackUnmapped { fallbacks: Vec<String> },
     /// The file is a plain index, and the compressed one of its name is there too.
-    #[display("is beside {compressed}, and libraries read the compressed one first")]
+    #[display(
+        "is beside {compressed}, which libraries that know compressed indexes read in its place"
+    )]
     PlainAndCompressed { compressed: String },
 }
 

@@ -216,15 +216,16 @@ fn fallback_kernels_that_no_mapping_names() {
     is_silent(&plain);
 }
 
+const READ_IN_ITS_PLACE: &str = "which libraries that know compressed indexes read in its place";
+
 #[test]
 fn a_plain_index_beside_the_compressed_one() {
     let files = tensile_lite(HIPBLASLT, GFX942);
     let both = together([files.clone(), compressed(&files)]);
     let libraries = ["_fallback_gfx942", "_gfx942"].map(|end| format!("{TYPE}{end}.dat"));
     let names = libraries.into_iter().chain([master_of("gfx942"), mapping_of("gfx942")]);
-    let expected = names.map(|name| {
-        format!("R119 {name}: is beside {name}.zlib, and libraries read the compressed one first")
-    });
+    let expected =
+        names.map(|name| format!("R119 {name}: is beside {name}.zlib, {READ_IN_ITS_PLACE}"));
     assert_eq!(found_in(&both), expected.collect::<Vec<_>>());
 }
 
@@ -254,8 +255,7 @@ fn what_is_spread_over_artifacts_and_shards_is_judged_together() {
         found(&[("one", "blas_lib_all", one.clone()), ("two", "blas_lib_all", two.clone())])
     };
     assert_eq!(shards(&one, &two), Vec::<String>::new());
-    let expected = "T_fallback.dat: is beside T_fallback.dat.zlib, and libraries read the \
-                    compressed one first";
+    let expected = format!("T_fallback.dat: is beside T_fallback.dat.zlib, {READ_IN_ITS_PLACE}");
     let own = "R014 T_fallback.dat.zlib: is not in the primary shard one and comes from two";
     assert_eq!(shards(&one, &compressed(&two)), [own.to_owned(), format!("R119 {expected}")]);
 }

@@ -131,10 +131,8 @@ impl Join<'_> {
     /// that makes it do so.
     fn check_leads(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
         let databases = parts.iter().flat_map(|part| &part.databases);
-        let moved =
-            databases.filter(|file| file.moves && file.path.parent().as_ref() == Some(folder));
         let mut leads: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
-        for file in moved {
+        for file in databases.filter(|file| moves_from(folder, file)) {
             for arch in &file.archs {
                 *leads.entry((&file.shard, arch)).or_default() |= file.leads;
             }
@@ -151,6 +149,33 @@ impl Join<'_> {
             .hint("build these archs in one shard, or with lazily loaded libraries"))
     }
 
+    /// Refuses to move shared files of a shard that has no arch to whose directory they could go.
+    fn check_archs(
+        &self,
+        folder: &TreePath,
+        archs: &BTreeMap<String, BTreeSet<BaseArch>>,
+        parts: &[SplitArtifact],
+    ) -> Result<()> {
+        for part in
+            parts.iter().filter(|part| archs.get(&part.shard).is_none_or(BTreeSet::is_empty))
+        {
+            let mut shared = part.shared.iter();
+            let moved = |path: &TreePath| path.parent().as_ref() == Some(folder);
+            let Some((path, _)) = shared.find(|(path, shared)| shared.moves && moved(path)) else {
+                continue;
+            };
+            let message = format!(
+                "serves all archs of its shard, in {} has no files of an arch beside it, and differs \
+                 from that of other shards",
+                label(part)
+            );
+            return Err(Error::new(Kind::Conflict, message)
+                .structure(format!("{}/{path}", self.component))
+                .hint("build it in the shard of the archs that it is for, or leave it out"));
+        }
+        Ok(())
+    }
+
     /// Moves all files of `folder` that its library looks for in the directory of an arch first.
     fn move_folder(
         &mut self,
@@ -160,6 +185,7 @@ impl Join<'_> {
     ) -> Result<()> {
         let archs = archs_by_shard(folder, parts);
         self.check_leads(folder, parts)?;
+        self.check_archs(folder, &archs, parts)?;
         let mut files: usize = 0;
         for part in parts {
             let archs = archs.get(&part.shard).cloned().unwrap_or_default();
@@ -236,28 +262,31 @@ fn plain(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 
-/// By shard: the archs that have files in `folder`. A shard may keep shared files and those of
-/// single archs in artifacts of their own.
+/// By shard: the archs that have files in `folder` that move. A shard may keep shared files and those
+/// of single archs in artifacts of their own.
 fn archs_by_shard(
     folder: &TreePath,
     parts: &[SplitArtifact],
 ) -> BTreeMap<String, BTreeSet<BaseArch>> {
     let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
     for part in parts {
-        let inside =
-            part.databases.iter().filter(|file| file.path.parent().as_ref() == Some(folder));
+        let inside = part.databases.iter().filter(|file| moves_from(folder, file));
         let own = archs.entry(part.shard.clone()).or_default();
         own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
     }
     archs
 }
 
+/// Whether its library looks for `file`, which is in `folder`, in a directory of its arch first.
+fn moves_from(folder: &TreePath, file: &DatabaseFile) -> bool {
+    file.moves && file.path.parent().as_ref() == Some(folder)
+}
+
 /// Moves the files of single archs, and counts them.
 fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) -> Result<usize> {
     let mut count = 0;
     let shard = label(part);
-    let inside = |file: &&mut DatabaseFile| file.path.parent().as_ref() == Some(folder);
-    for file in part.databases.iter_mut().filter(inside).filter(|file| file.moves) {
+    for file in part.databases.iter_mut().filter(|file| moves_from(folder, file)) {
         let [arch] = file.archs.as_slice() else {
             let message =
                 format!("is for several archs in {shard}, and can move to none's directory");

@@ -136,6 +136,42 @@ fn files_without_a_union_move_to_the_directories_of_their_archs() {
     assert!(stays.map(|f| f.subject()).all(|subject| subject.ends_with("X.dat")));
 }
 
+/// A directory that has nothing but a shared file would hide the others from the library.
+#[test]
+fn an_arch_none_of_whose_files_move_gets_no_directory() {
+    let part = |name, arch, content| {
+        shard(name, &[arch]).database(&at("extop_gfx950.co"), "gfx950", "operations").shared(
+            &at("T_fallback.dat"),
+            shared(),
+            text(content),
+        )
+    };
+    let recombined =
+        join(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], "").unwrap();
+    let (_, databases) = paths(&recombined);
+    let expected = [
+        "extop_gfx950.co",
+        "gfx1100/T_fallback.dat",
+        "gfx1100/T_gfx1100.co",
+        "gfx906/T_fallback.dat",
+        "gfx906/T_gfx906.co",
+    ];
+    assert_eq!(databases, expected.map(at));
+}
+
+#[test]
+fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
+    let part = |name, arch, content| {
+        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
+    };
+    let alone = ArtifactBuilder::new("three", "blas_lib_all")
+        .database(&at("extop_gfx950.co"), "gfx950", "operations")
+        .shared(&at("T_fallback.dat"), shared(), text("3"));
+    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2"), alone];
+    let expected = ["T_fallback.dat", "in three/blas_lib_all has no files of an arch beside it"];
+    assert_refused(parts, &expected);
+}
+
 /// Such a library looks into the directory of an arch only if its master index is there.
 #[test]
 fn files_do_not_move_to_where_the_library_would_not_look() {

@@ -10,6 +10,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::gfx::BaseArch;
+
 /// How a library calls master indexes and mappings, without `.dat` or `.dat.zlib`. The `*` of both
 /// patterns stands for the same text, usually an arch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -52,6 +54,12 @@ impl LazyNames {
         mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
     }
 
+    /// Whether the index called `stem` is the master index of an arch.
+    pub(super) fn is_master(&self, stem: &str) -> bool {
+        let key = between(&self.master, stem);
+        key.is_some_and(|key| key.parse::<BaseArch>().is_ok())
+    }
+
     /// The name of the master index for `key`.
     pub(super) fn master_of(&self, key: &str) -> String {
         self.master.replacen('*', key, 1)
@@ -68,6 +76,12 @@ impl LazyNames {
         let wrong = [&self.master, &self.mapping].into_iter().find(of_pattern);
         wrong.map(|pattern| format!("`{pattern}` has to have one `*`, which stands for the arch"))
     }
+}
+
+/// The name of a file without `.co`, `.hsaco`, `.dat` or `.dat.zlib`.
+pub fn stem(name: &str) -> &str {
+    let name = name.strip_suffix(".zlib").unwrap_or(name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// What the one `*` of `pattern` stands for in `name`.
@@ -99,6 +113,8 @@ mod tests {
         ] {
             assert_eq!(names.role(stem), expected, "{stem}");
         }
+        assert!(names.is_master("TensileLibrary_lazy_gfx942"));
+        assert!(!names.is_master("TensileLibrary_lazy_gfx942_x") && !names.is_master("gfx942"));
         assert_eq!(names.master_of("gfx942"), "TensileLibrary_lazy_gfx942");
         assert_eq!(names.mapping_of("gfx942"), "TensileLiteLibrary_lazy_gfx942_Mapping");
         assert_eq!(names.fault(), None);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::glob::{matches_name, matches_path};
-use super::lazy::LazyNames;
+use super::lazy::{LazyNames, stem};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{self, BaseArch, Target};
 use crate::tree::TreePath;
@@ -49,6 +49,9 @@ pub struct Rule {
     /// Whether directories that are named like an arch hold its files.
     #[serde(default)]
     pub arch_directories: bool,
+    /// Whether files that no list names are left to other rules, also in directories of archs.
+    #[serde(default)]
+    pub only_named: bool,
     /// What may stand before the arch in the name of a directory.
     #[serde(default)]
     pub directory_prefix: String,
@@ -59,10 +62,6 @@ pub struct Rule {
     /// Globs of the names of files that are looked for in the directory of an arch first.
     #[serde(default)]
     pub moves: Vec<String>,
-    /// Globs of the names of files of which one has to be in the directory of an arch: the library
-    /// passes over a directory without.
-    #[serde(default)]
-    pub moves_with: Vec<String>,
     /// The names of indexes that load others lazily, where they have mappings.
     #[serde(default)]
     pub lazy: Option<LazyNames>,
@@ -186,9 +185,9 @@ impl Rule {
         let directory = self.directory_of(path);
         let role = match (self.role(path.name()), directory.is_empty()) {
             (Some(role), false) => role,
-            (None, false) => DatabaseRole::Data,
+            (None, false) if !self.only_named => DatabaseRole::Data,
             (role, true) if self.holds(path.parent()?.as_str()) => role?,
-            (_, true) => return None,
+            _ => return None,
         };
         let named = self.named(path.name());
         // What is for one arch as a whole has to say for which.
@@ -274,12 +273,12 @@ impl Rule {
     fn role(&self, name: &str) -> Option<DatabaseRole> {
         let by_name = [
             (&self.shared, DatabaseRole::Shared),
-            (&self.data, DatabaseRole::Data),
             (&self.code, DatabaseRole::Code),
             (&self.index, DatabaseRole::Index),
             (&self.whole, DatabaseRole::Whole),
             (&self.cache, DatabaseRole::Cache),
             (&self.leftovers, DatabaseRole::Leftover),
+            (&self.data, DatabaseRole::Data),
         ];
         let mut found = by_name.into_iter().filter(|(globs, _)| any_matches(globs, name));
         found.next().map(|(_, role)| role)
@@ -300,9 +299,10 @@ impl Rule {
         any_matches(&self.moves, name)
     }
 
-    /// Whether a file of this name in the directory of an arch makes the library look there.
-    pub fn is_moved_with(&self, name: &str) -> bool {
-        self.moves_with.is_empty() || any_matches(&self.moves_with, name)
+    /// Whether a file of this name in the directory of an arch makes the library look there: any, or
+    /// only a master index where the rule says how these are called.
+    pub fn leads(&self, name: &str) -> bool {
+        self.lazy.as_ref().is_none_or(|lazy| lazy.is_master(stem(name)))
     }
 }
 

@@ -122,6 +122,19 @@ fn caches_and_mapped_directories() {
 }
 
 #[test]
+fn what_hipblaslt_knows_for_compiling_is_data_of_its_arch() {
+    let name = "hipblaslt-jit-knowledge-gfx942.dat.zlib";
+    let flat = format!("lib/hipblaslt/library/{name}");
+    assert_claimed(&flat, "hipblaslt-jit", DatabaseRole::Data, &["gfx942"], &[]);
+    let nested = format!("lib/hipblaslt/library/gfx942/{name}");
+    assert_claimed(&nested, "hipblaslt-jit", DatabaseRole::Data, &["gfx942"], &["gfx942"]);
+    let stepping = "lib/hipblaslt/library/gfx1250v0/hipblaslt-jit-knowledge-gfx1250v0.dat.zlib";
+    assert_claimed(stepping, "hipblaslt-jit", DatabaseRole::Data, &[], &["gfx1250"]);
+    let other = "lib/hipblaslt/library/gfx942/other";
+    assert_claimed(other, "hipblaslt", DatabaseRole::Data, &[], &["gfx942"]);
+}
+
+#[test]
 fn what_moves_to_the_directory_of_an_arch() {
     let rules = DatabaseRules::builtin().unwrap();
     let moves = |path: &str| {

@@ -192,7 +192,7 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
         code: claim.rule.is_code(path.name()),
         standalone: claim.rule.is_standalone(path.name()),
         moves: claim.directory.is_empty() && claim.rule.is_moved(path.name()),
-        leads: claim.rule.is_moved_with(path.name()),
+        leads: claim.rule.leads(path.name()),
         for_arch_family: claim.directory.len() > 1,
         archs,
     }

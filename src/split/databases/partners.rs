@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::DatabaseCandidate;
 use crate::gfx::{self, BaseArch};
-use crate::input::database::DatabaseRole;
+use crate::input::database::{DatabaseRole, stem};
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 use crate::tree::TreePath;
@@ -37,12 +37,6 @@ fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
     let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
     let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
     (candidate.path.parent(), common.to_owned())
-}
-
-/// The name without `.co`, `.hsaco`, `.dat` or `.dat.zlib`.
-fn stem(name: &str) -> &str {
-    let name = name.strip_suffix(".zlib").unwrap_or(name);
-    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// An index goes where the code of its own name goes: neither works without the other. If that is

@@ -10,6 +10,7 @@ use crate::verify::own::archive::{ArchiveFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, ForeignFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
+use crate::verify::own::index::serves_all;
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{
@@ -174,7 +175,7 @@ impl CheckedFile<'_> {
             Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
             Class::Bundle(entries) if !entries.iter().all(kept) => self.hosted(HostedCode::Bundle),
             Class::Archive(_) => self.hosted(HostedCode::Archive),
-            Class::Index(index) if !excuses.keeps_file(self.path) => {
+            Class::Index(index) if !excuses.keeps_file(self.path) && !serves_all(self.path) => {
                 let mut archs = index.archs.iter();
                 if let (Some(arch), None) = (archs.next(), archs.next()) {
                     self.hosted(HostedCode::Index { arch: arch.clone() });

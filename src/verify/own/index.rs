@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::OnceLock;
 
-use crate::content::{Content, WINDOW};
+use crate::content::Content;
 use crate::error::{Error, Result};
-use crate::gfx::{BaseArch, archs_in};
+use crate::gfx::{BaseArch, archs_in, archs_in_windows};
 use crate::input::database::{
     DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
 };
@@ -98,51 +98,20 @@ pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFact
     Ok(IndexFacts { archs, libraries, code_object_files })
 }
 
-/// Bytes of one window that the next one sees again: longer than any arch.
-const OVERLAP: usize = 64;
-
 /// The archs that the file name of `path` and these bytes name.
 pub(in crate::verify) fn archs_named(
     path: &str,
     mut bytes: impl Read,
 ) -> Result<BTreeSet<BaseArch>> {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let mut archs: BTreeSet<BaseArch> = archs_in(name).into_iter().collect();
-    let mut window = vec![0; WINDOW + OVERLAP];
-    let mut kept = 0;
-    loop {
-        let len = bytes
-            .read(&mut window[kept..])
-            .map_err(|fault| Error::io_unplaced("read the index", fault))?;
-        let filled = kept + len;
-        // A word that the end of the window cuts is seen whole in the next one.
-        let words = match len {
-            0 => filled,
-            _ => window[..filled].iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap_or(0),
-        };
-        archs.extend(archs_in(&String::from_utf8_lossy(&window[..words])));
-        if len == 0 {
-            return Ok(archs);
-        }
-        kept = filled.min(OVERLAP);
-        window.copy_within(filled - kept..filled, 0);
-    }
+    let mut archs = archs_in_windows(|window| bytes.read(window))
+        .map_err(|fault| Error::io_unplaced("read the index", fault))?;
+    archs.extend(archs_in(path.rsplit('/').next().unwrap_or_default()));
+    Ok(archs)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_across_the_end_of_a_window_are_whole() {
-        for before in WINDOW - 20..WINDOW + 80 {
-            let mut bytes = vec![0; before];
-            bytes.extend(b"\xa7gfx1100\xa6gfx90a");
-            let archs = archs_named("lib/x.dat", bytes.as_slice()).unwrap();
-            let archs: Vec<&str> = archs.iter().map(BaseArch::as_str).collect();
-            assert_eq!(archs, ["gfx1100", "gfx90a"], "{before}");
-        }
-    }
 
     #[test]
     fn a_compressed_index_names_what_the_plain_one_does() {

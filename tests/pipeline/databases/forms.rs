@@ -158,3 +158,16 @@ fn what_hipblaslt_knows_for_compiling_is_a_file_of_its_arch() {
         assert_eq!(fs::read(root.join("opt/rocm-7.1").join(place)).unwrap(), bytes);
     }
 }
+
+/// What a rule says to serve all archs may name one alone, where that is all that was built.
+#[test]
+fn a_compressed_index_for_all_archs_stays_with_the_host_files() {
+    let built = Built::new();
+    let name = "TensileLibrary_lazy_fallback.dat.zlib";
+    write(&built.at(&format!("{LIBRARY}/{name}")), "2", ORDER, "");
+    built.build(name, true);
+    assert!(installed(&built.out(), "rocm-blas").contains(&format!("/{name}")));
+    fs::remove_file(built.out().join("packages.json")).unwrap();
+    let verified = told(rockpack().arg("verify").arg(built.out()));
+    assert!(!verified.contains(name), "{verified}");
+}

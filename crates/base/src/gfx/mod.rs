@@ -9,6 +9,7 @@ mod groups;
 mod schema;
 mod spelling;
 mod table;
+mod windows;
 
 pub use family::Family;
 pub use groups::{ProductGroup, product_groups};
@@ -21,6 +22,7 @@ pub use table::{
     Processor, archs_in, describe, is_known, is_plausible, known_archs, mach_of, processor,
     processors,
 };
+pub use windows::archs_in_windows;
 
 use crate::error::Error;
 

@@ -79,10 +79,11 @@ pub fn of_reader(memory: Option<u64>, jobs: usize) -> Limits {
     }
 }
 
-/// The shares of a command without a budget of its own: decoded streams are held in a part of a
-/// quarter of the machine's memory.
+/// The shares of a command without a budget of its own: decoded streams and structures are held in
+/// parts of a quarter of the machine's memory.
 pub fn by_default() -> Limits {
-    Limits { held: of_reader(None, 1).held, ..Limits::default() }
+    let Limits { held, structures, .. } = of_reader(None, 1);
+    Limits { held, structures, ..Limits::default() }
 }
 
 /// Bytes that the machine has, or the control groups of this process, if those have less. The groups

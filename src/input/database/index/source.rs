@@ -7,6 +7,7 @@ use flate2::bufread::ZlibDecoder;
 use crate::content::{Content, ContentReader, WINDOW};
 use crate::error::Result;
 use crate::formats::message_pack_stream::{Skip, fault};
+use crate::run::interrupt;
 
 /// Most bytes that a compressed index inflates to. Its longest values have less by their format, and
 /// the largest index known has a tenth of it.
@@ -79,6 +80,8 @@ pub(super) struct Inflated {
 
 impl Read for Inflated {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Few bytes of a file may be very many here.
+        interrupt::check()?;
         let len = self.decoder.read(buffer)?;
         self.len = self.len.saturating_add(len as u64);
         if self.len > INFLATED_LIMIT {

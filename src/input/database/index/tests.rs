@@ -127,7 +127,10 @@ fn what_follows_the_value_is_not_passed_over() {
 
 #[test]
 fn deep_nesting_is_unreadable_rather_than_a_crash() {
-    assert!(matches!(read(vec![0x91; 1 << 20]), Index::Unreadable(_)));
+    // Arrays in one another, maps as values, and maps as keys.
+    for bytes in [vec![0x91; 1 << 20], b"\x81\xa0".repeat(1 << 20), vec![0x81; 1 << 20]] {
+        assert!(matches!(read(bytes), Index::Unreadable(reason) if reason.contains("256 deep")));
+    }
 }
 
 /// The three keys of a library that say where its solutions lie, in this order of them.
@@ -249,6 +252,12 @@ fn a_library_of_version_2_has_both_keys() {
         let text = map(&[("format_version", 2.into()), (key, "x".into())]);
         assert!(matches!(read(encoded(&text)), Index::Unreadable(_)));
     }
+    for version in ["3".into(), 3.5.into(), Value::Nil, Value::Array(vec![2.into()])] {
+        let odd = map(&[("format_version", version)]);
+        assert!(matches!(read(encoded(&odd)), Index::Unreadable(_)), "{odd}");
+    }
+    let twice = map(&[("format_version", 1.into()), ("format_version", 1.into())]);
+    assert!(matches!(read(encoded(&twice)), Index::Unreadable(reason) if reason.contains("twice")));
     // Elsewhere these are keys like others.
     let deeper = map(&[("x", library(&KEYS, &[1, 2, 3], &[], 9))]);
     assert!(matches!(read(encoded(&deeper)), Index::Described(_)));

@@ -14,12 +14,6 @@ use crate::run::Budget;
 /// Longest text that may be a name, in bytes. In longer ones archs alone are looked for.
 const NAME_LIMIT: u32 = 4096;
 
-/// Bytes of a long text that are looked at together.
-const TEXT_WINDOW: u32 = 64 << 10;
-
-/// Bytes of one window that the next one sees again: longer than any arch.
-const OVERLAP: usize = 64;
-
 type Tokens = TokenReader<Source>;
 
 /// What a walk found.
@@ -123,6 +117,7 @@ impl Walk {
 
     /// Reads a key; its position is that of the map's values, behind the key of the map itself.
     fn key(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<ValueKey> {
+        position.check()?;
         let len = match tokens.token()? {
             Token::Text(len) => len,
             Token::Integer(_) => return Ok(ValueKey::Number),
@@ -181,31 +176,22 @@ impl Walk {
         }
         let mut bytes = vec![0; len as usize];
         tokens.read(&mut bytes)?;
-        let text = String::from_utf8(bytes).ok();
-        if let Some(text) = text.as_deref().filter(|text| text.contains("gfx")) {
-            self.description.archs.extend(gfx::archs_in(text));
+        let text = String::from_utf8_lossy(&bytes);
+        if text.contains("gfx") {
+            self.description.archs.extend(gfx::archs_in(&text));
         }
-        Ok(text)
+        Ok(String::from_utf8(bytes).ok())
     }
 
     fn long_text(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
-        let mut window = Vec::new();
-        let mut left = len;
-        while left > 0 {
-            let kept = window.len().min(OVERLAP);
-            window.drain(..window.len() - kept);
-            let next = left.min(TEXT_WINDOW);
-            window.resize(kept + next as usize, 0);
-            tokens.read(&mut window[kept..])?;
+        let mut left = len as usize;
+        let archs = gfx::archs_in_windows(|window| {
+            let next = left.min(window.len());
+            tokens.read(&mut window[..next])?;
             left -= next;
-            // A word that the end of the window cuts is seen whole in the next one.
-            let whole = match left {
-                0 => window.len(),
-                _ => window.iter().rposition(|b| !b.is_ascii_alphanumeric()).unwrap_or(0),
-            };
-            let text = String::from_utf8_lossy(&window[..whole]);
-            self.description.archs.extend(gfx::archs_in(&text));
-        }
+            Ok(next)
+        })?;
+        self.description.archs.extend(archs);
         Ok(())
     }
 
@@ -218,7 +204,12 @@ impl Walk {
     ) -> io::Result<bool> {
         match (key, token) {
             (ValueKey::FormatVersion, Token::Integer(version)) => {
-                self.library.version = Some(version);
+                if self.library.version.replace(version).is_some() {
+                    return Err(fault("it has format_version twice"));
+                }
+            }
+            (ValueKey::FormatVersion, _) => {
+                return Err(fault("its format_version is no integer"));
             }
             (ValueKey::SolutionsIndex, Token::Array(len)) => {
                 let places = SolutionPlaces::read(tokens, len, &self.budget)?;
@@ -352,6 +343,13 @@ struct ValuePosition {
 impl ValuePosition {
     fn inside(self, key: ValueKey) -> Self {
         Self { depth: self.depth.saturating_add(1), key }
+    }
+
+    fn check(self) -> io::Result<()> {
+        if self.depth <= DEPTH_LIMIT {
+            return Ok(());
+        }
+        Err(fault(format!("its values lie more than {DEPTH_LIMIT} deep in one another")))
     }
 }
 

@@ -1,0 +1,73 @@
+//! Archs in texts that are too long to be held.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::{BaseArch, archs_in};
+
+/// Bytes that are looked at together.
+const WINDOW: usize = 64 << 10;
+
+/// Longest word that is held until its end is there.
+const WORD_LIMIT: usize = 4096;
+
+/// The archs that a text names, of which `fill` gives the next bytes until it gives none. They are
+/// those that [`archs_in`] finds in the whole; it need not be UTF-8.
+pub fn archs_in_windows(
+    mut fill: impl FnMut(&mut [u8]) -> io::Result<usize>,
+) -> io::Result<BTreeSet<BaseArch>> {
+    let mut archs = BTreeSet::new();
+    let mut buffer = vec![0; WORD_LIMIT + WINDOW];
+    let mut kept = 0;
+    loop {
+        let len = fill(&mut buffer[kept..])?;
+        let filled = kept + len;
+        let end = match len {
+            0 => filled,
+            _ => last_word(&buffer[..filled]),
+        };
+        archs.extend(archs_in(&String::from_utf8_lossy(&buffer[..end])));
+        if len == 0 {
+            return Ok(archs);
+        }
+        buffer.copy_within(end..filled, 0);
+        kept = filled - end;
+    }
+}
+
+/// Where the last word of `text` begins, which may go on behind it. A dash may stand in an arch
+/// (`gfx1250-strict`). What is longer than [`WORD_LIMIT`] is cut.
+fn last_word(text: &[u8]) -> usize {
+    let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let start = text.iter().rposition(|byte| !in_word(byte)).map_or(0, |at| at + 1);
+    if text.len() - start <= WORD_LIMIT { start } else { text.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &[u8]) -> Vec<String> {
+        let mut rest = text;
+        let archs = archs_in_windows(|buffer| io::Read::read(&mut rest, buffer)).unwrap();
+        archs.iter().map(BaseArch::to_string).collect()
+    }
+
+    #[test]
+    fn names_across_the_end_of_a_window_are_whole() {
+        let first = WORD_LIMIT + WINDOW;
+        for before in (first - 100..first + 40).chain(first + WINDOW - 20..first + WINDOW + 20) {
+            let text = |name: &str| [vec![0xff; before], name.as_bytes().to_vec()].concat();
+            assert_eq!(named(&text("gfx1250-strict gfx90a")), ["gfx1250-strict", "gfx90a"]);
+            assert_eq!(named(&text("gfx90a-xnack+ gfx1100.co")), ["gfx1100", "gfx90a"]);
+            assert!(named(&text("xgfx942 gfx90a6e gfx000")).is_empty(), "{before}");
+        }
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        assert!(named(&vec![b'a'; 300_000]).is_empty());
+        let text = [&[b'a'; 300_000][..], b" gfx90a ", &[b'-'; 300_000], b" gfx942"].concat();
+        assert_eq!(named(&text), ["gfx90a", "gfx942"]);
+    }
+}

@@ -67,7 +67,7 @@ pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> 
     let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
     let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = DatabaseRules::builtin()?;
-    let split = scan.findings.explain(split::split(one, &SplitPolicy::lenient(&rules)))?;
+    let split = scan.findings.explain(split::split_alone(one, &SplitPolicy::lenient(&rules)))?;
     scan.inputs.recheck()?;
     let files = files(&split);
     let mut device_bytes = BTreeMap::new();

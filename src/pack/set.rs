@@ -6,6 +6,7 @@ use super::loose::{PackedCode, packed_code};
 use super::{PackedArchive, Packer, Sources, kpm};
 use crate::content::{Content, hex};
 use crate::error::{Error, Result, ResultExt};
+use crate::formats::kpack::{KpackReader, starts_archive};
 use crate::package::{Package, PackageEntry, Role};
 use crate::plan::{FileSource, Plan};
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
@@ -121,6 +122,7 @@ impl<'a> SetPacker<'a> {
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
                 code_files.extend(packed_code(&self.sources, package, entry, data)?);
+                distinct += shipped_count(source, data)?;
                 if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
                     made += data.len();
                 }
@@ -156,6 +158,15 @@ impl<'a> SetPacker<'a> {
         let missing = || Error::bug(format!("the archives {name} have none for {arch}"));
         Ok((set, archive.ok_or_else(missing)?))
     }
+}
+
+/// Number of code objects in an archive that is packed as it is.
+fn shipped_count(source: &FileSource, content: &Content) -> Result<u64> {
+    let is_as_it_is = matches!(source, FileSource::Database { .. } | FileSource::Host { .. });
+    if !is_as_it_is || !starts_archive(content)? {
+        return Ok(0);
+    }
+    Ok(KpackReader::open(content.clone())?.len() as u64)
 }
 
 /// The sets that a package's files refer to, each once.

@@ -19,8 +19,9 @@ pub enum CodeObjectPlace {
     File {
         /// Absolute install path of the file.
         file: String,
-        /// For files that are offload bundles: the id of its entry. Without it, the code object
-        /// is the whole file.
+        /// For files that are offload bundles: the id of its entry. For kernel archives that a
+        /// component ships itself: its key in the archive. Without it, the code object is the whole
+        /// file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entry: Option<String>,
     },

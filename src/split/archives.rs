@@ -2,30 +2,46 @@
 //!
 //! They are recognised by their names' endings, `.kpack` and `.kpm`, wherever they lie: this
 //! project writes `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Both are used up here:
-//! archives are written anew for the package that owns the binary, and so are manifests.
+//! archives are written anew for the package that owns the binary, and so are manifests. Archives
+//! that no tool split off are files of their component (`shipped.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flatten::Located;
 use super::{DatabaseFile, HostFile};
 use crate::content::Content;
 use crate::error::{Result, ResultExt};
-use crate::formats::kpack::KpackReader;
+use crate::formats::kpack::{KpackReader, TocRow};
 use crate::formats::kpm::Manifest;
+use crate::gfx::{Target, no_target};
 use crate::tree::{Node, Tree, TreePath};
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";
+
+/// The folder of the archives that tools write which split artifacts.
+const ARCHIVE_FOLDER: &str = ".kpack";
 
 /// A kernel archive of an artifact.
 #[derive(Debug)]
 pub struct KernelArchive {
     /// Path relative to the install prefix.
     pub path: TreePath,
+    /// The module whose stage prefix holds it, if its prefix names one.
+    pub module: Option<String>,
+    /// Permission bits.
+    pub mode: u32,
     /// The bytes of the file.
     pub content: Content,
     /// Its table of contents and code objects.
     pub reader: KpackReader,
+}
+
+impl KernelArchive {
+    /// Whether it lies where tools put the archives that they split off.
+    pub(super) fn is_in_archive_folder(&self) -> bool {
+        self.path.parent().is_some_and(|folder| folder.name() == ARCHIVE_FOLDER)
+    }
 }
 
 /// A manifest of kernel archives.
@@ -35,6 +51,44 @@ pub struct ArchiveManifest {
     pub path: TreePath,
     /// What it lists.
     pub manifest: Manifest,
+}
+
+impl ArchiveManifest {
+    /// The paths of the archives that it lists, which lie beside it.
+    pub(super) fn listed(&self) -> impl Iterator<Item = TreePath> {
+        let folder = self.path.parent();
+        let files = self.manifest.archives.values().map(|archive| archive.file.as_str());
+        files.filter_map(move |file| match &folder {
+            Some(folder) => folder.join(file).ok(),
+            None => TreePath::new(file).ok(),
+        })
+    }
+}
+
+/// A row of one key.
+#[derive(Debug, Clone)]
+pub(super) struct DistinctRow<'a> {
+    pub target: Target,
+    /// The target as the archive spells it.
+    pub spelled: &'a str,
+    /// Which code object it names.
+    pub ordinal: u32,
+}
+
+/// The stored code objects of one key, each once, under the targets that no other of its targets
+/// covers.
+pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<DistinctRow<'_>>> {
+    let mut all = Vec::new();
+    for (spelled, row) in targets {
+        let target = Target::parse_spelling(spelled).map_err(no_target)?;
+        all.push(DistinctRow { target, spelled, ordinal: row.ordinal });
+    }
+    let is_alias = |row: &DistinctRow<'_>| {
+        let others = all.iter().filter(|other| other.ordinal == row.ordinal);
+        let mut others = others.filter(|other| other.target != row.target);
+        others.any(|other| other.target.runs_on(&row.target))
+    };
+    Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())
 }
 
 /// Whether the file at `path` is a kernel archive or a manifest of such.
@@ -52,37 +106,47 @@ pub(super) struct ArchiveFiles {
 impl ArchiveFiles {
     /// Opens the file at `path`; one that cannot be read is an error.
     pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
-        let content = file.content;
+        let Located { content, module, mode } = file;
         let doing = || format!("reading {path}");
         if path.name().ends_with(MANIFEST_ENDING) {
             let manifest = Manifest::parse(&content).context(doing)?;
             self.manifests.push(ArchiveManifest { path, manifest });
         } else {
             let reader = KpackReader::open(content.clone()).context(doing)?;
-            self.archives.push(KernelArchive { path, content, reader });
+            self.archives.push(KernelArchive { path, module, mode, content, reader });
         }
         Ok(())
     }
+}
 
-    /// Takes the folders out of `host` that held nothing but these and `databases`: packages get
-    /// folders of their own where their device code ends up, and host packages none without a use.
-    pub fn drop_folders(&self, host: &mut Tree<HostFile>, databases: &[DatabaseFile]) {
-        let archives = self.archives.iter().map(|archive| &archive.path);
-        let manifests = self.manifests.iter().map(|manifest| &manifest.path);
-        let databases = databases.iter().map(|file| &file.path);
-        let emptied: BTreeSet<TreePath> =
-            archives.chain(manifests).chain(databases).flat_map(folders_of).collect();
-        let kept: BTreeSet<TreePath> = host
-            .iter()
-            .filter(|(path, _)| !emptied.contains(*path))
-            .flat_map(|(path, _)| folders_of(path))
-            .collect();
-        for folder in emptied.difference(&kept) {
-            if matches!(host.get(folder), Some(Node::Directory { .. })) {
-                host.remove(folder);
-            }
+/// Takes the folders out of `host` that held nothing but `device`, which is no part of it: packages
+/// get folders of their own where their device code ends up, and host packages none without a use.
+pub(super) fn drop_folders<'a>(
+    host: &mut Tree<HostFile>,
+    device: impl Iterator<Item = &'a TreePath>,
+) {
+    let emptied: BTreeSet<TreePath> = device.flat_map(folders_of).collect();
+    let kept: BTreeSet<TreePath> = host
+        .iter()
+        .filter(|(path, _)| !emptied.contains(*path))
+        .flat_map(|(path, _)| folders_of(path))
+        .collect();
+    for folder in emptied.difference(&kept) {
+        if matches!(host.get(folder), Some(Node::Directory { .. })) {
+            host.remove(folder);
         }
     }
+}
+
+/// The paths of archives, manifests and database files of an artifact.
+pub(super) fn device_paths<'a>(
+    archives: impl IntoIterator<Item = &'a KernelArchive>,
+    manifests: &'a [ArchiveManifest],
+    databases: &'a [DatabaseFile],
+) -> impl Iterator<Item = &'a TreePath> {
+    let archives = archives.into_iter().map(|archive| &archive.path);
+    let manifests = manifests.iter().map(|manifest| &manifest.path);
+    archives.chain(manifests).chain(databases.iter().map(|file| &file.path))
 }
 
 fn folders_of(path: &TreePath) -> impl Iterator<Item = TreePath> {

@@ -12,25 +12,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::archives::{DistinctRow, distinct_rows};
 use super::code::row_target;
+use super::shipped;
 use super::{CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
 use crate::content::Content;
 use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::kpack::{TocRow, split_key};
+use crate::formats::kpack::split_key;
 use crate::formats::marker::{self, AnyMarker};
-use crate::gfx::{Target, no_target};
+use crate::gfx::Target;
 use crate::input::artifact::ComponentKind;
+use crate::input::database::DatabaseRules;
 use crate::report::{Claimant, Finding, InputArtifact, InputFile};
 use crate::split::host_binary::Transformed;
 use crate::tree::Tree;
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and
-/// accounts for the rows that belong to no binary. `look_again` is called with the artifacts of
-/// each component.
+/// accounts for the rows that belong to no binary. Archives that a component ships itself become
+/// database files first. `look_again` is called with the artifacts of each component.
 pub(super) fn attach(
     split: Vec<SplitArtifact>,
+    rules: &DatabaseRules,
     look_again: &mut dyn FnMut(&mut [SplitArtifact]) -> Result<()>,
 ) -> Result<Vec<SplitArtifact>> {
+    let asked = shipped::asked_names(&split);
     let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
         BTreeMap::new();
     for artifact in split {
@@ -42,7 +47,9 @@ pub(super) fn attach(
     let mut attached = Vec::new();
     for mut artifacts in components.into_values() {
         faults.keep(look_again(&mut artifacts));
-        attached.extend(faults.keep(component(artifacts)).into_iter().flatten());
+        let settled = shipped::settle(&mut artifacts, &asked, rules);
+        let joined = settled.and_then(|()| component(artifacts));
+        attached.extend(faults.keep(joined).into_iter().flatten());
     }
     faults.finish()?;
     Ok(attached)
@@ -100,7 +107,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
                     None => (key.as_str(), None),
                 };
                 let found = rows.entry(name.to_owned()).or_default().entry(index).or_default();
-                for (target, ordinal) in distinct(targets)? {
+                for DistinctRow { target, ordinal, .. } in distinct_rows(targets)? {
                     let content = archive.reader.code_object(ordinal)?;
                     let (target, claimed) = row_target(&target, &content)
                         .map_err(|error| error.context(format!("{}, {key}", archive.path)))?;
@@ -111,19 +118,6 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
         }
     }
     Ok(rows)
-}
-
-/// The stored code objects of one key, each once, under the targets that no other of its targets
-/// covers.
-fn distinct(targets: &BTreeMap<String, TocRow>) -> Result<Vec<(Target, u32)>> {
-    let mut all: Vec<(Target, u32)> = Vec::new();
-    for (target, row) in targets {
-        all.push((Target::parse_spelling(target).map_err(no_target)?, row.ordinal));
-    }
-    let is_alias = |(target, ordinal): &(Target, u32)| {
-        all.iter().any(|(other, same)| same == ordinal && other != target && other.runs_on(target))
-    };
-    Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())
 }
 
 /// The file with its code objects, if it is a transformed binary.

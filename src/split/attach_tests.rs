@@ -2,7 +2,7 @@
 //! `tests/pipeline/directories`.
 
 use super::*;
-use crate::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, VERSION};
+use crate::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION};
 use crate::report::Code;
 use crate::split::KernelArchive;
 use crate::split::tests::code_object;
@@ -34,7 +34,7 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
     let path = TreePath::new(format!("lib/.kpack/blas_lib_{family}.kpack")).unwrap();
     let reader = KpackReader::open(content.clone()).unwrap();
     SplitArtifact {
-        archives: vec![KernelArchive { path, content, reader }],
+        archives: vec![KernelArchive { path, module: None, mode: 0o644, content, reader }],
         ..crate::recombine::fixture::ArtifactBuilder::new("shard", &format!("blas_lib_{family}"))
             .done()
     }
@@ -78,7 +78,9 @@ fn the_code_decides_what_a_row_is_for() {
 fn rows_without_a_binary_are_a_finding_with_their_digests() {
     let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
     let rows = [("x#0", "gfx90a:xnack+", 0), ("old", "gfx90a:xnack-", 1)];
-    let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &mut |_| Ok(())).unwrap();
+    let rules = DatabaseRules::builtin().unwrap();
+    let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &rules, &mut |_| Ok(()));
+    let attached = attached.unwrap();
     let findings: Vec<&Finding> = attached[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].code(), Code::KernelsUnclaimed);

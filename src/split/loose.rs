@@ -1,11 +1,16 @@
-//! The code objects of a file that is packed as it is: the file itself, or the entries of the
-//! offload bundles that it consists of.
+//! The code objects of a file that is packed as it is: the file itself, the entries of the offload
+//! bundles that it consists of, or the rows of the kernel archive that it is.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::archives::{DistinctRow, distinct_rows};
 use super::code::resolve;
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::code_object;
 use crate::formats::fatbin::{self, Bundles};
+use crate::formats::kpack::{self, KpackReader};
 use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use crate::gfx::{BaseArch, Target, entry_target_text};
 
@@ -15,10 +20,10 @@ const UNKNOWN: &str = "unknown";
 /// A code object outside of fat binaries.
 #[derive(Debug)]
 pub struct LooseCode {
-    /// The id of its entry, if the file consists of bundles.
+    /// The id of its entry, if the file consists of bundles; its key, if the file is an archive.
     pub entry: Option<String>,
     /// Its target ID, or what its entry says in its place, or else the arch of the file, or
-    /// `unknown`.
+    /// `unknown`; of an archive, as that spells it.
     pub target: String,
     /// Its size in bytes.
     pub size: u64,
@@ -54,6 +59,30 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
             for entry in next.bundle.bundle.entries.iter().filter(|entry| is_device(entry)) {
                 found.push(entry_code(entry)?);
             }
+        }
+    } else if kpack::starts_archive(content)? {
+        found = archived_code(content)?;
+    }
+    Ok(found)
+}
+
+/// The code objects of an archive, each once under the plainest target of its key.
+fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
+    let reader = KpackReader::open(content.clone())?;
+    let mut found = Vec::new();
+    // Many rows may name one code object, which is decoded once.
+    let mut digests: BTreeMap<u32, (u64, String)> = BTreeMap::new();
+    for (key, targets) in &reader.toc().rows {
+        for DistinctRow { spelled, ordinal, .. } in distinct_rows(targets)? {
+            let (size, sha256) = match digests.entry(ordinal) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(slot) => {
+                    let code = reader.code_object(ordinal)?;
+                    slot.insert((code.len(), code.sha256_hex()?)).clone()
+                }
+            };
+            let (entry, target) = (Some(key.clone()), spelled.to_owned());
+            found.push(LooseCode { entry, target, size, sha256: Some(sha256) });
         }
     }
     Ok(found)

@@ -20,6 +20,7 @@ mod loose;
 mod machines;
 mod notes;
 mod partners;
+mod shipped;
 mod static_archive;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use crate::input::artifact::{Artifact, ArtifactName, Scan};
 use crate::input::database::DatabaseRules;
 use crate::report::{DevelopmentFile, Finding, Findings, Progress, Stage};
 use crate::tree::{Node, Tree, TreePath};
+use archives::ArchiveFiles;
 use attach::attach;
 use databases::{DatabaseCandidate, Settled};
 use development::{Sniffed, sniff};
@@ -45,6 +47,7 @@ use notes::Notes;
 
 pub use archives::{ArchiveManifest, KernelArchive};
 pub use fat_binary::HostBinary;
+pub use shipped::split_alone;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
 #[derive(Debug)]
@@ -59,7 +62,8 @@ pub struct SplitArtifact {
     pub databases: Vec<DatabaseFile>,
     /// Which host files belong to kernel databases, and serve all archs of this shard.
     pub shared: BTreeMap<TreePath, SharedFile>,
-    /// Kernel archives of artifacts that were split already.
+    /// Kernel archives of artifacts that were split already. What a component ships itself is among the
+    /// databases once all artifacts of its shard are known.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
     pub archive_manifests: Vec<ArchiveManifest>,
@@ -252,7 +256,7 @@ pub fn split_artifacts(
     noticed.explain(faults.finish())?;
     let mut look_again =
         |component: &mut [SplitArtifact]| partners::look_again(artifacts, component, options);
-    let mut attached = noticed.explain(attach(taken, &mut look_again))?;
+    let mut attached = noticed.explain(attach(taken, options.rules, &mut look_again))?;
     attached.iter_mut().for_each(fat_binary::note_without_code);
     Ok(attached)
 }
@@ -280,7 +284,7 @@ fn split_noting(
     let tree = flatten::flatten(artifact, notes)?;
     let mut host = Tree::new();
     let mut candidates = Vec::new();
-    let mut archives = archives::ArchiveFiles::default();
+    let mut archives = ArchiveFiles::default();
     let mut faults = Vec::new();
     for (path, node) in tree {
         let sorted = match node {
@@ -306,15 +310,19 @@ fn split_noting(
     }
     databases::pair(&mut candidates, notes);
     let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
-    archives.drop_folders(&mut host, &databases);
+    let ArchiveFiles { archives, manifests: archive_manifests } = archives;
+    // Others may yet become host files (`shipped.rs`).
+    let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
+    let device = archives::device_paths(split_off, &archive_manifests, &databases);
+    archives::drop_folders(&mut host, device);
     Ok(SplitArtifact {
         shard: artifact.shard.clone(),
         name: artifact.name.clone(),
         host,
         databases,
         shared,
-        archives: archives.archives,
-        archive_manifests: archives.manifests,
+        archives,
+        archive_manifests,
         findings: Findings::default(),
     })
 }

@@ -24,6 +24,11 @@ impl Notes {
         }
     }
 
+    /// Goes on with the `findings` of an artifact.
+    pub fn resumed(artifact: InputArtifact, findings: Findings) -> Self {
+        Self { artifact, findings, other_machines: BTreeMap::new() }
+    }
+
     /// The shard of the artifact.
     pub fn shard(&self) -> &str {
         &self.artifact.shard

@@ -484,6 +484,11 @@ impl NotNewer {
     }
 }
 
+/// A code file of several archs, by its name.
+pub(super) fn code_file(file: &InputFile) -> &'static str {
+    if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" }
+}
+
 /// Archs that a file is for; none is all.
 pub(super) fn archs(archs: &[BaseArch]) -> String {
     if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }

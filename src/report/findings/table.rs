@@ -395,13 +395,13 @@ findings! {
              form, a date alone or a word with a number",
             few(packages, 3)
         ];
-    /// A code file of a kernel database is a bundle of several archs, and is not cut.
+    /// A code file of a kernel database is a bundle or archive of several archs, and is not cut.
     DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }
         ["{file}"]
         [
-            "is an offload bundle of {}, which its library opens whole under this name: it is not \
-             cut, and serves all of them",
-            super::details::archs(archs)
+            "is {} of {}, which its library opens whole under this name: it is not cut, and serves \
+             all of them",
+            super::details::code_file(file), super::details::archs(archs)
         ];
     /// A directory of a kernel database is named like one of an arch that is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }

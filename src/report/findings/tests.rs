@@ -362,6 +362,7 @@ fn of_databases() -> Vec<Finding> {
             file: data(),
             archs: archs("gfx900 gfx906 gfx908 gfx90a gfx942 gfx1030"),
         },
+        Finding::DatabaseBundle { file: input("lib/x/y.kpack"), archs: archs("gfx906 gfx908") },
         Finding::DatabaseArchUnknown { directory: input("share/miopen/gfx9ff") },
     ]
 }

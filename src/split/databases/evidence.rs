@@ -1,17 +1,21 @@
 //! What the content of a database file says of archs.
 
+use std::collections::BTreeSet;
+
 use super::{Declared, Evidence};
 use crate::content::Content;
-use crate::error::{Error, Result};
+use crate::error::{Error, Faults, Result};
 use crate::formats::code_object;
 use crate::formats::fatbin::Bundles;
-use crate::gfx::BaseArch;
+use crate::gfx::{BaseArch, Target};
 use crate::input::database::{DatabaseRole, Index, read_index};
 use crate::report::{DecidedBy, Finding};
+use crate::split::archives::{DistinctRow, distinct_rows};
+use crate::split::code::row_target;
 use crate::split::development::{self, Sniffed};
 use crate::split::host_binary;
 use crate::split::notes::Notes;
-use crate::split::{CodeObject, code};
+use crate::split::{CodeObject, KernelArchive, code};
 use crate::tree::TreePath;
 
 /// Reads what the file says.
@@ -42,6 +46,55 @@ pub(super) fn read(
     };
     let archs = code.iter().map(|code| code.target.base().clone()).collect();
     Ok(Evidence { archs, code, description: None })
+}
+
+/// Reads the table of contents of an archive that is packed as it is. Its library asks for rows by the
+/// target of a device, so the rows decide, and each has to hold code of its target.
+pub(super) fn of_archive(archive: &KernelArchive) -> Result<Evidence> {
+    let toc = archive.reader.toc();
+    let listed: BTreeSet<&String> = toc.gfx_arches.iter().collect();
+    let mut code = Vec::new();
+    let mut checked = BTreeSet::new();
+    let mut faults = Faults::default();
+    for (key, targets) in &toc.rows {
+        let place = format!("kernel archive, {key}");
+        for target in targets.keys() {
+            if !listed.contains(target) {
+                let message = format!("has a row of {target}, which is none of its targets");
+                let error = Error::malformed(message).structure(&place);
+                faults.add(error.at(&archive.content.place(0)).hint(
+                    "libraries look a device up in `gfx_arches` first: build the archive again",
+                ));
+            }
+        }
+        let rows = distinct_rows(targets).map_err(|error| error.structure(&place));
+        for DistinctRow { target, ordinal, .. } in faults.keep(rows).unwrap_or_default() {
+            // Many rows may name one code object, which is decoded once.
+            if !checked.insert((ordinal, target.clone())) {
+                continue;
+            }
+            let content = archive.reader.code_object(ordinal)?;
+            faults.keep(check_row(&target, &content).map_err(|error| error.structure(&place)));
+            code.push(CodeObject { target, content });
+        }
+    }
+    faults.finish()?;
+    let archs = code.iter().map(|code| code.target.base().clone()).collect();
+    Ok(Evidence { archs, code, description: None })
+}
+
+/// Refuses a row with code that a device of its target cannot run. Code for a generic target runs on
+/// several archs, and may have a row of each.
+fn check_row(target: &Target, content: &Content) -> Result<()> {
+    let (actual, claimed) = row_target(target, content)?;
+    if claimed.is_none() || actual.base().is_generic() {
+        return Ok(());
+    }
+    let message = format!("the row of {target} holds code for {actual}");
+    Err(Error::malformed(message).at(&content.place(0)).hint(
+        "the library that opens this archive would load code that the GPU cannot run: build the \
+         archive again",
+    ))
 }
 
 /// An error for a file that its library would fail to load.

@@ -8,7 +8,7 @@
 //! | file | becomes |
 //! |---|---|
 //! | code, data or index of some archs | a database file of these archs |
-//! | code that is an offload bundle of several archs | a database file of all of these, whole, reported |
+//! | code that is an offload bundle or kernel archive of several archs | a database file of all of these, whole, reported |
 //! | `shared` by rule, an index of several archs that names none, or an index that lacks the arch of its name or directory | a host file, reported |
 //! | `cache` by rule | a host file, reported |
 //! | `leftovers` by rule, and no device code | a host file, reported |
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::development::Sniffed;
 use super::flatten::Located;
 use super::notes::Notes;
-use super::{CodeObject, DatabaseFile, HostFile, HostKind, SharedFile};
+use super::{CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile};
 use crate::content::Content;
 use crate::error::Result;
 use crate::gfx::{self, BaseArch};
@@ -38,6 +38,9 @@ const CODE_ENDING: &str = ".hsaco";
 
 /// The rule named for device code that no rule of the table claims.
 const LONE_CODE: &str = "code-object";
+
+/// The rule named for kernel archives that no rule of the table claims.
+const LONE_ARCHIVE: &str = "kernel-archive";
 
 /// A database file whose archs are not settled yet.
 pub(super) struct DatabaseCandidate {
@@ -92,10 +95,7 @@ pub(super) fn claim(
     rules: &DatabaseRules,
     notes: &mut Notes,
 ) -> Result<Option<DatabaseCandidate>> {
-    let (claimed, leftover) = match rules.claim(path) {
-        Some(claim) if claim.role == DatabaseRole::Leftover => (None, Some(claim.rule)),
-        claim => (claim, None),
-    };
+    let (claimed, leftover) = by_rule(path, rules);
     let declared = match (claimed, sniffed) {
         // A damaged header has made something else of it.
         (claim, Sniffed::HostElf | Sniffed::Stripped) if is_named_code(path, claim.as_ref()) => {
@@ -116,6 +116,60 @@ pub(super) fn claim(
         }
     };
     let evidence = evidence::read(path, &file.content, sniffed, &declared, notes)?;
+    candidate(path, file.clone(), declared, evidence, notes)
+}
+
+/// The archive as a database file of the archs in its table of contents; nothing if it holds no code,
+/// and nothing else says for which arch it is.
+pub(super) fn claim_archive(
+    archive: &KernelArchive,
+    rules: &DatabaseRules,
+    notes: &mut Notes,
+) -> Result<Option<DatabaseCandidate>> {
+    let KernelArchive { path, module, mode, content, .. } = archive;
+    let (claimed, leftover) = by_rule(path, rules);
+    let declared = match &claimed {
+        Some(claim) => of_archive(declare(claim, path, notes)),
+        None => Declared { rule: LONE_ARCHIVE.to_owned(), ..lone(path) },
+    };
+    let evidence = evidence::of_archive(archive)?;
+    if evidence.code.is_empty() && declared.role == DatabaseRole::Code && declared.archs.is_empty()
+    {
+        note_leftover(path, leftover, notes);
+        return Ok(None);
+    }
+    let file = Located { content: content.clone(), module: module.clone(), mode: *mode };
+    candidate(path, file, declared, evidence, notes)
+}
+
+/// What a rule says of an archive: it is code, whatever its name says, unless it serves all archs.
+fn of_archive(declared: Declared) -> Declared {
+    let role = match declared.role {
+        role @ (DatabaseRole::Shared | DatabaseRole::Cache) => role,
+        _ => DatabaseRole::Code,
+    };
+    Declared { role, code: true, standalone: true, ..declared }
+}
+
+/// What a rule claims of a path, or the rule that takes it for a leftover.
+fn by_rule<'a>(
+    path: &TreePath,
+    rules: &'a DatabaseRules,
+) -> (Option<DatabaseClaim<'a>>, Option<&'a Rule>) {
+    match rules.claim(path) {
+        Some(claim) if claim.role == DatabaseRole::Leftover => (None, Some(claim.rule)),
+        claim => (claim, None),
+    }
+}
+
+/// The file as a candidate, if what is known of it beforehand and its content make it one.
+fn candidate(
+    path: &TreePath,
+    file: Located,
+    declared: Declared,
+    evidence: Evidence,
+    notes: &mut Notes,
+) -> Result<Option<DatabaseCandidate>> {
     let Some(archs) = decide(path, &declared, &evidence, notes) else {
         return Ok(None);
     };
@@ -129,9 +183,9 @@ pub(super) fn claim(
     }
     Ok(Some(DatabaseCandidate {
         path: path.clone(),
-        module: file.module.clone(),
+        module: file.module,
         mode: file.mode,
-        content: file.content.clone(),
+        content: file.content,
         archs,
         code_objects,
         description: evidence.description,

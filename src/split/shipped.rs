@@ -1,0 +1,120 @@
+//! Kernel archives that a component ships itself.
+//!
+//! hipDNN's kernel provider opens archives by their paths, and asks them for code by keys of its own
+//! (rocm-libraries#11144, #11165; TheRock#6427): no marker of a binary names their rows, and no tool
+//! split them off a binary. Such an archive is a file of its component. It keeps its bytes and its
+//! path, because descriptors beside it name both its keys and itself, and goes to the packages of the
+//! archs in its table of contents, as a code file of a kernel database does.
+//!
+//! An archive was split off if it lies in a `.kpack` folder, if a manifest lists it, or if a marker
+//! of its shard asks for any of its rows. What is left of its rows then is lost (`attach.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::archives::{device_paths, drop_folders};
+use super::databases::{self, Settled};
+use super::notes::Notes;
+use super::{
+    HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact, SplitPolicy, advised, split,
+};
+use crate::error::{Faults, Result};
+use crate::formats::kpack::split_key;
+use crate::formats::marker::{self, AnyMarker};
+use crate::input::artifact::Artifact;
+use crate::input::database::DatabaseRules;
+use crate::report::InputArtifact;
+use crate::tree::{Node, TreePath};
+
+/// Takes `artifact` apart as if its shard had no other. Archives that lie where a component put them, and
+/// that none of its own binaries asks, are its files then.
+pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
+    let mut split = [split(artifact, options)?];
+    let asked = asked_names(&split);
+    settle(&mut split, &asked, options.rules)?;
+    let [split] = split;
+    Ok(split)
+}
+
+/// Shard → the kernel names in the markers of its binaries.
+pub(super) type AskedNames = BTreeMap<String, BTreeSet<String>>;
+
+/// The kernel names that the markers of all binaries ask for. Markers that cannot be read ask for
+/// none; whoever joins their binaries with archives refuses them.
+pub(super) fn asked_names(split: &[SplitArtifact]) -> AskedNames {
+    let mut asked = AskedNames::new();
+    for artifact in split {
+        let names = asked.entry(artifact.shard.clone()).or_default();
+        for (_, fat) in artifact.binaries() {
+            let HostBinary::Transformed(transformed) = &fat.binary else { continue };
+            if let Ok(AnyMarker::Map(marker)) = marker::parse(transformed.marker()) {
+                names.insert(marker.kernel_name);
+            }
+        }
+    }
+    asked
+}
+
+/// Makes database files of the archives that the component of `artifacts` ships itself; `asked` is
+/// what the binaries of all shards ask for. An archive without code for any arch becomes a host file.
+pub(super) fn settle(
+    artifacts: &mut [SplitArtifact],
+    asked: &AskedNames,
+    rules: &DatabaseRules,
+) -> Result<()> {
+    let manifests = artifacts.iter().flat_map(|artifact| &artifact.archive_manifests);
+    let listed: BTreeSet<TreePath> = manifests.flat_map(|manifest| manifest.listed()).collect();
+    let mut faults = Faults::default();
+    for artifact in artifacts {
+        let names = asked.get(&artifact.shard);
+        let is_asked = |archive: &KernelArchive| names.is_some_and(|names| has_any(archive, names));
+        let archives = std::mem::take(&mut artifact.archives);
+        let (split_off, shipped) = archives.into_iter().partition(|archive| {
+            archive.is_in_archive_folder() || listed.contains(&archive.path) || is_asked(archive)
+        });
+        artifact.archives = split_off;
+        let context = format!("splitting {}/{}", artifact.shard, artifact.name);
+        let settled = settle_in(artifact, shipped, rules);
+        faults.keep(settled.map_err(|error| error.context(context)));
+    }
+    faults.finish()
+}
+
+/// Whether the archive has rows under any of the kernel names.
+fn has_any(archive: &KernelArchive, names: &BTreeSet<String>) -> bool {
+    let mut keys = archive.reader.toc().rows.keys();
+    keys.any(|key| names.contains(split_key(key).map_or(key.as_str(), |(name, _)| name)))
+}
+
+/// Puts the archives that `artifact` ships among its databases and host files.
+fn settle_in(
+    artifact: &mut SplitArtifact,
+    shipped: Vec<KernelArchive>,
+    rules: &DatabaseRules,
+) -> Result<()> {
+    let label = InputArtifact::new(&artifact.shard, &artifact.name);
+    let mut notes = Notes::resumed(label, std::mem::take(&mut artifact.findings));
+    let mut candidates = Vec::new();
+    let mut faults = Faults::default();
+    for archive in shipped {
+        let claimed = databases::claim_archive(&archive, rules, &mut notes)
+            .map_err(|error| advised(error).context(format!("reading {}", archive.path)));
+        match faults.keep(claimed) {
+            Some(Some(candidate)) => candidates.push(candidate),
+            Some(None) => {
+                let KernelArchive { path, module, mode, content, .. } = archive;
+                let data = HostFile { module, kind: HostKind::Plain(content) };
+                artifact.host.insert(path, Node::File { data, mode })?;
+            }
+            None => {}
+        }
+    }
+    let settled = databases::settle(candidates, &mut artifact.host, &mut notes);
+    artifact.findings = notes.finish();
+    let Settled { databases, shared } = settled?;
+    artifact.databases.extend(databases);
+    artifact.databases.sort_by(|one, other| one.path.cmp(&other.path));
+    artifact.shared.extend(shared);
+    let SplitArtifact { host, archives, archive_manifests, databases, .. } = artifact;
+    drop_folders(host, device_paths(&*archives, archive_manifests, databases));
+    faults.finish()
+}

@@ -11,10 +11,19 @@ use super::{SetComparison, debug_files};
 use crate::error::Result;
 use crate::tree::TreePath;
 use crate::verify::checks::scripts;
+use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{FileLoss, Problem, Problems};
+
+/// What is known of files wherever they lie.
+struct KnownFiles<'a> {
+    /// The digests of all files of the artifacts.
+    digests: BTreeSet<Sha>,
+    /// The paths of archives that components ship themselves.
+    shipped: BTreeSet<&'a str>,
+}
 
 impl SetComparison<'_> {
     /// Adds every file, link, empty folder and script of unknown origin.
@@ -39,9 +48,7 @@ impl SetComparison<'_> {
 
     /// How the mode of a folder, or of a file that a rule makes, is another one than rules give.
     fn other_mode(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
-        let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
-        let is_of_input =
-            inside.and_then(|path| TreePath::new(path).ok()).is_some_and(|it| self.inputs.has(&it));
+        let is_of_input = self.is_of_inputs(path);
         let (mode, wanted) = match node {
             InstalledNode::Directory { mode } => (*mode, 0o755),
             // Modes of files of the artifacts, and of debug files, are held against those.
@@ -53,15 +60,19 @@ impl SetComparison<'_> {
         (mode != wanted).then_some(FileLoss::OtherMode { mode, wanted })
     }
 
-    /// The digests of all files of the artifacts.
-    fn known_files(&self) -> BTreeSet<Sha> {
+    /// Whether the artifacts have something at an absolute path.
+    fn is_of_inputs(&self, path: &str) -> bool {
+        let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
+        inside.and_then(|path| TreePath::new(path).ok()).is_some_and(|it| self.inputs.has(&it))
+    }
+
+    fn known_files(&self) -> KnownFiles<'_> {
         let plain = self.inputs.plain.values().flatten();
-        plain
-            .filter_map(|plain| match plain {
-                Plain::File { sha256, .. } => Some(*sha256),
-                _ => None,
-            })
-            .collect()
+        let digests = plain.filter_map(|plain| match plain {
+            Plain::File { sha256, .. } => Some(*sha256),
+            _ => None,
+        });
+        KnownFiles { digests: digests.collect(), shipped: shipped(self.packages) }
     }
 
     fn is_invited(
@@ -69,26 +80,27 @@ impl SetComparison<'_> {
         package: &Installed,
         path: &str,
         node: &InstalledNode,
-        known: &BTreeSet<Sha>,
+        known: &KnownFiles<'_>,
     ) -> bool {
         let is_folder = matches!(node, InstalledNode::Directory { .. });
         if is_folder && (has_below(package, path) || is_above(path, self.prefix)) {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
-            Some(inside) => self.is_made_inside(inside, node),
-            None => self.is_made_outside(package, path, node, known),
+            Some(inside) => self.is_made_inside(inside, node, known.shipped.contains(path)),
+            None => self.is_made_outside(package, path, node, &known.digests),
         }
     }
 
-    /// Whether the artifacts have something at this install-relative path, or a rule makes it.
-    fn is_made_inside(&self, path: &str, node: &InstalledNode) -> bool {
+    /// Whether the artifacts have something at this install-relative path, or a rule makes it; none makes
+    /// archives that a component ships.
+    fn is_made_inside(&self, path: &str, node: &InstalledNode, is_shipped: bool) -> bool {
         let Ok(path) = TreePath::new(path) else { return false };
         let is_made = node.facts().is_some_and(|facts| {
             let class = &facts.class;
             // What cannot be read as one is named for that.
             matches!(class, Class::Manifest(_) | Class::Broken(Claimed::Manifest, _))
-                || class.claims_to_be_archive()
+                || class.claims_to_be_archive() && !is_shipped
         });
         self.inputs.has(&path) || is_made || self.is_moved_here(&path, node)
     }

@@ -1,11 +1,11 @@
 //! What the artifacts hold, by install-relative path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
 use super::split_inputs::{
-    self, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
+    self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
 };
 use crate::content::Content;
 use crate::error::{Kind, Result};
@@ -24,6 +24,8 @@ pub(in crate::verify) struct ArtifactInputs {
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
+    /// Folders that go with archives which packages have of their own, elsewhere.
+    pub(in crate::verify) emptied: BTreeSet<TreePath>,
     /// Code objects of kernel archives that belong to no binary.
     unclaimed: Vec<UnclaimedCode>,
 }
@@ -62,8 +64,8 @@ pub(in crate::verify) enum ExaminedInput {
     Fat(BinaryBuild),
     Transformed(TransformedInput),
     Archive(ArchiveRows),
-    /// A manifest of archives, which is made again for every package.
-    Manifest,
+    /// A manifest of archives, which is made again for every package: the files that it lists.
+    Manifest(Vec<String>),
 }
 
 impl ArtifactInputs {
@@ -100,22 +102,41 @@ impl ArtifactInputs {
             .collect();
         progress.end(Stage::Verify);
         let mut split = SplitInputs::default();
-        for (InputFile { path, shard, .. }, found) in files.iter().zip(found?) {
+        for (InputFile { path, shard, content, mode }, found) in files.iter().zip(found?) {
             match found {
                 ExaminedInput::Transformed(binary) => split.binary(path, binary),
-                ExaminedInput::Archive(rows) => split.archive(shard, path, rows),
-                ExaminedInput::Manifest => {}
+                ExaminedInput::Archive(rows) => {
+                    let (path, content, mode) = ((*path).clone(), (*content).clone(), *mode);
+                    split.archive(shard, ArchiveInput { path, rows, mode, content });
+                }
+                ExaminedInput::Manifest(listed) => split.manifest(shard, path, &listed),
                 ExaminedInput::Plain(plain) => inputs.add(path, plain),
                 ExaminedInput::Fat(build) => {
                     inputs.fat.entry((*path).clone()).or_default().push(build)
                 }
             }
         }
+        for (shard, archive) in split.take_shipped() {
+            let ArchiveInput { path, rows, mode, content } = archive;
+            let device = rows.into_values().flatten().collect();
+            inputs.add(&path, plain(&shard, (&content, mode), device, None)?);
+        }
+        let made_anew = split.made_anew();
         let (builds, unclaimed) = split.builds();
         for (path, build) in builds {
             inputs.fat.entry(path).or_default().push(build);
         }
-        Ok(Self { unclaimed, ..inputs })
+        let emptied = inputs.emptied(&made_anew);
+        Ok(Self { unclaimed, emptied, ..inputs })
+    }
+
+    /// The folders that hold nothing but files that packages have of their own.
+    fn emptied(&self, made_anew: &BTreeSet<TreePath>) -> BTreeSet<TreePath> {
+        let above = |path: &TreePath| std::iter::successors(path.parent(), TreePath::parent);
+        let emptied: BTreeSet<TreePath> = made_anew.iter().flat_map(above).collect();
+        let others = self.plain.keys().filter(|path| !emptied.contains(*path));
+        let used: BTreeSet<TreePath> = others.chain(self.fat.keys()).flat_map(above).collect();
+        emptied.difference(&used).cloned().collect()
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {
@@ -158,7 +179,7 @@ fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
     match examine(path, shard, (content, mode)) {
         Err(error) if is_of_format(error.kind()) => {
             let unread = Some(error.to_string());
-            plain(shard, (content, mode), Vec::new(), unread)
+            Ok(ExaminedInput::Plain(plain(shard, (content, mode), Vec::new(), unread)?))
         }
         examined => examined,
     }
@@ -174,9 +195,9 @@ fn plain(
     (content, mode): (&Content, u32),
     device: Vec<DeviceEntry>,
     unread: Option<String>,
-) -> Result<ExaminedInput> {
+) -> Result<Plain> {
     let (shard, sha256, content) = (shard.to_owned(), content.sha256()?, content.clone());
-    Ok(ExaminedInput::Plain(Plain::File { shard, sha256, device, mode, content, unread }))
+    Ok(Plain::File { shard, sha256, device, mode, content, unread })
 }
 
 /// What the file `content` with `mode`, at an install-relative path, is; fails where it claims to be what
@@ -200,8 +221,11 @@ pub(in crate::verify) fn examine(
     if let Some(rows) = split_inputs::rows(content)? {
         return Ok(ExaminedInput::Archive(rows));
     }
-    if path.name().ends_with(".kpm") && kpm::Manifest::parse(content).is_ok() {
-        return Ok(ExaminedInput::Manifest);
+    if path.name().ends_with(".kpm")
+        && let Ok(manifest) = kpm::Manifest::parse(content)
+    {
+        let files = manifest.archives.into_values().map(|archive| archive.file);
+        return Ok(ExaminedInput::Manifest(files.collect()));
     }
-    plain(shard, (content, mode), originals::loose(content)?, None)
+    Ok(ExaminedInput::Plain(plain(shard, (content, mode), originals::loose(content)?, None)?))
 }

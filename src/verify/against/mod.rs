@@ -22,6 +22,7 @@ pub(super) mod split_inputs;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::excuses::Excuses;
+use super::checks::set_archives::shipped;
 use super::checks::twice;
 use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
@@ -53,7 +54,9 @@ impl<'a> SetComparison<'a> {
         twice::check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
-            if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
+            let is_elsewhere =
+                self.inputs.fat.contains_key(path) || self.inputs.emptied.contains(path);
+            if !is_elsewhere && !self.is_left_out(path) {
                 self.check_plain(path, variants, problems)?;
             }
         }
@@ -91,16 +94,17 @@ impl<'a> SetComparison<'a> {
         })
     }
 
-    /// The rows of all archives, of several versions of a package those of the newest. What stands
+    /// The rows of all archives that were split off binaries, of several versions of a package those of the newest. What stands
     /// under a key is compared once: archives that have other code there are a problem, since any of
     /// them may be the one that is loaded.
     fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
+        let shipped = shipped(self.packages);
         let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
         let packages = twice::newest(self.packages);
         let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
-        for (package, (path, facts)) in files {
+        for (package, (path, facts)) in files.filter(|(_, (path, _))| !shipped.contains(path)) {
             let Class::Archive(archive) = &facts.class else {
                 continue;
             };
@@ -148,10 +152,14 @@ impl<'a> SetComparison<'a> {
 
     /// Every code object of a file that is device code is in such a file of a package.
     fn check_files_lost(&self, problems: &mut Problems) {
+        let shipped = shipped(self.packages);
         let files = self.packages.iter().flat_map(|package| package.files());
         let mut packed: BTreeSet<&Sha> = BTreeSet::new();
-        for (_, facts) in files {
+        for (path, facts) in files {
             match &facts.class {
+                Class::Archive(archive) if shipped.contains(path) => {
+                    packed.extend(archive.entries().map(|(_, _, found)| &found.sha256));
+                }
                 Class::CodeObject(_) => drop(packed.insert(&facts.sha256)),
                 Class::Bundle(entries) => packed.extend(entries.iter().map(|e| &e.sha256)),
                 _ => {}

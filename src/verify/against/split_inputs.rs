@@ -4,15 +4,19 @@
 //! A binary's rows are those under the kernel name of its marker, in all archives of its shard. An
 //! archive with feature variants names a code object under several targets; what counts is the one
 //! with the fewest features, because the others follow from the archive that it is packed in.
+//!
+//! An archive of whose rows no marker of the shard asks for any, which no manifest of the shard lists,
+//! and which does not lie in a `.kpack` folder, is a file that its component ships.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpack;
 use crate::tree::TreePath;
+use crate::verify::checks::set_archives::is_in_kernel_folder;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::originals::{self, DeviceCode, DeviceEntry};
@@ -51,12 +55,24 @@ pub(in crate::verify) struct UnclaimedCode {
     pub(in crate::verify) entry: DeviceEntry,
 }
 
+/// A kernel archive of a shard.
+pub(in crate::verify) struct ArchiveInput {
+    pub(in crate::verify) path: TreePath,
+    pub(in crate::verify) rows: ArchiveRows,
+    /// Its mode in the artifact.
+    pub(in crate::verify) mode: u32,
+    pub(in crate::verify) content: Content,
+}
+
 /// The archives and transformed binaries of all shards.
 #[derive(Default)]
 pub(in crate::verify) struct SplitInputs {
     binaries: Vec<(TreePath, TransformedInput)>,
     /// Shard → archives.
-    archives: BTreeMap<String, Vec<(TreePath, ArchiveRows)>>,
+    archives: BTreeMap<String, Vec<ArchiveInput>>,
+    /// Shard → paths of archives that its manifests list.
+    listed: BTreeMap<String, BTreeSet<TreePath>>,
+    manifests: BTreeSet<TreePath>,
 }
 
 /// The host ELF `content` as a transformed binary, if it is one.
@@ -121,8 +137,45 @@ impl SplitInputs {
     }
 
     /// Adds an archive of a shard.
-    pub(in crate::verify) fn archive(&mut self, shard: &str, path: &TreePath, rows: ArchiveRows) {
-        self.archives.entry(shard.to_owned()).or_default().push((path.clone(), rows));
+    pub(in crate::verify) fn archive(&mut self, shard: &str, archive: ArchiveInput) {
+        self.archives.entry(shard.to_owned()).or_default().push(archive);
+    }
+
+    /// Adds the manifest at `path` of a shard, which lists `files` beside it.
+    pub(in crate::verify) fn manifest(&mut self, shard: &str, path: &TreePath, files: &[String]) {
+        let beside = |file: &String| match path.parent() {
+            Some(folder) => folder.join(file).ok(),
+            None => TreePath::new(file).ok(),
+        };
+        self.listed.entry(shard.to_owned()).or_default().extend(files.iter().filter_map(beside));
+        self.manifests.insert(path.clone());
+    }
+
+    /// The paths of archives and manifests, which packages have of their own.
+    pub(in crate::verify) fn made_anew(&self) -> BTreeSet<TreePath> {
+        let archives = self.archives.values().flatten().map(|archive| &archive.path);
+        archives.chain(&self.manifests).cloned().collect()
+    }
+
+    /// Takes out the archives that components ship, each with its shard.
+    pub(in crate::verify) fn take_shipped(&mut self) -> Vec<(String, ArchiveInput)> {
+        let Self { binaries, archives, listed, .. } = self;
+        let mut shipped = Vec::new();
+        for (shard, archives) in archives {
+            let own = binaries.iter().filter(|(_, binary)| binary.shard == *shard);
+            let asked: BTreeSet<&str> = own.map(|(_, it)| it.kernel_name.as_str()).collect();
+            let is_asked = |key: &String| {
+                asked.contains(key.rsplit_once('#').map_or(key.as_str(), |(name, _)| name))
+            };
+            let is_shipped = |archive: &mut ArchiveInput| {
+                let is_listed = listed.get(shard).is_some_and(|all| all.contains(&archive.path));
+                let is_split_off = is_listed || is_in_kernel_folder(archive.path.as_str());
+                !is_split_off && !archive.rows.keys().any(is_asked)
+            };
+            let found = archives.extract_if(.., is_shipped);
+            shipped.extend(found.map(|archive| (shard.clone(), archive)));
+        }
+        shipped
     }
 
     /// The builds that the binaries were made from, and the code objects that are left.
@@ -141,7 +194,7 @@ impl SplitInputs {
         let archives = self.archives.into_iter().flat_map(|(shard, archives)| {
             archives.into_iter().map(move |archive| (shard.clone(), archive))
         });
-        let left = archives.flat_map(|(shard, (path, rows))| {
+        let left = archives.flat_map(|(shard, ArchiveInput { path, rows, .. })| {
             let entries = rows.into_values().flatten();
             entries.map(move |entry| UnclaimedCode {
                 shard: shard.clone(),
@@ -154,6 +207,6 @@ impl SplitInputs {
 
     fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {
         let archives = self.archives.get_mut(shard).into_iter().flatten();
-        archives.filter_map(|(_, rows)| rows.remove(key)).flatten().collect()
+        archives.filter_map(|archive| archive.rows.remove(key)).flatten().collect()
     }
 }

@@ -3,32 +3,54 @@
 use std::collections::BTreeSet;
 
 use super::excuses::Excuses;
+use super::set_archives::shipped;
 use crate::error::Error;
 use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
-use crate::verify::own::archive::{ArchiveFacts, Nature, row_fault};
+use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, ForeignFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
-use crate::verify::own::index::serves_all;
+use crate::verify::own::index::{family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{
     ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,
-    ProblemPlace, Problems, WrapperFault,
+    ProblemPlace, Problems, RowFault, WrapperFault,
 };
+
+/// Packages that belong together, and what a single one does not tell.
+pub(in crate::verify) struct Together<'a> {
+    packages: &'a [&'a Installed],
+    /// The paths of archives that components ship themselves.
+    shipped: BTreeSet<&'a str>,
+}
+
+impl<'a> Together<'a> {
+    /// Looks at all of them.
+    pub(in crate::verify) fn of(packages: &'a [&'a Installed]) -> Self {
+        Self { packages, shipped: shipped(packages) }
+    }
+
+    /// A file by itself, of which nobody knows where it is installed: an archive is one that was split
+    /// off binaries.
+    pub(in crate::verify) fn alone(packages: &'a [&'a Installed]) -> Self {
+        Self { packages, shipped: BTreeSet::new() }
+    }
+}
 
 /// Checks the files of one package of `set`.
 pub(in crate::verify) fn check(
     package: &Installed,
-    set: &[&Installed],
+    set: &Together<'_>,
     excuses: &Excuses,
     problems: &mut Problems,
 ) {
     // All files are looked at for it.
     let side = package.side();
     for (path, facts) in package.files() {
-        let mut file = CheckedFile { package, set, path, problems };
+        let is_shipped = set.shipped.contains(path);
+        let mut file = CheckedFile { package, set: set.packages, path, is_shipped, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
@@ -48,6 +70,8 @@ struct CheckedFile<'a> {
     package: &'a Installed,
     set: &'a [&'a Installed],
     path: &'a str,
+    /// Whether it is an archive that a component ships itself.
+    is_shipped: bool,
     problems: &'a mut Problems,
 }
 
@@ -78,7 +102,11 @@ impl CheckedFile<'_> {
             self.bad_archive(fault.clone());
         }
         for (key, target, facts) in archive.entries() {
-            if let Some(fault) = row_fault(target, &facts.nature) {
+            let fault = match self.is_shipped {
+                true => shipped_fault(target, &facts.nature),
+                false => row_fault(target, &facts.nature),
+            };
+            if let Some(fault) = fault {
                 let (key, target) = (key.to_owned(), target.to_owned());
                 self.bad_archive(ArchiveFault::Row { key, target, fault });
             }
@@ -87,6 +115,9 @@ impl CheckedFile<'_> {
         let listed: BTreeSet<&String> = archive.listed.iter().collect();
         for target in rows.difference(&listed) {
             self.bad_archive(ArchiveFault::NotListed { target: (*target).clone() });
+        }
+        if self.is_shipped {
+            return;
         }
         for target in listed.difference(&rows) {
             self.bad_archive(ArchiveFault::WithoutRow { target: (*target).clone() });
@@ -118,7 +149,14 @@ impl CheckedFile<'_> {
             Class::Broken(Claimed::Manifest, _) => {}
             Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Kernels),
             Class::CodeObject(Nature::Compiled(target)) => self.of_arch(target.base()),
-            Class::Bundle(entries) => self.bundle(entries, &facts.sha256),
+            Class::Bundle(entries) => {
+                let targets = entries.iter().map(|entry| entry.target.as_str());
+                self.whole_file(archs_of(targets), &facts.sha256);
+            }
+            Class::Archive(archive) if self.is_shipped => {
+                let targets = archive.rows.values().flat_map(|row| row.keys());
+                self.whole_file(archs_of(targets.map(String::as_str)), &facts.sha256);
+            }
             Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
             Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
             _ => {}
@@ -131,11 +169,10 @@ impl CheckedFile<'_> {
         }
     }
 
-    /// A bundle is not cut: it lies, as it is, in the artifacts of all archs that it is for.
-    fn bundle(&mut self, entries: &[DeviceEntry], sha256: &Sha) {
-        let targets = entries.iter().filter_map(|entry| entry.target.parse::<Target>().ok());
-        let archs: BTreeSet<BaseArch> = targets.map(|target| target.base().clone()).collect();
-        let own = |arch: &BaseArch| self.package.states(arch);
+    /// A bundle or archive that its library opens whole is not cut: it lies, as it is, in the artifacts
+    /// of all archs that it is for.
+    fn whole_file(&mut self, archs: BTreeSet<BaseArch>, sha256: &Sha) {
+        let own = |arch: &BaseArch| self.package.states(arch) || self.serves_family(arch);
         if !archs.iter().any(own) {
             return archs.iter().for_each(|arch| self.of_arch(arch));
         }
@@ -155,9 +192,16 @@ impl CheckedFile<'_> {
     fn of_arch(&mut self, arch: &BaseArch) {
         if let Some(own) = &self.package.stated_archs
             && !self.package.states(arch)
+            && !self.serves_family(arch)
         {
             self.foreign(ForeignCode::Code { arch: arch.clone(), archs: own.clone() });
         }
+    }
+
+    /// Whether code for `arch` runs on members of the family whose directory holds the file, one of which
+    /// the package is for.
+    fn serves_family(&self, arch: &BaseArch) -> bool {
+        arch.is_generic() && family_at(self.path).iter().any(|member| self.package.states(member))
     }
 
     fn index(&mut self, archs: &BTreeSet<BaseArch>) {
@@ -174,7 +218,9 @@ impl CheckedFile<'_> {
         match class {
             Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
             Class::Bundle(entries) if !entries.iter().all(kept) => self.hosted(HostedCode::Bundle),
-            Class::Archive(_) => self.hosted(HostedCode::Archive),
+            Class::Archive(archive) if !self.may_stay(archive, excuses) => {
+                self.hosted(HostedCode::Archive);
+            }
             Class::Index(index) if !excuses.keeps_file(self.path) && !serves_all(self.path) => {
                 let mut archs = index.archs.iter();
                 if let (Some(arch), None) = (archs.next(), archs.next()) {
@@ -185,6 +231,13 @@ impl CheckedFile<'_> {
             Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Host),
             _ => {}
         }
+    }
+
+    /// Whether an archive may be among host files: a component ships it itself, and it holds no code, or
+    /// code that a finding keeps there.
+    fn may_stay(&self, archive: &ArchiveFacts, excuses: &Excuses) -> bool {
+        let kept = |(_, _, facts): (&str, &str, &CodeObjectFacts)| excuses.keeps(&facts.sha256);
+        self.is_shipped && archive.entries().all(kept)
     }
 
     /// Where host and device code lie together, files have to be in order by themselves.
@@ -233,6 +286,21 @@ impl CheckedFile<'_> {
             }
         }
     }
+}
+
+/// What is wrong with a row of an archive that rockpack did not write: it may spell targets in any of
+/// the ways in use, and have code for a generic target in rows of single archs.
+fn shipped_fault(target: &str, nature: &Nature) -> Option<RowFault> {
+    let plain = Target::parse_spelling(target).map(|target| target.to_string());
+    let fault = row_fault(plain.as_deref().unwrap_or(target), nature)?;
+    let is_generic = matches!(&fault, RowFault::CompiledFor(own) if own.base().is_generic());
+    (!is_generic).then_some(fault)
+}
+
+/// The archs of targets.
+fn archs_of<'t>(targets: impl Iterator<Item = &'t str>) -> BTreeSet<BaseArch> {
+    let targets = targets.filter_map(|text| Target::parse_spelling(text).ok());
+    targets.map(|target| target.base().clone()).collect()
 }
 
 /// What contradicts itself in the wrappers of a host binary.

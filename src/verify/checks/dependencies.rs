@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::manifests::listings;
 use super::markers::transformed;
-use super::set_archives::archives;
+use super::set_archives::{archives, shipped};
 use crate::gfx::Target;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
@@ -109,13 +109,14 @@ fn check_brought(
 fn archs(package: &Installed) -> BTreeSet<String> {
     match &package.stated_archs {
         Some(stated) => stated.iter().cloned().collect(),
-        None => archive_archs(package),
+        None => archive_archs(package, &BTreeSet::new()),
     }
 }
 
-fn archive_archs(package: &Installed) -> BTreeSet<String> {
+/// The archs that the archives of a package list, without those at the paths `but`.
+fn archive_archs(package: &Installed, but: &BTreeSet<&str>) -> BTreeSet<String> {
     let mut archs = BTreeSet::new();
-    for (_, facts) in package.files() {
+    for (_, facts) in package.files().filter(|(path, _)| !but.contains(path)) {
         if let Class::Archive(archive) = &facts.class {
             let targets = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
             archs.extend(targets.map(|target| target.base().to_string()));
@@ -130,10 +131,11 @@ fn check_groups(
     hosts: &BTreeMap<&str, Vec<&Installed>>,
     problems: &mut Problems,
 ) {
+    let shipped = shipped(packages);
     let mut first: BTreeMap<(&str, String), &Installed> = BTreeMap::new();
     for package in packages {
         for host in hosts.get(package.file.as_str()).into_iter().flatten() {
-            for arch in archive_archs(package) {
+            for arch in archive_archs(package, &shipped) {
                 let key = (host.file.as_str(), arch.clone());
                 let other = *first.entry(key).or_insert(package);
                 if other.file != package.file {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::set_archives::shipped;
 use crate::package::Format;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DebFault, HeaderFault, Problem, Problems};
@@ -14,7 +15,9 @@ pub(in crate::verify) fn check(
     is_claimed: impl Fn(&Installed) -> bool,
     problems: &mut Problems,
 ) {
-    let own = packages.iter().filter(|package| is_claimed(package) || package.is_of_rockpack());
+    let shipped = shipped(&packages.iter().collect::<Vec<_>>());
+    let is_own = |package: &&Installed| is_claimed(package) || package.is_of_rockpack(&shipped);
+    let own = packages.iter().filter(is_own);
     let mut first = BTreeMap::new();
     for package in own {
         // Of one set, all packages of a format have one version, and one time.

@@ -49,12 +49,17 @@ impl ManifestListing<'_> {
 
     /// Archs whose database code is installed, while all archives of theirs are gone. Where there
     /// are other archives of an arch, the groups of this component may not be installed.
-    fn unserved(&self, packages: &[&Installed]) -> Vec<ManifestFault> {
+    fn unserved(
+        &self,
+        packages: &[&Installed],
+        archives: &Archives<'_>,
+        damaged: &BTreeSet<&str>,
+    ) -> Vec<ManifestFault> {
         let mut faults = Vec::new();
         for (arch, stated) in &self.manifest.archives {
             let files = || packages.iter().flat_map(|package| package.files());
             let archive = format!("_{arch}.kpack");
-            if files().any(|(path, _)| path.ends_with(&archive)) {
+            if archives.keys().chain(damaged).any(|path| path.ends_with(&archive)) {
                 continue;
             }
             if let Some((path, _)) = files().find(|(_, facts)| is_code_for(&facts.class, arch)) {
@@ -94,7 +99,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
             add(ManifestFault::Misplaced { component, prefix });
         }
         if scope == Scope::Prefix {
-            listing.unserved(packages).into_iter().for_each(&mut add);
+            let unserved = listing.unserved(packages, &archives, &damaged);
+            unserved.into_iter().for_each(&mut add);
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);

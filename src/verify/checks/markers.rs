@@ -46,6 +46,15 @@ impl TransformedBinary<'_> {
         found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
     }
 
+    /// Whether the marker leads to the archive at this path.
+    pub(in crate::verify) fn leads_to(
+        &self,
+        archive: &str,
+        listings: &[ManifestListing<'_>],
+    ) -> bool {
+        self.finds_one(archive, listings).is_some()
+    }
+
     fn finds_one(
         &self,
         archive: &str,
@@ -100,7 +109,7 @@ pub(in crate::verify) fn check(
     for binary in transformed(packages) {
         let found = binary.finds(&archives, &listings);
         if found.is_empty() {
-            if damaged.iter().any(|path| binary.finds_one(path, &listings).is_some())
+            if damaged.iter().any(|path| binary.leads_to(path, &listings))
                 || binary.has_no_code(excuses)
             {
                 continue;
@@ -134,7 +143,7 @@ fn check_hosts(
     problems: &mut Problems,
 ) {
     for (path, (package, archive)) in archives {
-        let finds = |binary: &&TransformedBinary<'_>| binary.finds_one(path, listings).is_some();
+        let finds = |binary: &&TransformedBinary<'_>| binary.leads_to(path, listings);
         let found = binaries.iter().filter(finds).map(|binary| binary.marker.kernel_name.as_str());
         let found: BTreeSet<&str> = found.collect();
         let named = archive.rows.keys().filter_map(|key| Some(key.rsplit_once('#')?.0));

@@ -28,6 +28,7 @@ pub(super) mod twice;
 use super::own::installed::Installed;
 use super::problem::Problems;
 use crate::error::Result;
+use contents::Together;
 use excuses::Excuses;
 use scope::Scope;
 
@@ -37,8 +38,9 @@ pub(super) fn check_set(
     excuses: &Excuses,
     problems: &mut Problems,
 ) -> Result<()> {
+    let set = Together::of(packages);
     for package in packages {
-        contents::check(package, packages, excuses, problems);
+        contents::check(package, &set, excuses, problems);
         lengths::check(package, problems);
         set_id::check(package, problems);
     }

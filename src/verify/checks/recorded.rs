@@ -164,6 +164,7 @@ fn file_fault(
                 target: record.target.to_string(),
             })
         }
+        (Class::Archive(_), Some(key)) => archive_fault(record, key, facts),
         _ => Some(RecordFault::OtherKind),
     }
 }

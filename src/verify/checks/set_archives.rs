@@ -1,22 +1,74 @@
 //! The kernel archives of a set, by install path.
+//!
+//! Loaders look for an archive where a marker leads, or a manifest lists it, and rockpack puts those
+//! into a folder of their own. An archive that lies elsewhere, to which neither leads, and of whose rows
+//! no marker asks for any, is one that a component ships itself: its library opens it by its path, and
+//! nothing else has to name it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::manifests::listings;
+use super::markers::transformed;
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::Installed;
 
+/// The folder of archives that were split off binaries, unless a configuration names another one.
+const KERNEL_FOLDER: &str = ".kpack";
+
 /// The archives of a set by install path.
 pub(in crate::verify) type Archives<'a> = BTreeMap<&'a str, (&'a Installed, &'a ArchiveFacts)>;
 
-/// The archives of `packages`.
+/// The archives of `packages` that were split off binaries.
 pub(in crate::verify) fn archives<'a>(packages: &[&'a Installed]) -> Archives<'a> {
+    let shipped = shipped(packages);
     let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
     let archives = files.filter_map(|(package, (path, facts))| match &facts.class {
-        Class::Archive(archive) => Some((path, (package, archive))),
+        Class::Archive(archive) if !shipped.contains(path) => Some((path, (package, archive))),
         _ => None,
     });
     archives.collect()
+}
+
+/// The install paths of archives that components of `packages` ship themselves, whether or not they
+/// can be read.
+pub(in crate::verify) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a str> {
+    let files = packages.iter().flat_map(|package| package.files());
+    let elsewhere = files
+        .filter(|(path, facts)| facts.class.claims_to_be_archive() && !is_in_kernel_folder(path));
+    let mut found: BTreeMap<&str, Vec<&Class>> = BTreeMap::new();
+    for (path, facts) in elsewhere {
+        found.entry(path).or_default().push(&facts.class);
+    }
+    if found.is_empty() {
+        return BTreeSet::new();
+    }
+    let listings = listings(packages);
+    for listing in &listings {
+        for stated in listing.manifest.archives.values() {
+            found.remove(listing.beside(&stated.file).as_str());
+        }
+    }
+    let binaries = transformed(packages);
+    let asked: BTreeSet<&str> =
+        binaries.iter().map(|binary| binary.marker.kernel_name.as_str()).collect();
+    found.retain(|path, classes| {
+        let is_asked = classes.iter().any(|class| has_rows_of(class, &asked));
+        !is_asked && !binaries.iter().any(|binary| binary.leads_to(path, &listings))
+    });
+    found.into_keys().collect()
+}
+
+/// Whether an archive has rows under any of the kernel names.
+fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
+    let Class::Archive(archive) = class else { return false };
+    let mut keys = archive.rows.keys();
+    keys.any(|key| names.contains(key.rsplit_once('#').map_or(key.as_str(), |(name, _)| name)))
+}
+
+/// Whether the file at `path` lies where archives lie that were split off binaries.
+pub(in crate::verify) fn is_in_kernel_folder(path: &str) -> bool {
+    path.rsplit('/').nth(1) == Some(KERNEL_FOLDER)
 }
 
 /// The install paths of archives that cannot be read. That they are damaged is told once, where

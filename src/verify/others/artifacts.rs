@@ -9,7 +9,7 @@
 //!
 //! The family in the name is a label, so content says what an artifact is: a component is split in
 //! a shard if one of its artifacts has kernel archives, kernel manifests or transformed
-//! binaries. The artifacts of a
+//! binaries; archives that the component ships itself do not count. The artifacts of a
 //! component in a shard are checked together, with all their stage prefixes flattened onto one
 //! install prefix, because binaries and archives find each other there once they are installed.
 
@@ -22,7 +22,7 @@ use crate::gfx::Target;
 use crate::input::artifact::{Artifact, Scan};
 use crate::report::Progress;
 use crate::tree::{Node, TreePath};
-use crate::verify::checks::contents;
+use crate::verify::checks::contents::{self, Together};
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::checks::integrity;
 use crate::verify::checks::manifests;
@@ -30,6 +30,7 @@ use crate::verify::checks::markers;
 use crate::verify::checks::ownership;
 use crate::verify::checks::pairs;
 use crate::verify::checks::scope::Scope;
+use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::problem::{
@@ -74,7 +75,7 @@ pub(in crate::verify) fn check(
             components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {
-            let split = artifacts.iter().any(|(_, read)| is_split(read));
+            let split = is_split(&artifacts.iter().map(|(_, read)| read).collect::<Vec<_>>());
             artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
             let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
             let there = match (split, extent) {
@@ -145,10 +146,13 @@ fn difference(own: &Node<Content>, other: &Node<Content>) -> Result<Option<NodeD
     Ok((!same).then_some(NodeDifference::Content))
 }
 
-fn is_split(read: &Installed) -> bool {
-    read.files().any(|(_, facts)| match &facts.class {
+/// Whether the artifacts of a component were split.
+fn is_split(artifacts: &[&Installed]) -> bool {
+    let shipped = shipped(artifacts);
+    let mut files = artifacts.iter().flat_map(|read| read.files());
+    files.any(|(path, facts)| match &facts.class {
         Class::Manifest(_) => true,
-        class if class.claims_to_be_archive() => true,
+        class if class.claims_to_be_archive() => !shipped.contains(path),
         Class::Host(host) => host.claims_to_be_transformed(),
         _ => false,
     })
@@ -170,8 +174,9 @@ fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
 
 fn check_component(artifacts: &[&Installed], there: There, problems: &mut Problems) -> Result<()> {
     let excuses = Excuses::default();
+    let together = Together::of(artifacts);
     for artifact in artifacts {
-        contents::check(artifact, artifacts, &excuses, problems);
+        contents::check(artifact, &together, &excuses, problems);
     }
     match there {
         There::Parts => return Ok(()),

@@ -5,7 +5,7 @@ pub(super) mod folders;
 
 use std::path::{Path, PathBuf};
 
-use super::checks::contents;
+use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
 use super::checks::{integrity, manifests, markers, pairs};
@@ -95,7 +95,7 @@ impl Others {
         let name = path.display().to_string();
         let read = folders::examine(name, Side::Both, files, progress, problems);
         let excuses = Excuses::default();
-        contents::check(&read, &[&read], &excuses, problems);
+        contents::check(&read, &Together::of(&[&read]), &excuses, problems);
         markers::check(&[&read], &excuses, Scope::Prefix, problems);
         manifests::check(&[&read], Scope::Prefix, problems);
         pairs::check(&[&read], &excuses, problems)?;
@@ -121,7 +121,7 @@ impl Others {
                         code can be";
             return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
         }
-        contents::check(&read, &[&read], &Excuses::default(), problems);
+        contents::check(&read, &Together::alone(&[&read]), &Excuses::default(), problems);
         self.files += 1;
         self.read.push(read);
         Ok(())

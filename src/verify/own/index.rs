@@ -90,6 +90,16 @@ pub(in crate::verify) fn serves_all(path: &str) -> bool {
     matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
 }
 
+/// The members of the family whose directory holds the file at `path`; none elsewhere.
+pub(in crate::verify) fn family_at(path: &str) -> Vec<BaseArch> {
+    let claim = |rules: &'static DatabaseRules| {
+        let path = TreePath::new(path.trim_start_matches('/')).ok()?;
+        Some(rules.claim(&path)?.directory)
+    };
+    let directory = rules().ok().and_then(claim).unwrap_or_default();
+    if directory.len() > 1 { directory } else { Vec::new() }
+}
+
 /// Reads the index of a database; fails if it is none.
 pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;

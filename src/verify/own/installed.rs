@@ -234,13 +234,15 @@ impl Installed {
     }
 
     /// Whether it has what no other tool packs: kernels by their archs, archives, or what leads to these.
-    pub(in crate::verify) fn is_of_rockpack(&self) -> bool {
-        let is_own = |facts: &FileFacts| match &facts.class {
-            Class::Manifest(_) | Class::Archive(_) => true,
+    /// Archives at the paths `shipped` are files of other people.
+    pub(in crate::verify) fn is_of_rockpack(&self, shipped: &BTreeSet<&str>) -> bool {
+        let is_own = |path: &str, facts: &FileFacts| match &facts.class {
+            Class::Manifest(_) => true,
+            Class::Archive(_) => !shipped.contains(path),
             Class::Host(host) => host.claims_to_be_transformed(),
             _ => false,
         };
-        self.stated_archs.is_some() || self.files().any(|(_, facts)| is_own(facts))
+        self.stated_archs.is_some() || self.files().any(|(path, facts)| is_own(path, facts))
     }
 
     /// Whether it has kernel archives and nothing that leads to some, or other device code and no host
@@ -254,6 +256,7 @@ impl Installed {
                 Class::Host(facts) if facts.claims_to_be_transformed() => return false,
                 Class::Host(_) => host = true,
                 Class::CodeObject(_) | Class::Bundle(_) => code |= !index::serves_all(path),
+                Class::Archive(archive) => archives |= !archive.code_objects.is_empty(),
                 class => archives |= class.claims_to_be_archive(),
             }
         }

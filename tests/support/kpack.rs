@@ -86,3 +86,56 @@ pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
     assert_eq!(left, 0, "the spool has a name");
     archives
 }
+
+/// A row of an archive that a component ships: key, target, code object.
+pub type Row<'a> = (&'a str, &'a str, Vec<u8>);
+
+/// An archive as a component ships one, by a writer of its own, which lists the targets of its rows.
+pub fn shipped(rows: &[Row<'_>]) -> Vec<u8> {
+    let mut targets: Vec<&str> = rows.iter().map(|(_, target, _)| *target).collect();
+    targets.dedup();
+    shipped_with(&targets, rows, "zstd-per-kernel")
+}
+
+/// The same with these targets and this scheme.
+pub fn shipped_with(targets: &[&str], rows: &[Row<'_>], scheme: &str) -> Vec<u8> {
+    let rows = rows.iter().map(|(key, target, code)| {
+        let hex: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
+        serde_json::json!([key, target, hex])
+    });
+    let given = serde_json::json!({"arches": targets, "rows": rows.collect::<Vec<_>>()});
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let input = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(input.path(), given.to_string()).unwrap();
+    let mut command = Command::new(PYTHON);
+    command.arg(tools::repository("tests/support/kpack_rows.py")).arg(file.path()).arg(scheme);
+    tools::run(command.stdin(input.reopen().unwrap()));
+    std::fs::read(file.path()).unwrap()
+}
+
+/// A code object for the processor of this number in its flags, which holds `text`.
+pub fn code_object(mach: u8, text: &str) -> Vec<u8> {
+    let mut file = vec![0_u8; 64];
+    file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
+    file[16] = 3;
+    file[18] = 224;
+    file[48] = mach;
+    file.extend(text.as_bytes());
+    file
+}
+
+/// The numbers of processors.
+pub mod mach {
+    /// gfx906
+    pub const GFX906: u8 = 0x2f;
+    /// gfx90a
+    pub const GFX90A: u8 = 0x3f;
+    /// gfx1100
+    pub const GFX1100: u8 = 0x41;
+    /// gfx1101
+    pub const GFX1101: u8 = 0x46;
+    /// gfx1151
+    pub const GFX1151: u8 = 0x4a;
+    /// gfx11-generic
+    pub const GFX11_GENERIC: u8 = 0x54;
+}

@@ -20,6 +20,7 @@ mod partial;
 mod receipt;
 mod references;
 mod shared_code;
+mod shipped;
 mod tampering;
 mod twice;
 mod updates;

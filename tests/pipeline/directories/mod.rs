@@ -8,6 +8,7 @@ mod families;
 mod loaded;
 mod moved;
 mod other_tool;
+mod shipped;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

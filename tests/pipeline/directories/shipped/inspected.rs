@@ -1,0 +1,34 @@
+//! What `inspect` and `discover` say of archives that a component ships.
+
+use support::example::{GROUPS, rockpack};
+use support::{kpack, tools};
+
+use crate::directories::Work;
+use crate::directories::shipped::{added, shards_with};
+
+fn json(command: &mut std::process::Command) -> serde_json::Value {
+    serde_json::from_slice(&tools::run(command).stdout).unwrap()
+}
+
+#[test]
+fn they_are_device_code_of_their_archs() {
+    kpack::need_python();
+    let work = Work::new();
+    let added = added();
+    let shards = shards_with(&work, &added);
+    let artifact = GROUPS[0].folder(&shards).join("blas_lib_gfx110X-dgpu");
+    let shown = json(rockpack().args(["inspect", "--json"]).arg(artifact));
+    let file = &shown[0]["files"]["lib/foo/apart.kpack"];
+    let size = added[0]["lib/foo/apart.kpack"].len();
+    assert_eq!(file["what"], "database");
+    assert_eq!(file["generic_bytes"], 0);
+    assert_eq!(file["device_bytes"], serde_json::json!({"gfx1100": size, "gfx1151": size}));
+
+    let found = |shards: &std::path::Path| {
+        let shown = json(rockpack().args(["discover", "--json"]).arg(shards));
+        let archs = shown["architectures"].as_array().unwrap().clone();
+        let arch = archs.into_iter().find(|arch| arch["arch"] == "gfx1101").unwrap();
+        arch["databases"]["count"].as_u64().unwrap()
+    };
+    assert_eq!(found(&shards), found(&support::example::shards()) + 2);
+}

@@ -1,0 +1,102 @@
+//! Archives that were split off binaries, wherever they lie: their rows belong to these binaries, and
+//! what nobody asks for is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::example::{GROUPS, build_of, shards};
+use support::kpack;
+
+use crate::directories::shipped::{archive, installed, verifies, write};
+use crate::directories::{Work, assert_same_packages, ends_with};
+
+const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
+
+/// The folder of the first shard's kernels for gfx1100, and where its archives lie.
+fn artifact(split: &Path) -> (PathBuf, PathBuf) {
+    let stage = GROUPS[0].folder(split).join("blas_lib_gfx1100").join(STAGE);
+    (stage.clone(), stage.join("lib/.kpack"))
+}
+
+#[test]
+fn rows_that_a_split_artifact_lost_are_reported() {
+    kpack::need_python();
+    let work = Work::new();
+    let split = work.split_shards();
+    let (stage, folder) = artifact(&split);
+    let lost = archive(&[("gfx1100", kpack::mach::GFX1100)]);
+    write(&folder.join("old_lib_gfx1100.kpack"), &lost);
+    // Wherever a manifest lists it, an archive was split off.
+    write(&stage.join("lib/foo/older_lib_gfx1100.kpack"), &lost);
+    let generic = GROUPS[0].folder(&split).join("blas_lib_generic").join(STAGE);
+    let listed = fs::read(generic.join("lib/.kpack/blas_lib.kpm")).unwrap();
+    write(&generic.join("lib/foo/older_lib.kpm"), &renamed(&listed, "older_lib_gfx1100.kpack"));
+    let out = work.path("out");
+    let (_, said) = ends_with(&mut build_of(&split, &out), 0);
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    for name in ["lib/.kpack/old_lib_gfx1100.kpack", "lib/foo/older_lib_gfx1100.kpack"] {
+        let expected = "no binary of the shard asks for 2 code objects, so no package has them";
+        let is_it = |line: &&str| line.contains(name) && line.contains(expected);
+        assert!(lines.iter().any(is_it), "{said}");
+    }
+    let installed = installed(&work, &out);
+    assert!(!installed.keys().any(|path| path.contains("old")), "{:?}", installed.keys());
+}
+
+/// A manifest that lists `file` instead of its archive for gfx1100.
+fn renamed(manifest: &[u8], file: &str) -> Vec<u8> {
+    let is_archive = |text: &str| text.ends_with(".kpack");
+    let mut value = rmpv::decode::read_value(&mut &manifest[..]).unwrap();
+    let field = |value: &mut rmpv::Value, name: &str, to: &dyn Fn(&mut rmpv::Value)| {
+        let rmpv::Value::Map(fields) = value else { panic!("no map") };
+        for (key, value) in fields {
+            if key.as_str() == Some(name) {
+                to(value);
+            }
+        }
+    };
+    field(&mut value, "component_name", &|name| *name = "older_lib".into());
+    field(&mut value, "kpack_files", &|files| {
+        let rmpv::Value::Map(files) = files else { panic!("no map") };
+        files.retain(|(arch, _)| arch.as_str() == Some("gfx1100"));
+        let rmpv::Value::Map(fields) = &mut files[0].1 else { panic!("no map") };
+        let names = fields.iter_mut().filter(|(_, text)| text.as_str().is_some_and(is_archive));
+        names.for_each(|(_, name)| *name = file.into());
+    });
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &value).unwrap();
+    bytes
+}
+
+#[test]
+fn an_archive_elsewhere_whose_rows_a_marker_asks_for_belongs_to_the_binary() {
+    kpack::need_python();
+    let work = Work::new();
+    let split = work.split_shards();
+    let (stage, folder) = artifact(&split);
+    fs::create_dir_all(stage.join("lib/foo")).unwrap();
+    let elsewhere = stage.join("lib/foo/kernels.kpack");
+    fs::rename(folder.join("blas_lib_gfx1100.kpack"), &elsewhere).unwrap();
+    let direct = work.build(&shards(), "direct");
+    let built = work.build(&split, "built");
+    assert_same_packages(&direct, &built, |_| true);
+    verifies(&built, Some(&split));
+}
+
+#[test]
+fn a_marker_of_another_component_asks_for_rows_too() {
+    let work = Work::new();
+    let split = work.split_shards();
+    let (_, folder) = artifact(&split);
+    let archive = fs::read(folder.join("blas_lib_gfx1100.kpack")).unwrap();
+    let run = GROUPS[0].folder(&split).join("blas_run_gfx1100").join(STAGE);
+    assert!(run.is_dir());
+    write(&run.join("lib/foo/kernels.kpack"), &archive);
+    let out = work.path("out");
+    let (_, said) = ends_with(&mut build_of(&split, &out), 0);
+    let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
+    assert!(said.lines().any(lost), "{said}");
+    assert!(!installed(&work, &out).contains_key("lib/foo/kernels.kpack"));
+    verifies(&out, Some(&split));
+}

@@ -92,11 +92,7 @@ pub(in crate::verify) fn serves_all(path: &str) -> bool {
 
 /// The members of the family whose directory holds the file at `path`; none elsewhere.
 pub(in crate::verify) fn family_at(path: &str) -> Vec<BaseArch> {
-    let claim = |rules: &'static DatabaseRules| {
-        let path = TreePath::new(path.trim_start_matches('/')).ok()?;
-        Some(rules.claim(&path)?.directory)
-    };
-    let directory = rules().ok().and_then(claim).unwrap_or_default();
+    let directory = directory_archs(path).unwrap_or_default();
     if directory.len() > 1 { directory } else { Vec::new() }
 }
 

@@ -165,9 +165,9 @@ fn a_compressed_index_for_all_archs_stays_with_the_host_files() {
     let built = Built::new();
     let name = "TensileLibrary_lazy_fallback.dat.zlib";
     write(&built.at(&format!("{LIBRARY}/{name}")), "2", ORDER, "");
-    built.build(name, true);
+    run(&mut build_of(&built.shards(), &built.out()));
     assert!(installed(&built.out(), "rocm-blas").contains(&format!("/{name}")));
     fs::remove_file(built.out().join("packages.json")).unwrap();
     let verified = told(rockpack().arg("verify").arg(built.out()));
-    assert!(!verified.contains(name), "{verified}");
+    assert!(!verified.contains("V020"), "{verified}");
 }

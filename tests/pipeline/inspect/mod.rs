@@ -276,7 +276,7 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
         (file("cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
         (file("foreign.so", &foreign), "is an ELF file for machine 183"),
         (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
-        (file("cut.kpm", b"\x85\xaeformat_version\x01"), "kpm manifest"),
+        (file("cut.kpm", b"\x85\xaeformat_version\x01\xaecomponent_name"), "kpm manifest"),
         (scratch.path().join("missing").display().to_string(), "No such file"),
     ] {
         let output = inspect(&[&unknown, known.to_str().unwrap()]);

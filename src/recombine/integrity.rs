@@ -3,7 +3,7 @@
 //! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved:
 //! what a library will find beside each other shows only now.
 
-use super::Component;
+use super::{Component, Group};
 use crate::content::Content;
 use crate::error::Result;
 use crate::gfx::BaseArch;
@@ -22,13 +22,17 @@ struct PackedIndex<'a> {
 /// Notes what is wrong with the indexes of all components: those of a library may lie in several.
 pub(super) fn check(
     components: &[Component],
+    groups: &[Group],
     rules: &DatabaseRules,
     findings: &mut Findings,
 ) -> Result<()> {
+    // Verify knows the rules that rockpack comes with, and none of a configuration.
+    let builtin = DatabaseRules::builtin()?;
     let (mut packed, mut indexes) = (Vec::new(), Vec::new());
     for component in components {
         for (path, content, archs) in files(component) {
-            let Some(mut index) = LibraryIndex::of(rules, path) else { continue };
+            let index = LibraryIndex::of(&builtin, path);
+            let Some(mut index) = index.or_else(|| LibraryIndex::of(rules, path)) else { continue };
             if index.is_mapping()
                 && let Index::Described(said) = read_index(content)?
             {
@@ -39,7 +43,7 @@ pub(super) fn check(
         }
     }
     let reaches = |one: usize, other: usize| match (packed.get(one), packed.get(other)) {
-        (Some(one), Some(other)) => one.reaches(other),
+        (Some(one), Some(other)) => one.reaches(other, groups),
         _ => false,
     };
     for (place, fault) in inconsistencies(&indexes, &reaches) {
@@ -62,9 +66,15 @@ fn files(component: &Component) -> impl Iterator<Item = (&TreePath, &Content, &[
 }
 
 impl PackedIndex<'_> {
-    /// Whether who has this has `other`, too: host files come with every kernel package.
-    fn reaches(&self, other: &Self) -> bool {
+    /// Whether who has this has `other`, too: host files come with every kernel package, and the files of
+    /// all archs of a group are in one.
+    fn reaches(&self, other: &Self, groups: &[Group]) -> bool {
         let of_host = self.archs.is_empty() || other.archs.is_empty();
-        of_host || self.archs.iter().any(|arch| other.archs.contains(arch))
+        let both_have = |arch: &BaseArch| self.archs.contains(arch) && other.archs.contains(arch);
+        let in_both = |group: &Group| {
+            let has = |index: &Self| group.archs.iter().any(|arch| index.archs.contains(arch));
+            has(self) && has(other)
+        };
+        of_host || self.archs.iter().any(both_have) || groups.iter().any(in_both)
     }
 }

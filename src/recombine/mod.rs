@@ -121,7 +121,7 @@ fn join(
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
     links::check(&components, findings)?;
-    integrity::check(&components, &config.database_rules()?, findings)?;
+    integrity::check(&components, &grouping.groups, &config.database_rules()?, findings)?;
     let findings = kept::settle(&sources.findings(std::mem::take(findings)), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }

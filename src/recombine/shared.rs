@@ -149,31 +149,44 @@ impl Join<'_> {
             .hint("build these archs in one shard, or with lazily loaded libraries"))
     }
 
-    /// Refuses to move shared files of a shard that has no arch to whose directory they could go.
+    /// Refuses to move shared files of a shard that has no arch to whose directory they could go, unless
+    /// another shard brings the same file.
     fn check_archs(
         &self,
         folder: &TreePath,
         archs: &BTreeMap<String, BTreeSet<BaseArch>>,
         parts: &[SplitArtifact],
     ) -> Result<()> {
-        for part in
-            parts.iter().filter(|part| archs.get(&part.shard).is_none_or(BTreeSet::is_empty))
-        {
-            let mut shared = part.shared.iter();
-            let moved = |path: &TreePath| path.parent().as_ref() == Some(folder);
-            let Some((path, _)) = shared.find(|(path, shared)| shared.moves && moved(path)) else {
-                continue;
-            };
-            let message = format!(
-                "serves all archs of its shard, in {} has no files of an arch beside it, and differs \
-                 from that of other shards",
-                label(part)
-            );
-            return Err(Error::new(Kind::Conflict, message)
-                .structure(format!("{}/{path}", self.component))
-                .hint("build it in the shard of the archs that it is for, or leave it out"));
+        let has_archs =
+            |part: &&SplitArtifact| archs.get(&part.shard).is_some_and(|archs| !archs.is_empty());
+        for part in parts.iter().filter(|part| !has_archs(part)) {
+            for (path, _) in part
+                .shared
+                .iter()
+                .filter(|(path, shared)| shared.moves && path.parent().as_ref() == Some(folder))
+            {
+                let content = |part: &SplitArtifact| part.host.get(path).and_then(plain).cloned();
+                let Some(own) = content(part) else { continue };
+                let mut others = parts.iter().filter(has_archs).filter_map(content);
+                let is_kept =
+                    others.try_fold(false, |found, other| Ok(found || own.same_bytes(&other)?))?;
+                if !is_kept {
+                    return Err(self.no_arch(path, part));
+                }
+            }
         }
         Ok(())
+    }
+
+    fn no_arch(&self, path: &TreePath, part: &SplitArtifact) -> Error {
+        let message = format!(
+            "serves all archs of its shard, and {} has no files of an arch beside it: where the files \
+             of other shards move to the directories of their archs, it has no place",
+            label(part)
+        );
+        Error::new(Kind::Conflict, message)
+            .structure(format!("{}/{path}", self.component))
+            .hint("build it in the shard of the archs that it is for, or leave it out")
     }
 
     /// Moves all files of `folder` that its library looks for in the directory of an arch first.

@@ -35,7 +35,7 @@ pub(super) fn attach(
     rules: &DatabaseRules,
     look_again: &mut dyn FnMut(&mut [SplitArtifact]) -> Result<()>,
 ) -> Result<Vec<SplitArtifact>> {
-    let asked = shipped::asked_names(&split);
+    let known = shipped::SplitOff::of(&split);
     let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
         BTreeMap::new();
     for artifact in split {
@@ -47,7 +47,7 @@ pub(super) fn attach(
     let mut attached = Vec::new();
     for mut artifacts in components.into_values() {
         faults.keep(look_again(&mut artifacts));
-        let settled = shipped::settle(&mut artifacts, &asked, rules);
+        let settled = shipped::settle(&mut artifacts, &known, rules);
         let joined = settled.and_then(|()| component(artifacts));
         attached.extend(faults.keep(joined).into_iter().flatten());
     }

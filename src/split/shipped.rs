@@ -6,8 +6,9 @@
 //! path, because descriptors beside it name both its keys and itself, and goes to the packages of the
 //! archs in its table of contents, as a code file of a kernel database does.
 //!
-//! An archive was split off if it lies in a `.kpack` folder, if a manifest lists it, or if a marker
-//! of its shard asks for any of its rows. What is left of its rows then is lost (`attach.rs`).
+//! An archive was split off if it lies in a `.kpack` folder, if a manifest of its shard lists it, or if
+//! a binary of any shard asks for any of its rows: by its marker, or by the name that its packages will
+//! give it, which is its path. What is left of its rows then is lost (`attach.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,48 +30,58 @@ use crate::tree::{Node, TreePath};
 /// that none of its own binaries asks, are its files then.
 pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let mut split = [split(artifact, options)?];
-    let asked = asked_names(&split);
-    settle(&mut split, &asked, options.rules)?;
+    let known = SplitOff::of(&split);
+    settle(&mut split, &known, options.rules)?;
     let [split] = split;
     Ok(split)
 }
 
-/// Shard → the kernel names in the markers of its binaries.
-pub(super) type AskedNames = BTreeMap<String, BTreeSet<String>>;
-
-/// The kernel names that the markers of all binaries ask for. Markers that cannot be read ask for
-/// none; whoever joins their binaries with archives refuses them.
-pub(super) fn asked_names(split: &[SplitArtifact]) -> AskedNames {
-    let mut asked = AskedNames::new();
-    for artifact in split {
-        let names = asked.entry(artifact.shard.clone()).or_default();
-        for (_, fat) in artifact.binaries() {
-            let HostBinary::Transformed(transformed) = &fat.binary else { continue };
-            if let Ok(AnyMarker::Map(marker)) = marker::parse(transformed.marker()) {
-                names.insert(marker.kernel_name);
-            }
-        }
-    }
-    asked
+/// Archives that were split off binaries, by what says so elsewhere.
+pub(super) struct SplitOff {
+    /// The kernel names that binaries ask for.
+    asked: BTreeSet<String>,
+    /// Shard → the archives that its manifests list.
+    listed: BTreeMap<String, BTreeSet<TreePath>>,
 }
 
-/// Makes database files of the archives that the component of `artifacts` ships itself; `asked` is
-/// what the binaries of all shards ask for. An archive without code for any arch becomes a host file.
+impl SplitOff {
+    /// What all artifacts say. Markers that cannot be read ask for nothing; whoever joins their binaries
+    /// with archives refuses them.
+    pub(super) fn of(split: &[SplitArtifact]) -> Self {
+        let mut known = Self { asked: BTreeSet::new(), listed: BTreeMap::new() };
+        for artifact in split {
+            for (path, fat) in artifact.binaries() {
+                known.asked.insert(path.to_string());
+                let HostBinary::Transformed(transformed) = &fat.binary else { continue };
+                if let Ok(AnyMarker::Map(marker)) = marker::parse(transformed.marker()) {
+                    known.asked.insert(marker.kernel_name);
+                }
+            }
+            let listed = known.listed.entry(artifact.shard.clone()).or_default();
+            listed.extend(artifact.archive_manifests.iter().flat_map(|manifest| manifest.listed()));
+        }
+        known
+    }
+
+    fn has(&self, archive: &KernelArchive, shard: &str) -> bool {
+        archive.is_in_archive_folder()
+            || self.listed.get(shard).is_some_and(|all| all.contains(&archive.path))
+            || has_any(archive, &self.asked)
+    }
+}
+
+/// Makes database files of the archives that the component of `artifacts` ships itself. An archive
+/// without code for any arch becomes a host file.
 pub(super) fn settle(
     artifacts: &mut [SplitArtifact],
-    asked: &AskedNames,
+    known: &SplitOff,
     rules: &DatabaseRules,
 ) -> Result<()> {
-    let manifests = artifacts.iter().flat_map(|artifact| &artifact.archive_manifests);
-    let listed: BTreeSet<TreePath> = manifests.flat_map(|manifest| manifest.listed()).collect();
     let mut faults = Faults::default();
     for artifact in artifacts {
-        let names = asked.get(&artifact.shard);
-        let is_asked = |archive: &KernelArchive| names.is_some_and(|names| has_any(archive, names));
         let archives = std::mem::take(&mut artifact.archives);
-        let (split_off, shipped) = archives.into_iter().partition(|archive| {
-            archive.is_in_archive_folder() || listed.contains(&archive.path) || is_asked(archive)
-        });
+        let (split_off, shipped) =
+            archives.into_iter().partition(|archive| known.has(archive, &artifact.shard));
         artifact.archives = split_off;
         let context = format!("splitting {}/{}", artifact.shard, artifact.name);
         let settled = settle_in(artifact, shipped, rules);

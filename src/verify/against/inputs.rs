@@ -116,7 +116,7 @@ impl ArtifactInputs {
                 }
             }
         }
-        for (shard, archive) in split.take_shipped() {
+        for (shard, archive) in split.take_shipped(inputs.fat.keys()) {
             let ArchiveInput { path, rows, mode, content } = archive;
             let device = rows.into_values().flatten().collect();
             inputs.add(&path, plain(&shard, (&content, mode), device, None)?);

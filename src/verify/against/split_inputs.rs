@@ -16,7 +16,7 @@ use crate::content::Content;
 use crate::error::Result;
 use crate::formats::kpack;
 use crate::tree::TreePath;
-use crate::verify::checks::set_archives::is_in_kernel_folder;
+use crate::verify::checks::set_archives::{is_in_kernel_folder, kernel_name};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::originals::{self, DeviceCode, DeviceEntry};
@@ -157,20 +157,23 @@ impl SplitInputs {
         archives.chain(&self.manifests).cloned().collect()
     }
 
-    /// Takes out the archives that components ship, each with its shard.
-    pub(in crate::verify) fn take_shipped(&mut self) -> Vec<(String, ArchiveInput)> {
+    /// Takes out the archives that components ship, each with its shard. `fat` are the paths of
+    /// binaries that were not split.
+    pub(in crate::verify) fn take_shipped<'a>(
+        &'a mut self,
+        fat: impl Iterator<Item = &'a TreePath>,
+    ) -> Vec<(String, ArchiveInput)> {
         let Self { binaries, archives, listed, .. } = self;
+        let names = binaries.iter().flat_map(|(path, it)| [path.as_str(), &it.kernel_name]);
+        let mut asked: BTreeSet<&str> = names.collect();
+        asked.extend(fat.map(TreePath::as_str));
+        let is_asked = |key: &String| asked.contains(kernel_name(key));
         let mut shipped = Vec::new();
         for (shard, archives) in archives {
-            let own = binaries.iter().filter(|(_, binary)| binary.shard == *shard);
-            let asked: BTreeSet<&str> = own.map(|(_, it)| it.kernel_name.as_str()).collect();
-            let is_asked = |key: &String| {
-                asked.contains(key.rsplit_once('#').map_or(key.as_str(), |(name, _)| name))
-            };
             let is_shipped = |archive: &mut ArchiveInput| {
                 let is_listed = listed.get(shard).is_some_and(|all| all.contains(&archive.path));
                 let is_split_off = is_listed || is_in_kernel_folder(archive.path.as_str());
-                !is_split_off && !archive.rows.keys().any(is_asked)
+                !is_split_off && !archive.rows.keys().any(&is_asked)
             };
             let found = archives.extract_if(.., is_shipped);
             shipped.extend(found.map(|archive| (shard.clone(), archive)));

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::manifests::listings;
 use super::markers::transformed;
+use crate::formats::kpack::split_key;
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::Installed;
@@ -63,7 +64,12 @@ pub(in crate::verify) fn shipped<'a>(packages: &[&'a Installed]) -> BTreeSet<&'a
 fn has_rows_of(class: &Class, names: &BTreeSet<&str>) -> bool {
     let Class::Archive(archive) = class else { return false };
     let mut keys = archive.rows.keys();
-    keys.any(|key| names.contains(key.rsplit_once('#').map_or(key.as_str(), |(name, _)| name)))
+    keys.any(|key| names.contains(kernel_name(key)))
+}
+
+/// The name of the binary that a key of an archive is for, if it is for one.
+pub(in crate::verify) fn kernel_name(key: &str) -> &str {
+    split_key(key).map_or(key, |(name, _)| name)
 }
 
 /// Whether the file at `path` lies where archives lie that were split off binaries.

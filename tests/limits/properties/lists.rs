@@ -132,7 +132,7 @@ fn rules_file() -> Vec<u8> {
 /// The keys that the file sets: in the order of the fields of a rule, which is that of the sample.
 fn rules(bytes: &[u8]) -> Result<String> {
     let rules = format!("{:#?}", DatabaseRules::parse(text(bytes)?)?);
-    let unset = [": [],", ": {},", ": Word,", ": false,", ": \"\","];
+    let unset = [": [],", ": {},", ": Word,", ": false,", ": \"\",", ": None,"];
     let is_set = |line: &&str| !unset.iter().any(|end| line.ends_with(end));
     let says = |line: &&str| line.contains(char::is_alphanumeric);
     Ok(rules.lines().filter(is_set).filter(says).collect::<Vec<_>>().join("\n"))

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use support::example::{GROUPS, build_of, shards};
-use support::kpack;
+use support::kpack::{self, code_object, mach, shipped};
 
-use crate::directories::shipped::{archive, installed, verifies, write};
+use crate::directories::shipped::{Added, archive, installed, shards_with, verifies, write};
 use crate::directories::{Work, assert_same_packages, ends_with};
 
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
@@ -98,5 +98,43 @@ fn a_marker_of_another_component_asks_for_rows_too() {
     let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
     assert!(said.lines().any(lost), "{said}");
     assert!(!installed(&work, &out).contains_key("lib/foo/kernels.kpack"));
+    verifies(&out, Some(&split));
+}
+
+/// Rows for a binary whose code is taken out now, and for one of another shard: neither gets them.
+#[test]
+fn rows_of_a_binary_that_does_not_get_them_are_reported() {
+    for keys in
+        [["lib/libexblas.so.1.2#0", "lib/libexblas.so.1.2#1"], ["lib/libexblas.so.1.2#0", "x"]]
+    {
+        let work = Work::new();
+        let rows = keys.map(|key| (key, "gfx1151", code_object(mach::GFX1151, key)));
+        let mut added = Added::default();
+        added[1].insert("lib/foo/kernels.kpack".to_owned(), shipped(&rows));
+        let shards = shards_with(&work, &added);
+        let out = work.path("out");
+        let (_, said) = ends_with(&mut build_of(&shards, &out), 0);
+        let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
+        assert!(said.lines().any(lost), "{said}");
+        verifies(&out, Some(&shards));
+        assert!(!installed(&work, &out).contains_key("lib/foo/kernels.kpack"));
+    }
+}
+
+/// The binary lies in another shard alone.
+#[test]
+fn rows_of_a_binary_of_another_shard_are_reported() {
+    let work = Work::new();
+    let split = work.split_shards();
+    let generic = GROUPS[1].folder(&split).join("blas_lib_generic");
+    let archive = GROUPS[1].folder(&split).join("blas_lib_gfx1151").join(STAGE);
+    let moved = fs::read(archive.join("lib/.kpack/blas_lib_gfx1151.kpack")).unwrap();
+    fs::remove_file(archive.join("lib/.kpack/blas_lib_gfx1151.kpack")).unwrap();
+    fs::remove_dir_all(generic).unwrap();
+    write(&archive.join("lib/foo/kernels.kpack"), &moved);
+    let out = work.path("out");
+    let (_, said) = ends_with(&mut build_of(&split, &out), 0);
+    let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
+    assert!(said.lines().any(lost), "{said}");
     verifies(&out, Some(&split));
 }

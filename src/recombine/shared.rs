@@ -180,7 +180,7 @@ impl Join<'_> {
 
     fn no_arch(&self, path: &TreePath, part: &SplitArtifact) -> Error {
         let message = format!(
-            "serves all archs of its shard, and {} has no files of an arch beside it: where the files \
+            "serves all archs of its shard, and {} has no files beside it that move: where the files \
              of other shards move to the directories of their archs, it has no place",
             label(part)
         );
@@ -275,7 +275,7 @@ fn plain(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 
-/// By shard: the archs that have files in `folder` that move. A shard may keep shared files and those
+/// The archs of each shard that have files in `folder` that move. A shard may keep shared files and those
 /// of single archs in artifacts of their own.
 fn archs_by_shard(
     folder: &TreePath,
@@ -290,7 +290,7 @@ fn archs_by_shard(
     archs
 }
 
-/// Whether its library looks for `file`, which is in `folder`, in a directory of its arch first.
+/// Tells files of `folder` that their library looks for in a directory of their arch first.
 fn moves_from(folder: &TreePath, file: &DatabaseFile) -> bool {
     file.moves && file.path.parent().as_ref() == Some(folder)
 }

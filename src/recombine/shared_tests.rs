@@ -168,7 +168,7 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
         .database(&at("extop_gfx950.co"), "gfx950", "operations")
         .shared(&at("T_fallback.dat"), shared(), text("3"));
     let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2"), alone];
-    let expected = ["T_fallback.dat", "three/blas_lib_all has no files of an arch beside it"];
+    let expected = ["T_fallback.dat", "three/blas_lib_all has no files beside it that move"];
     assert_refused(parts, &expected);
     // What another shard has, too, is not lost.
     let alone = ArtifactBuilder::new("three", "blas_lib_all").shared(

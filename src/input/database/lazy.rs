@@ -54,7 +54,7 @@ impl LazyNames {
         mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
     }
 
-    /// Whether the index called `stem` is the master index of an arch.
+    /// Tells the master index of an arch, called `stem`, from others.
     pub(super) fn is_master(&self, stem: &str) -> bool {
         let key = between(&self.master, stem);
         key.is_some_and(|key| key.parse::<BaseArch>().is_ok())

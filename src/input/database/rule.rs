@@ -49,7 +49,7 @@ pub struct Rule {
     /// Whether directories that are named like an arch hold its files.
     #[serde(default)]
     pub arch_directories: bool,
-    /// Whether files that no list names are left to other rules, also in directories of archs.
+    /// Leaves files that no list names to other rules, also in directories of archs.
     #[serde(default)]
     pub only_named: bool,
     /// What may stand before the arch in the name of a directory.
@@ -299,7 +299,7 @@ impl Rule {
         any_matches(&self.moves, name)
     }
 
-    /// Whether a file of this name in the directory of an arch makes the library look there: any, or
+    /// Tells a file that, in the directory of an arch, makes the library look there: any, or
     /// only a master index where the rule says how these are called.
     pub fn leads(&self, name: &str) -> bool {
         self.lazy.as_ref().is_none_or(|lazy| lazy.is_master(stem(name)))

@@ -108,6 +108,8 @@ pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> 
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(slot) => {
                     let body = reader.code_object(at.ordinal)?;
+                    // Several readers follow: what is compressed is decoded once for all of them.
+                    let _open = body.pin()?;
                     slot.insert(originals::entry("", &body)?).clone()
                 }
             };

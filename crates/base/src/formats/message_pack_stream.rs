@@ -21,7 +21,7 @@ use rmp::Marker;
 
 use crate::content::ContentReader;
 
-/// What stands at a place of a stream.
+/// A value of a stream, or the beginning of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     /// An integer.
@@ -30,9 +30,9 @@ pub enum Token {
     Text(u32),
     /// Binary data of so many bytes, which follow.
     Binary(u32),
-    /// So many values follow.
+    /// An array: so many values follow.
     Array(u32),
-    /// So many pairs of a key and a value follow.
+    /// A map: so many pairs of a key and a value follow.
     Map(u32),
     /// Nil, true or false, a number with a fraction, or an extension, all of which was read.
     Other,
@@ -78,7 +78,7 @@ impl<R: Skip> TokenReader<R> {
         self.position
     }
 
-    /// What is read from.
+    /// The source, behind the last token.
     pub fn into_source(self) -> R {
         self.source
     }

@@ -35,7 +35,7 @@ pub fn archs_in_windows(
     }
 }
 
-/// Where the last word of `text` begins, which may go on behind it. A dash may stand in an arch
+/// The start of the last word of `text`, which may go on behind it. A dash may stand in an arch
 /// (`gfx1250-strict`). What is longer than [`WORD_LIMIT`] is cut.
 fn last_word(text: &[u8]) -> usize {
     let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';

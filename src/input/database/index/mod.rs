@@ -38,7 +38,7 @@ use source::Source;
 pub(super) use source::is_zlib;
 use walk::Walk;
 
-/// What an index says.
+/// Everything that an index says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct IndexDescription {
     /// The archs that its strings name.
@@ -58,13 +58,13 @@ pub struct IndexDescription {
 /// An index that was read, or why it is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Index {
-    /// What it says.
+    /// A description of it.
     Described(IndexDescription),
-    /// It is no index that is known; why not.
+    /// The reason why it is none that is known.
     Unreadable(String),
 }
 
-/// What the index says; an error if it is none that is known.
+/// Describes the index; fails if it is none that is known.
 pub fn describe_index(content: &Content) -> Result<IndexDescription> {
     match read_index(content)? {
         Index::Described(description) => Ok(description),

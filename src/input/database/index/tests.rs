@@ -191,7 +191,7 @@ fn solutions_in_one_value_are_read_in_any_order_of_the_keys() {
     }
 }
 
-/// Why such a library is none, in both orders of its keys.
+/// The reasons why such a library is none, in both orders of its keys.
 fn refused(triples: &[u64], blob: &[u8], version: u64) -> [String; 2] {
     let mut order = KEYS;
     [false, true].map(|reversed| {

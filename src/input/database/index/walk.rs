@@ -16,14 +16,14 @@ const NAME_LIMIT: u32 = 4096;
 
 type Tokens = TokenReader<Source>;
 
-/// What a walk found.
+/// The result of a walk.
 pub(super) struct Walked {
     pub(super) description: IndexDescription,
-    /// Where the solutions lie, if their bytes were passed over before that was known.
+    /// The places of the solutions, if their bytes were passed over before that was known.
     pub(super) solutions_ahead: Option<SolutionPlaces>,
 }
 
-/// What was seen so far.
+/// A walk, with everything seen so far.
 pub(super) struct Walk {
     description: IndexDescription,
     budget: Budget,
@@ -36,7 +36,7 @@ pub(super) struct Walk {
 #[derive(Default)]
 struct Library {
     version: Option<i128>,
-    /// From `solutions_index`, or known from a walk before.
+    /// Read from `solutions_index`, or known from a walk before.
     places: Option<SolutionPlaces>,
     has_index: bool,
     has_blob: bool,
@@ -291,7 +291,7 @@ impl Library {
     }
 }
 
-/// What the key of a map says of its value.
+/// The meaning of a map's key for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKey {
     /// `operationIdentifier`.
@@ -333,7 +333,7 @@ impl ValueKey {
     }
 }
 
-/// Where a value stands: how many maps and arrays are around it, and behind which key.
+/// The place of a value: how many maps and arrays are around it, and behind which key.
 #[derive(Debug, Clone, Copy)]
 struct ValuePosition {
     depth: usize,
@@ -353,7 +353,7 @@ impl ValuePosition {
     }
 }
 
-/// What a value turned out to be, as far as the map around it wants to know.
+/// The kind of a value, as far as the map around it wants to know.
 #[derive(Debug, PartialEq, Eq)]
 enum SeenValue {
     /// The text `Placeholder`.

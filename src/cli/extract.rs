@@ -20,7 +20,8 @@ use crate::settings::output_path;
 /// name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the
 /// wrapper (of the bundle, in a file of bundles); the target with - before its features. A key
 /// without an index has none in the name, a bundle without a wrapper has bundle<offset> in its place, and
-/// SPIR-V ends in .spv. Nothing is overwritten: a file that is there must have the same content.
+/// SPIR-V ends in .spv. Where a second archive of a package has other code under the same key, its path
+/// and %3A stand before the binary. Nothing is overwritten: a file that is there must have the same content.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages

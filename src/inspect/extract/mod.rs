@@ -117,7 +117,12 @@ struct PlannedFiles {
 impl PlannedFiles {
     fn add(&mut self, input: &Arc<StampedFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
         for one in found {
-            let name = name::file_name(&one.binary, &one.part, &one.target);
+            let mut name = name::file_name(&one.binary, &one.part, &one.target);
+            if faults.keep(self.is_of_other_archive(&name, input, &one)) == Some(true) {
+                let path = one.member.as_deref().unwrap_or_default().trim_start_matches('/');
+                let binary = format!("{path}:{}", one.binary);
+                name = name::file_name(&binary, &one.part, &one.target);
+            }
             if let Some((other, known)) = self.entries.get(&name) {
                 let same = known.content.same_bytes(&one.content);
                 if faults.keep(same) == Some(false) {
@@ -126,6 +131,22 @@ impl PlannedFiles {
                 continue;
             }
             self.entries.insert(name, (input.clone(), one));
+        }
+    }
+
+    /// Tells other code under a name that another archive of the same package has: archives that
+    /// components ship may have the same keys.
+    fn is_of_other_archive(
+        &self,
+        name: &str,
+        input: &Arc<StampedFile>,
+        one: &SelectedCode,
+    ) -> Result<bool> {
+        match self.entries.get(name) {
+            Some((other, known)) if Arc::ptr_eq(other, input) && known.member != one.member => {
+                Ok(!known.content.same_bytes(&one.content)?)
+            }
+            _ => Ok(false),
         }
     }
 

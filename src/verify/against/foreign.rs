@@ -11,7 +11,6 @@ use super::{SetComparison, debug_files};
 use crate::error::Result;
 use crate::tree::TreePath;
 use crate::verify::checks::scripts;
-use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -72,7 +71,7 @@ impl SetComparison<'_> {
             Plain::File { sha256, .. } => Some(*sha256),
             _ => None,
         });
-        KnownFiles { digests: digests.collect(), shipped: shipped(self.packages) }
+        KnownFiles { digests: digests.collect(), shipped: self.shipped() }
     }
 
     fn is_invited(

@@ -22,7 +22,7 @@ pub(super) mod split_inputs;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::excuses::Excuses;
-use super::checks::set_archives::shipped;
+use super::checks::set_archives::{kernel_name, shipped};
 use super::checks::twice;
 use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
@@ -76,6 +76,24 @@ impl<'a> SetComparison<'a> {
         self.check_uninvited(problems)
     }
 
+    /// The paths of archives that components ship: those that nothing here leads to, and that have no row
+    /// for a binary of the artifacts. The packages of binaries need not be at hand.
+    fn shipped(&self) -> BTreeSet<&'a str> {
+        let binaries: BTreeSet<&str> = self.inputs.fat.keys().map(TreePath::as_str).collect();
+        let of_binary = |facts: &FileFacts| match &facts.class {
+            Class::Archive(archive) => {
+                archive.rows.keys().any(|key| binaries.contains(kernel_name(key)))
+            }
+            _ => false,
+        };
+        let mut shipped = shipped(self.packages);
+        for (path, _) in self.packages.iter().flat_map(|p| p.files()).filter(|(_, f)| of_binary(f))
+        {
+            shipped.remove(path);
+        }
+        shipped
+    }
+
     fn is_left_out(&self, path: &TreePath) -> bool {
         self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
     }
@@ -94,11 +112,11 @@ impl<'a> SetComparison<'a> {
         })
     }
 
-    /// The rows of all archives that were split off binaries, of several versions of a package those of the newest. What stands
-    /// under a key is compared once: archives that have other code there are a problem, since any of
-    /// them may be the one that is loaded.
+    /// The rows of all archives that were split off binaries, of several versions of a package those of
+    /// the newest. What stands under a key is compared once: archives that have other code there are a
+    /// problem, since any of them may be the one that is loaded.
     fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
-        let shipped = shipped(self.packages);
+        let shipped = self.shipped();
         let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
@@ -152,7 +170,7 @@ impl<'a> SetComparison<'a> {
 
     /// Every code object of a file that is device code is in such a file of a package.
     fn check_files_lost(&self, problems: &mut Problems) {
-        let shipped = shipped(self.packages);
+        let shipped = self.shipped();
         let files = self.packages.iter().flat_map(|package| package.files());
         let mut packed: BTreeSet<&Sha> = BTreeSet::new();
         for (path, facts) in files {

@@ -75,7 +75,8 @@ pub(in crate::verify) fn check(
             components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {
-            let split = is_split(&artifacts.iter().map(|(_, read)| read).collect::<Vec<_>>());
+            let split = is_split(&artifacts.iter().map(|(_, read)| read).collect::<Vec<_>>())
+                || is_apart(&artifacts);
             artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
             let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
             let there = match (split, extent) {
@@ -156,6 +157,24 @@ fn is_split(artifacts: &[&Installed]) -> bool {
         Class::Host(host) => host.claims_to_be_transformed(),
         _ => false,
     })
+}
+
+/// Tells a component of device code alone, as hipDNN's kernel provider may be, that was split: nothing in
+/// it was taken out of binaries, and several of its artifacts are for one arch each.
+fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
+    let mut of_archs = 0;
+    for (artifact, read) in artifacts {
+        let family = artifact.name.gpu_family.as_str();
+        let has_host_code = || read.files().any(|(_, facts)| matches!(facts.class, Class::Host(_)));
+        if family == GENERIC {
+            continue;
+        }
+        if family.parse::<Target>().is_err() || has_host_code() {
+            return false;
+        }
+        of_archs += 1;
+    }
+    of_archs > 1
 }
 
 /// What an artifact may hold. A generic one is for every GPU, whoever made it.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::example::{GROUPS, build_of, configuration, rockpack};
+use support::example::{GROUPS, build_of, configuration, deb_name, rockpack};
 use support::kpack::{self, code_object, mach, shipped_with};
+use support::tools;
 
 use crate::directories::shipped::{Added, ENGINES, archive, installed, shards_with, verifies};
 use crate::directories::{Work, assert_same_packages, ends_with};
@@ -99,6 +100,19 @@ fn keys_of_two_components_are_their_own_affair() {
     let out = work.build(&shards, "out");
     verifies(&out, None);
     verifies(&out, Some(&shards));
+    // Both are taken out of the one package that has them.
+    let package = out.join(deb_name("rocm-blas-gfx110x"));
+    let code = work.path("code");
+    let mut extract = rockpack();
+    tools::run(extract.arg("extract").arg(package).arg("--out").arg(&code));
+    for (text, found) in [("other", "vector_add"), ("one", "%3Avector_add")] {
+        let files = fs::read_dir(&code).unwrap().map(|file| file.unwrap().path());
+        let named =
+            |path: &PathBuf| path.to_str().unwrap().ends_with(&format!("{found}-gfx1100.hsaco"));
+        let bytes: Vec<_> = files.filter(named).map(|path| fs::read(path).unwrap()).collect();
+        let wanted = code_object(mach::GFX1100, text);
+        assert!(bytes.contains(&wanted), "{text}");
+    }
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::fs;
 use support::example::{build_of, tree};
 use support::{kpack, tools};
 
-use crate::directories::shipped::{added, expected, installed, shards_with, verifies};
+use crate::directories::shipped::{
+    added, archive, expected, installed, shards_with, verifies, write,
+};
 use crate::directories::{Work, assert_same_packages};
 
 #[test]
@@ -134,4 +136,28 @@ fn verify_names_what_is_gone_or_changed() {
     fails("without", &["V013"]);
     fails("other", &["V011", "V013"]);
     fails("stored", &["V013"]);
+}
+
+/// A component of archives alone, once it is split: each lies in the artifact of its arch.
+#[test]
+fn verify_knows_the_arch_of_a_split_artifact_without_binaries() {
+    kpack::need_python();
+    let work = Work::new();
+    let shard = work.path("shards/one");
+    let fat = shard.join("dnn_lib_gfx110X-dgpu");
+    write(&fat.join("artifact_manifest.txt"), b"libs/dnn/stage\n");
+    write(&fat.join("libs/dnn/stage/share/dnn/a.json"), b"{}");
+    for (name, arch) in
+        [("a", ("gfx1100", kpack::mach::GFX1100)), ("b", ("gfx1101", kpack::mach::GFX1101))]
+    {
+        write(&fat.join(format!("libs/dnn/stage/lib/dnn/{name}.kpack")), &archive(&[arch]));
+    }
+    let split = work.split(&work.path("shards"), "split");
+    verifies(&split, None);
+    let at = |arch: &str| split.join(format!("one/dnn_lib_{arch}/libs/dnn/stage/lib/dnn/b.kpack"));
+    assert!(at("gfx1101").is_file(), "{:?}", tree(&split).keys());
+    fs::rename(at("gfx1101"), at("gfx1100")).unwrap();
+    let mut command = support::example::rockpack();
+    let (said, _) = crate::directories::ends_with(command.arg("verify").arg(&split), 1);
+    assert!(said.contains("V022") && said.contains("dnn_lib_gfx1100"), "{said}");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::example::{GROUPS, build_of, shards};
+use support::example::{GROUPS, build_of, configuration, deb_name, rockpack, shards};
 use support::kpack::{self, code_object, mach, shipped};
 
 use crate::directories::shipped::{Added, archive, installed, shards_with, verifies, write};
@@ -137,4 +137,24 @@ fn rows_of_a_binary_of_another_shard_are_reported() {
     let lost = |line: &str| line.contains("R040") && line.contains("lib/foo/kernels.kpack");
     assert!(said.lines().any(lost), "{said}");
     verifies(&out, Some(&split));
+}
+
+/// The host packages, whose manifests and markers lead to the archives, need not be at hand.
+#[test]
+fn archives_in_another_folder_are_known_by_their_rows() {
+    let work = Work::new();
+    let out = work.path("out");
+    let text = fs::read_to_string(configuration()).unwrap();
+    let config = work.path("config.json");
+    fs::write(&config, text.replacen('{', "{\"kpackdir\": \"lib/kernels\",", 1)).unwrap();
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--artifacts"]).arg(shards());
+    ends_with(build.arg("--config").arg(config).arg("--out").arg(&out), 0);
+    verifies(&out, Some(&shards()));
+    let kernels = work.path("kernels");
+    let name = deb_name(&support::example::kernels(&GROUPS[0]));
+    write(&kernels.join(&name), &fs::read(out.join(&name)).unwrap());
+    let mut verify = rockpack();
+    verify.arg("verify").arg(&kernels).args(["--partial", "--against"]).arg(shards());
+    ends_with(&mut verify, 0);
 }

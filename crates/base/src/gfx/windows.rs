@@ -26,7 +26,10 @@ pub fn archs_in_windows(
             0 => filled,
             _ => last_word(&buffer[..filled]),
         };
-        archs.extend(archs_in(&String::from_utf8_lossy(&buffer[..end])));
+        // Much of an index is numbers alone, and that is soon seen.
+        if buffer[..end].contains(&b'g') {
+            archs.extend(archs_in(&String::from_utf8_lossy(&buffer[..end])));
+        }
         if len == 0 {
             return Ok(archs);
         }

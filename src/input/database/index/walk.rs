@@ -29,6 +29,8 @@ pub(super) struct Walk {
     budget: Budget,
     /// Bytes of all names in the description.
     names: u64,
+    /// The bytes of the last text.
+    buffer: Vec<u8>,
     library: Library,
 }
 
@@ -51,6 +53,7 @@ impl Walk {
             description: IndexDescription::default(),
             budget: content.budget().clone(),
             names: 0,
+            buffer: Vec::new(),
             library: Library { places, ..Library::default() },
         }
     }
@@ -79,7 +82,7 @@ impl Walk {
         match token {
             Token::Integer(_) | Token::Other => Ok(SeenValue::Other),
             Token::Binary(len) => tokens.skip(len.into()).map(|()| SeenValue::Other),
-            Token::Text(len) => self.text(tokens, len, position),
+            Token::Text(len) => self.text(tokens, len, |walk, text| walk.note(text, position)),
             Token::Array(len) => {
                 for _ in 0..len {
                     self.value(tokens, position.inside(ValueKey::Other))?;
@@ -118,69 +121,69 @@ impl Walk {
     /// Reads a key; its position is that of the map's values, behind the key of the map itself.
     fn key(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<ValueKey> {
         position.check()?;
-        let len = match tokens.token()? {
-            Token::Text(len) => len,
-            Token::Integer(_) => return Ok(ValueKey::Number),
-            Token::Other => return Ok(ValueKey::Other),
-            Token::Binary(len) => return tokens.skip(len.into()).map(|()| ValueKey::Other),
+        match tokens.token()? {
+            Token::Text(len) => self.text(tokens, len, |walk, text| {
+                if (position.key, position.depth) == (ValueKey::Arch, 2) {
+                    walk.insert(text, |description| &mut description.operations)?;
+                }
+                Ok(ValueKey::of(text))
+            }),
+            Token::Integer(_) => Ok(ValueKey::Number),
+            Token::Other => Ok(ValueKey::Other),
+            Token::Binary(len) => tokens.skip(len.into()).map(|()| ValueKey::Other),
             Token::Array(len) => {
                 for _ in 0..len {
                     self.value(tokens, position.inside(ValueKey::Other))?;
                 }
-                return Ok(ValueKey::Other);
+                Ok(ValueKey::Other)
             }
-            Token::Map(len) => {
-                return self.map(tokens, len, position).map(|_| ValueKey::Other);
-            }
-        };
-        let Some(text) = self.name(tokens, len)? else {
-            return Ok(ValueKey::Other);
-        };
-        if (position.key, position.depth) == (ValueKey::Arch, 2) {
-            self.insert(&text, |description| &mut description.operations)?;
+            Token::Map(len) => self.map(tokens, len, position).map(|_| ValueKey::Other),
         }
-        Ok(ValueKey::of(&text))
     }
 
-    fn text(
-        &mut self,
-        tokens: &mut Tokens,
-        len: u32,
-        position: ValuePosition,
-    ) -> io::Result<SeenValue> {
-        let Some(text) = self.name(tokens, len)? else {
-            return Ok(SeenValue::Other);
-        };
+    /// Takes up a text that is a value.
+    fn note(&mut self, text: &str, position: ValuePosition) -> io::Result<SeenValue> {
         if text.ends_with(".co") || text.ends_with(".hsaco") {
-            self.insert(&text, |description| &mut description.code_object_files)?;
+            self.insert(text, |description| &mut description.code_object_files)?;
         }
         match (position.key, position.depth) {
             (ValueKey::Operation, _) => {
-                self.insert(&text, |description| &mut description.operations)?;
+                self.insert(text, |description| &mut description.operations)?;
             }
             (ValueKey::Number, 1) => {
-                self.insert(&text, |description| &mut description.libraries)?;
+                self.insert(text, |description| &mut description.libraries)?;
             }
             (ValueKey::Type, _) if text == "Placeholder" => return Ok(SeenValue::Placeholder),
-            (ValueKey::Value, _) => return Ok(SeenValue::Value(text)),
+            (ValueKey::Value, _) => return Ok(SeenValue::Value(text.to_owned())),
             _ => {}
         }
         Ok(SeenValue::Other)
     }
 
-    /// Reads a text of `len` bytes, notes the archs that it names, and returns it if it may be a
-    /// name: it is UTF-8 and not too long.
-    fn name(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<Option<String>> {
+    /// Reads a text of `len` bytes, notes the archs that it names, and gives it to `take` if it may be
+    /// a name: it is UTF-8 and not too long.
+    fn text<T: Default>(
+        &mut self,
+        tokens: &mut Tokens,
+        len: u32,
+        take: impl FnOnce(&mut Self, &str) -> io::Result<T>,
+    ) -> io::Result<T> {
         if len > NAME_LIMIT {
-            return self.long_text(tokens, len).map(|()| None);
+            return self.long_text(tokens, len).map(|()| T::default());
         }
-        let mut bytes = vec![0; len as usize];
+        // There are millions of them, which share one buffer.
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.resize(len as usize, 0);
         tokens.read(&mut bytes)?;
-        let text = String::from_utf8_lossy(&bytes);
-        if text.contains("gfx") {
-            self.description.archs.extend(gfx::archs_in(&text));
+        if bytes.contains(&b'g') {
+            self.description.archs.extend(gfx::archs_in(&String::from_utf8_lossy(&bytes)));
         }
-        Ok(String::from_utf8(bytes).ok())
+        let taken = match std::str::from_utf8(&bytes) {
+            Ok(text) => take(self, text),
+            Err(_) => Ok(T::default()),
+        };
+        self.buffer = bytes;
+        taken
     }
 
     fn long_text(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
@@ -292,7 +295,7 @@ impl Library {
 }
 
 /// The meaning of a map's key for its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ValueKey {
     /// `operationIdentifier`.
     Operation,
@@ -313,6 +316,7 @@ enum ValueKey {
     /// An arch.
     Arch,
     /// Anything else, or no key.
+    #[default]
     Other,
 }
 
@@ -354,7 +358,7 @@ impl ValuePosition {
 }
 
 /// The kind of a value, as far as the map around it wants to know.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 enum SeenValue {
     /// The text `Placeholder`.
     Placeholder,
@@ -363,5 +367,6 @@ enum SeenValue {
     /// An array of so many elements.
     Array(u32),
     /// Anything else.
+    #[default]
     Other,
 }

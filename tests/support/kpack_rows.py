@@ -7,11 +7,11 @@ Independent of rockpack. Equal code objects are stored once.
 """
 
 import json
-import struct
 import sys
 
-import msgpack
-import zstandard
+# No compiled files beside the sources.
+sys.dont_write_bytecode = True
+import kpack_layout  # noqa: E402
 
 path, scheme = sys.argv[1:]
 given = json.load(sys.stdin)
@@ -30,20 +30,5 @@ head = {
     "gfx_arches": given["arches"],
     "compression_scheme": scheme,
 }
-blob, blobs = b"", []
-if scheme == "none":
-    for content in objects:
-        blob += b"\0" * (-len(blob) % 64)
-        blobs.append({"offset": 64 + len(blob), "size": len(content)})
-        blob += content
-    head["blobs"] = blobs
-else:
-    blob = struct.pack("<I", len(objects))
-    for content in objects:
-        frame = zstandard.ZstdCompressor(level=3).compress(content)
-        blob += struct.pack("<I", len(frame)) + frame
-    head |= {"zstd_offset": 64, "zstd_size": len(blob)}
-head["toc"] = table
-with open(path, "wb") as file:
-    header = struct.pack("<4sIQ", b"KPAK", 1, 64 + len(blob))
-    file.write(header.ljust(64, b"\0") + blob + msgpack.packb(head))
+blob, fields = kpack_layout.stored(objects, scheme, 64)
+kpack_layout.write(path, 64, blob, head | fields | {"toc": table})

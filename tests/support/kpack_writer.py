@@ -7,11 +7,11 @@ Independent of rockpack. Prints {key: {target: sha256}}. START is the offset of 
 
 import hashlib
 import json
-import struct
 import sys
 
-import msgpack
-import zstandard
+# No compiled files beside the sources.
+sys.dont_write_bytecode = True
+import kpack_layout  # noqa: E402
 
 path, scheme = sys.argv[1:3]
 start = int(sys.argv[3]) if len(sys.argv) > 3 else 64
@@ -29,19 +29,8 @@ head = {
     "gfx_arches": ["gfx90a:xnack+", "gfx90a:xnack-"],
     "compression_scheme": scheme,
 }
-if scheme == "none":
-    blob, blobs = b"", []
-    for content in objects:
-        blob += b"\0" * (-(start + len(blob)) % 64)
-        blobs.append({"offset": start + len(blob), "size": len(content)})
-        blob += content
-    head["blobs"] = blobs
-else:
-    blob = struct.pack("<I", len(objects))
-    for content in objects:
-        frame = zstandard.ZstdCompressor(level=3).compress(content)
-        blob += struct.pack("<I", len(frame)) + frame
-    head |= {"zstd_offset": start, "zstd_size": len(blob)}
+blob, fields = kpack_layout.stored(objects, scheme, start)
+head |= fields
 head["toc"] = {
     key: {
         target: {"type": "hsaco", "ordinal": ordinal, "original_size": len(objects[ordinal])}
@@ -49,9 +38,7 @@ head["toc"] = {
     }
     for key, targets in table.items()
 }
-with open(path, "wb") as file:
-    header = struct.pack("<4sIQ", b"KPAK", 1, start + len(blob))
-    file.write(header.ljust(start, b"\0") + blob + msgpack.packb(head))
+kpack_layout.write(path, start, blob, head)
 print(json.dumps({
     key: {target: hashlib.sha256(objects[n]).hexdigest() for target, n in targets.items()}
     for key, targets in table.items()

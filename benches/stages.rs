@@ -18,16 +18,16 @@ use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use md5::{Digest as _, Md5};
+use rockpack_base::content::Content;
+use rockpack_base::formats::compression::{Compression, Effort, Encoder, Workers};
+use rockpack_base::formats::tar::{Dialect, TarMembers};
+use rockpack_base::formats::{ccob, fatbin};
+use rockpack_base::tree::TreePath;
 
 use support::{kpack, packages, tools, transform};
 
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
-use rockpack::content::Content;
-use rockpack::formats::compression::{Compression, Effort, Encoder, Workers};
-use rockpack::formats::tar::{Dialect, TarMembers};
-use rockpack::formats::{ccob, fatbin};
 use rockpack::input::database::DatabaseRules;
-use rockpack::tree::TreePath;
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
 

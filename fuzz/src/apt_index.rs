@@ -1,8 +1,8 @@
 //! Indexes of apt: what is read of a control file is one paragraph of an index again, with nothing
 //! of the index's own in it, and what is read of `Release` survives being written.
 
-use rockpack::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
 use rockpack::verify::Trust;
+use rockpack_base::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

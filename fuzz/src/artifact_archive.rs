@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use rockpack::input::artifact::Packed;
-use rockpack::content::BlockStore;
-use rockpack::run::Budget;
-use rockpack::tree::Node;
+use rockpack_base::content::BlockStore;
+use rockpack_base::run::Budget;
+use rockpack_base::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];

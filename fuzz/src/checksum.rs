@@ -2,7 +2,7 @@
 //! for, however its digits are written.
 
 use rockpack::input::artifact::parse_checksum;
-use rockpack::content::hex;
+use rockpack_base::content::hex;
 
 const ARCHIVE: &str = "a.tar.zst";
 

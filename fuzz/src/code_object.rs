@@ -1,7 +1,7 @@
 //! The header, the kernels and the metadata of a code object.
 
-use rockpack::content::Content;
-use rockpack::formats::{amdgpu_metadata, code_object};
+use rockpack_base::content::Content;
+use rockpack_base::formats::{amdgpu_metadata, code_object};
 
 pub fn run(data: &[u8]) {
     let content = Content::of_bytes(data);

@@ -1,7 +1,7 @@
 //! Rules of kernel databases, and a path behind the first zero byte that they are asked about.
 
 use rockpack::input::database::DatabaseRules;
-use rockpack::tree::TreePath;
+use rockpack_base::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -1,7 +1,7 @@
 //! Bundles of a section follow one another without overlap.
 
-use rockpack::content::Content;
-use rockpack::formats::fatbin;
+use rockpack_base::content::Content;
+use rockpack_base::formats::fatbin;
 
 pub fn run(data: &[u8]) {
     let Some(bundles) = super::read(fatbin::parse(&Content::of_bytes(data))) else {

@@ -1,7 +1,7 @@
 //! Wrappers: between them there are zeros only, and written again they are the section.
 
-use rockpack::content::Content;
-use rockpack::formats::hip_wrapper;
+use rockpack_base::content::Content;
+use rockpack_base::formats::hip_wrapper;
 
 pub fn run(bytes: &[u8]) {
     let Some(wrappers) = super::read(hip_wrapper::parse(&Content::of_bytes(bytes))) else {

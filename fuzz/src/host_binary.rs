@@ -2,8 +2,8 @@
 //! everything else where it was, and is not changed by a second run. The transform checks what it
 //! writes, so an error that says "bug" is a find like a panic.
 
-use rockpack::content::Content;
 use rockpack::split::host_binary::{Analysis, Examined, Transformed, examine};
+use rockpack_base::content::Content;
 
 use super::preserved;
 

@@ -1,8 +1,8 @@
 //! Any file at all, as `inspect` takes it: an error, or what can be shown to people and programs.
 
-use rockpack::content::Content;
 use rockpack::inspect::inspect;
 use rockpack::cli::render;
+use rockpack_base::content::Content;
 
 pub fn run(bytes: &[u8]) {
     match inspect(&Content::of_bytes(bytes)) {

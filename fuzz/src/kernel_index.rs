@@ -1,7 +1,7 @@
 //! What a kernel index says.
 
-use rockpack::content::Content;
 use rockpack::input::database;
+use rockpack_base::content::Content;
 
 pub fn run(data: &[u8]) {
     super::read(database::read_index(&Content::of_bytes(data)));

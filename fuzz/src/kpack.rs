@@ -3,9 +3,9 @@
 
 use std::io::Read;
 
-use rockpack::content::Content;
-use rockpack::formats::kpack::{KpackReader, write};
 use rockpack_kpack::archive::Archive;
+use rockpack_base::content::Content;
+use rockpack_base::formats::kpack::{KpackReader, write};
 
 /// Longest code object that is decoded: a few bytes of zstd can announce gigabytes.
 const OBJECT_LIMIT: u64 = 1 << 20;

@@ -11,7 +11,7 @@
 pub mod preserved;
 
 use peak_alloc::PeakAlloc;
-use rockpack::error::{Error, Kind};
+use rockpack_base::error::{Error, Kind};
 
 /// Declares the modules of all targets and lists them.
 macro_rules! targets {
@@ -31,7 +31,7 @@ const MIB: usize = 1 << 20;
 
 /// Windows, tables and small inputs.
 const FIXED: usize = 4 * MIB;
-/// A decoded stream that is held in memory: [`rockpack::content::HOLD_LIMIT`].
+/// A decoded stream that is held in memory: [`rockpack_base::content::HOLD_LIMIT`].
 const HELD: usize = 264 * MIB;
 /// The control files of a package, of at most 256 MiB, and where the paths in their lists are.
 const CONTROL: usize = 520 * MIB;

@@ -1,10 +1,10 @@
 //! What the dynamic linker reads of a file, and its search paths written anew: of the same length,
 //! with the same names but for the search paths, and final.
 
-use rockpack::content::Content;
 use rockpack::dependencies::runpath::rewrite;
-use rockpack::formats::elf::{ElfFile, FileHeader, Linking};
-use rockpack::tree::TreePath;
+use rockpack_base::content::Content;
+use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking};
+use rockpack_base::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);

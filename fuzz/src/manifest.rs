@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rockpack::input::artifact::ArtifactManifest;
-use rockpack::tree::TreePath;
+use rockpack_base::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let Some(manifest) = super::read(ArtifactManifest::parse(bytes)) else {

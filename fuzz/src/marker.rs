@@ -1,8 +1,8 @@
 //! References to kernel archives: what is accepted survives being written, and a loader takes it for
 //! the same.
 
-use rockpack::formats::marker::{self, AnyMarker};
 use rockpack_kpack::marker::load;
+use rockpack_base::formats::marker::{self, AnyMarker};
 
 pub fn run(bytes: &[u8]) {
     let loaded = load(bytes);

@@ -1,7 +1,7 @@
 //! A bundle that is read lies inside its content, and its entries inside the bundle.
 
-use rockpack::content::Content;
-use rockpack::formats::offload_bundle;
+use rockpack_base::content::Content;
+use rockpack_base::formats::offload_bundle;
 
 pub fn run(data: &[u8]) {
     let Some(bundle) = super::read(offload_bundle::parse(&Content::of_bytes(data))) else {

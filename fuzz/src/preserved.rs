@@ -8,11 +8,11 @@ mod tables;
 use std::ops::Range;
 
 use object::elf;
-use rockpack::content::Content;
-use rockpack::formats::elf::{
+use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
+use rockpack_base::content::Content;
+use rockpack_base::formats::elf::{
     Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
 };
-use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
 /// What loads are mapped by.
 const PAGE: u64 = 0x1000;

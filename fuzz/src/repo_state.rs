@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use rockpack::content::Content;
-use rockpack::error::{Error, Result};
-use rockpack::formats::compression::Method;
 use rockpack::repo::{
     Body, Changes, Confirmed, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack::report::Silent;
 use serde_json::Value;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::compression::Method;
 
 /// A store in memory.
 #[derive(Default)]

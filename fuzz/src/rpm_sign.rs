@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use rockpack::content::Content;
-use rockpack::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
-use rockpack::formats::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
 use rockpack::verify::Element;
+use rockpack_base::content::Content;
+use rockpack_base::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
+use rockpack_base::formats::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
 
 pub fn run(bytes: &[u8]) {
     let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![7; 119] });

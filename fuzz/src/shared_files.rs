@@ -1,8 +1,8 @@
 //! The union of two shared files: whatever they are, their order does not matter, and the union
 //! takes in both.
 
-use rockpack::content::Content;
 use rockpack::input::database::{Union, union};
+use rockpack_base::content::Content;
 
 fn merged(files: &[Content]) -> Option<Vec<u8>> {
     match union(files) {

@@ -4,11 +4,11 @@
 use std::sync::LazyLock;
 
 use rockpack::input::artifact::{Artifact, StagePrefix};
-use rockpack::content::Content;
 use rockpack::input::database::DatabaseRules;
 use rockpack::report::Findings;
 use rockpack::split::{HostKind, SplitPolicy, split};
-use rockpack::tree::{Node, Tree, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::tree::{Node, Tree, TreePath};
 
 static RULES: LazyLock<DatabaseRules> = LazyLock::new(|| DatabaseRules::builtin().unwrap());
 

@@ -1,7 +1,7 @@
 //! Verification's own readers of host binaries and of the bundles in them.
 
-use rockpack::content::Content;
 use rockpack::verify;
+use rockpack_base::content::Content;
 
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);

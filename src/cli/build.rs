@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use clap::Args;
+use rockpack_base::content::is_file;
+use rockpack_base::error::Result;
 use serde::Serialize;
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::Built;
 use crate::cli::render;
-use crate::content::is_file;
-use crate::error::Result;
 use crate::files::closed_mode;
+use crate::pipeline::{self, Built};
 use crate::receipt;
 use crate::repo::Published;
 use crate::report::{Finding, Findings, Progress};
@@ -41,11 +41,11 @@ pub(super) fn run(
 ) -> Result<Outcome> {
     let environment = Environment::of_process();
     let exposed = arguments.build.exposed_secrets();
-    let settings = arguments.build.resolve(given, &environment, crate::check_output)?;
+    let settings = arguments.build.resolve(given, &environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let out = &settings.output.folder;
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
-    let (built, published) = crate::build_and_publish(&settings, progress)?;
+    let (built, published) = pipeline::build_and_publish(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.known_findings());
     if is_built_again {

@@ -2,10 +2,10 @@
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use rockpack_base::error::{Error, Result};
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::error::{Error, Result};
 
 /// Print the completions for a shell: `rockpack completions bash` goes to
 /// /usr/share/bash-completion/completions/rockpack, zsh to _rockpack in a folder of $fpath, and fish

@@ -1,11 +1,11 @@
 //! `rockpack config`: what a build is told, and what it may be told.
 
 use clap::{Args, Subcommand};
+use rockpack_base::error::Result;
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render;
-use crate::error::Result;
 use crate::settings::{self, BuildArguments, Environment, GivenOptions};
 
 /// Show the settings of a build, or the schema of packaging configurations.

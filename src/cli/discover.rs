@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt, printable};
 use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
 use crate::config::Syntax;
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result, ResultExt, printable};
 use crate::files::new_file;
 use crate::inspect::discover::{Discovery, Proposal, propose};
+use crate::pipeline;
 use crate::settings::output_path;
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     }
     faults.of_settings().finish()?;
     let folders = [arguments.folders, arguments.artifacts].concat();
-    let discovery = crate::discover(&folders, &memory::by_default(), progress)?;
+    let discovery = pipeline::discover(&folders, &memory::by_default(), progress)?;
     let proposal = arguments.propose.as_ref().map(|_| propose(&discovery)).transpose()?;
     if let (Some(proposal), Some(file), Some(syntax)) = (&proposal, file, syntax) {
         let text = proposal.configuration(syntax)?;

@@ -1,12 +1,12 @@
 //! `rockpack explain`: what a code means, why it matters, and what solves it.
 
 use clap::Args;
+use rockpack_base::error::{Error, Kind, Result};
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::explained;
 use crate::cli::render;
-use crate::error::{Error, Kind, Result};
 
 /// Say what a code means, why it matters, and what solves it: of a finding (R070) or of a check
 /// of verify (V031).

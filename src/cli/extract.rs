@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rockpack_base::error::Result;
+use rockpack_base::gfx::Target;
 
 use super::progress::Terminal;
 use super::targets::target_id;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::error::Result;
-use crate::gfx::Target;
 use crate::inspect::extract::{Selection, extract};
 use crate::settings::output_path;
 

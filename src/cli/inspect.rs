@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rockpack_base::content::{Content, is_folder};
+use rockpack_base::error::{Error, Faults, Result, ResultExt, printable};
+use rockpack_base::run::interrupt;
 use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::content::{Content, is_folder};
-use crate::error::{Error, Faults, Result, ResultExt, printable};
 use crate::input::artifact::is_artifact;
 use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
-use crate::run::interrupt;
 
 /// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
 ///

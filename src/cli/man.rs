@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::content::Content;
-use crate::error::{Error, Result};
 use crate::files::{make_folder, new_file};
 use crate::report::Progress;
 use crate::report::words::counted;

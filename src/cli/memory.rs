@@ -1,6 +1,6 @@
 //! How much memory a command takes that has no option for it.
 
-use crate::run::{Budget, shares};
+use rockpack_base::run::{Budget, shares};
 
 /// The budget of commands without an option for it.
 pub(super) fn by_default() -> Budget {

@@ -32,9 +32,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use rockpack_base::error::{Error, Result, printable};
+use rockpack_base::run::waiting;
 
-use crate::error::{Error, Result, printable};
-use crate::run::waiting;
 use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};
 

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rockpack_base::error::Result;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::error::Result;
 use crate::pack::planned::Digests;
+use crate::pipeline;
 use crate::receipt::SetPart;
 use crate::receipt::{difference, listing};
 use crate::settings::{Environment, SetArguments};
@@ -60,13 +61,13 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let budget = memory::by_default();
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
-        let matrix = crate::plan_matrix(&settings, jobs, &budget, progress)?;
+        let matrix = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
         progress.print_json_line(&matrix)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
     let earlier = arguments.diff.as_deref().map(listing::read).transpose()?;
-    let planned = crate::plan_set(&settings, digests, &budget, progress)?;
+    let planned = pipeline::plan_set(&settings, digests, &budget, progress)?;
     progress.findings(&planned.findings);
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
+use rockpack_base::error::{Faults, Result, printable};
+use rockpack_base::run::threads;
 
 use super::Outcome;
 use super::progress::Terminal;
@@ -10,8 +12,6 @@ use super::written::WrittenArguments;
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::Config;
 use crate::emit::directories::{self, RecombineOptions};
-use crate::error::{Faults, Result, printable};
-use crate::run::threads;
 use crate::settings::output_path;
 
 /// Join shards into {component}_generic and {component}_{group}.

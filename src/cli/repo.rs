@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::rpm::HeaderSigner;
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render;
 use crate::config::{MAINTAINER, is_maintainer};
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::rpm::HeaderSigner;
 use crate::package::{Format, Package};
 use crate::repo::{Changes, KeyPackage, RepoOptions, keyring, publish};
 use crate::report::Progress;
@@ -88,7 +88,7 @@ pub(super) fn run(mut arguments: Arguments, progress: &Terminal) -> Result<Outco
     let settings = arguments.resolve(key_version.as_deref(), &maintainer)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let write = |package: &Package<Content>, folder: &Path| {
-        crate::write_key_package(package, folder, settings.signer.as_ref())
+        crate::pipeline::write_key_package(package, folder, settings.signer.as_ref())
     };
     let maintainer = &maintainer;
     let key_package =

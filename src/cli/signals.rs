@@ -11,13 +11,13 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use super::progress::Terminal;
-use crate::error::{Error, Kind, Result};
-use crate::run::interrupt;
 
 const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
 

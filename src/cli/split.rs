@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use rockpack_base::error::{Error, Faults, Kind, Result, printable};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::run::threads;
 
 use super::Outcome;
 use super::progress::Terminal;
@@ -12,10 +15,7 @@ use super::written::WrittenArguments;
 use crate::cli::render::{self, DirectoriesReport};
 use crate::config::check_glob;
 use crate::emit::directories::{self, SplitInput, SplitOptions, SplitReport};
-use crate::error::{Error, Faults, Kind, Result, printable};
-use crate::gfx::BaseArch;
 use crate::report::Progress;
-use crate::run::threads;
 use crate::settings::output_path;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).

@@ -1,9 +1,10 @@
 //! Targets as options name them. An option has nothing to declare an arch by that is newer than this
 //! version of rockpack, so what is built like one passes.
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::{self, NoTarget, Target};
+
 use crate::config::meant_arch;
-use crate::error::{Error, Kind, Result};
-use crate::gfx::{self, NoTarget, Target};
 
 /// The target that `text` is in one of the spellings in use, for the option `option`.
 pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {

@@ -7,8 +7,7 @@ use std::io::{self, Write};
 
 use clap::{ColorChoice, ValueEnum};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-
-use crate::error::{
+use rockpack_base::error::{
     Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
 

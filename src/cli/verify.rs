@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rockpack_base::content::{Content, is_file};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::run::interrupt;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::content::{Content, is_file};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::new_file;
 use crate::input::artifact;
 use crate::input::artifact::ScanOptions;
-use crate::run::interrupt;
 use crate::settings::{Environment, output_path};
 use crate::verify;
 use crate::verify::{Extent, FolderMeaning, Options, PublicKeys, Report, Trust};

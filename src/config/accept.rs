@@ -1,12 +1,12 @@
 //! Findings that a configuration accepts: `accept`.
 
+use rockpack_base::error::{Faults, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::ConfigDocument;
 use super::lines::single_lines;
 use super::nearest::nearest;
-use crate::error::{Faults, Result};
 use crate::input::database::matches_name;
 use crate::report::{Code, Finding, Findings};
 

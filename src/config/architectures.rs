@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Faults, Result};
+use rockpack_base::gfx::{self, BaseArch, NoTarget};
+use rockpack_base::once::Ordered;
+
 use super::document::ConfigDocument;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
 use super::nearest::meant_arch;
 use super::{ArchFilter, ArchitectureGroup, ComponentRules};
-use crate::error::{Faults, Result};
-use crate::gfx::{self, BaseArch, NoTarget};
-use crate::once::Ordered;
 
 /// The key of the groups, for the place of a fault.
 const GROUPS: &str = "architecture_groups";

@@ -2,6 +2,8 @@
 
 use std::mem::take;
 
+use rockpack_base::error::{Faults, Result};
+
 use super::accept::accepted;
 use super::architectures::{ArchNames, components, groups, packages};
 use super::databases;
@@ -13,7 +15,6 @@ use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
 use super::{Config, Validation};
-use crate::error::{Faults, Result};
 
 pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config> {
     let mut faults = Faults::default();

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::{Faults, Result};
+
 use super::Config;
 use super::architectures::ArchNames;
 use super::document::ConfigDocument;
-use crate::error::{Faults, Result};
 use crate::input::database::{DatabaseRules, LazyNames, Rule};
 
 impl Config {

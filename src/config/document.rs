@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use rockpack_base::error::{Error, Kind, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
 use super::nearest::nearest;
-use crate::error::{Error, Kind, Result};
 
 /// The syntax of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,14 +6,14 @@
 
 use std::fmt;
 
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::once::Ordered;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::document::ConfigDocument;
-use crate::error::{Error, Faults, Result};
-use crate::once::Ordered;
 
 /// The value of a package under `replaces` or `moved`.
 #[derive(Debug, Clone, JsonSchema)]

@@ -1,10 +1,11 @@
 //! Globs of files by their paths below the prefix.
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::TreePath;
+
 use super::Config;
 use super::document::ConfigDocument;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::input::database::matches_path;
-use crate::tree::TreePath;
 
 /// Refuses a glob that is the path of no file below the prefix.
 pub fn check_glob(glob: &str) -> Result<()> {

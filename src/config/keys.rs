@@ -6,6 +6,8 @@
 //! between backquotes, is the value itself; several words describe it.
 
 use clap::Args;
+use rockpack_base::gfx::BaseArchSchema;
+use rockpack_base::once::Ordered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +17,8 @@ use super::interpreter::InterpreterSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
 use super::scheme;
-use crate::gfx::BaseArchSchema;
 use crate::input::artifact::ComponentKind;
 use crate::input::database::Rule;
-use crate::once::Ordered;
 use crate::package::DistributionTag;
 
 /// What a packaging configuration says; on the command line, the keys that are options.

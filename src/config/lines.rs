@@ -1,7 +1,8 @@
 //! Texts that become fields of one line: a line break would start another field.
 
+use rockpack_base::error::Faults;
+
 use super::document::ConfigDocument;
-use crate::error::Faults;
 
 /// Refuses texts of the table at `table` that are not one line each; `lines` has them by key.
 pub(super) fn single_lines<'a>(

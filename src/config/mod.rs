@@ -38,9 +38,10 @@ pub use keys::{
     SetRelations, Validation, ValidationOverrides,
 };
 
-use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::gfx::BaseArch;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::gfx::BaseArch;
+
 use crate::report::Findings;
 use document::ConfigDocument;
 pub use globs::{check_glob, matches_any};

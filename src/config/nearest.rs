@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::gfx::{self, BaseArch};
+use rockpack_base::gfx::{self, BaseArch};
 
 /// Largest edit distance of a mistyped name from the one that was meant, as a part of its length.
 const TYPO_SHARE: usize = 3;

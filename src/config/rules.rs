@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::gfx::BaseArch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Config, Validation, ValidationOverrides};
-use crate::gfx::BaseArch;
 use crate::input::artifact::{ArtifactName, ComponentKind};
 
 /// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides)

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rockpack_base::error::{Error, Kind, Result};
 use serde::Deserialize;
 
 use super::document::{ConfigDocument, Syntax};
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::read_text;
-use crate::error::{Error, Kind, Result};
 
 /// The scheme of packages for which none was chosen.
 pub const DEFAULT_SCHEME: &str = "rocm";

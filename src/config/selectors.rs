@@ -1,10 +1,11 @@
 //! Selectors: which parts of which artifacts go into a package.
 
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::once::Ordered;
+
 use super::document::ConfigDocument;
 use super::keys::SelectorSchema;
-use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
-use crate::once::Ordered;
 
 /// A part of an artifact that goes into a package.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -224,7 +224,7 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
         let rules = Config::parse(text, syntax).unwrap().database_rules().unwrap();
         let claim = |path: &str| {
-            let path = crate::tree::TreePath::new(path).unwrap();
+            let path = rockpack_base::tree::TreePath::new(path).unwrap();
             rules.claim(&path).map(|claim| claim.rule.name.clone())
         };
         assert_eq!(claim("share/mine/x_gfx1100.bin").as_deref(), Some("mine"));

@@ -1,10 +1,11 @@
 //! What the configuration says of single packages in words: `packages.<name>`.
 
+use rockpack_base::error::Faults;
+use rockpack_base::once::Ordered;
+
 use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT};
 use super::lines::single_lines;
-use crate::error::Faults;
-use crate::once::Ordered;
 
 /// Texts of a package or, where they hold for all packages of a family, of the family; `None`
 /// where the configuration says nothing.

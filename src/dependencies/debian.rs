@@ -13,10 +13,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+use rockpack_base::formats::deb::compare_versions;
+use rockpack_base::formats::elf::Linking;
+
 use super::distribution::{Distribution, Library, Need};
-use crate::error::Result;
-use crate::formats::deb::compare_versions;
-use crate::formats::elf::Linking;
 
 /// Where templates take the version.
 const PLACE: &str = "#MINVER#";

@@ -23,9 +23,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use rockpack_base::error::{Error, Kind, Result};
 use serde::Deserialize;
-
-use crate::error::{Error, Kind, Result};
 
 /// The shipped tables by name.
 const SHIPPED: [(&str, &str); 2] = [

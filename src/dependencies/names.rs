@@ -15,10 +15,10 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Error, Result};
 use serde::Deserialize;
 
 use super::search::normal;
-use crate::error::{Error, Result};
 
 /// The shipped tables by name.
 const SHIPPED: [(&str, &str); 3] = [

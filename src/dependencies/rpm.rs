@@ -11,8 +11,9 @@
 //! Sources: rpm's `fileattrs`, `elfdeps` and `script.req`. `elfdeps` reads sections where this
 //! reads program headers: a library without section headers has capabilities here, and none there.
 
+use rockpack_base::formats::elf::Linking;
+
 use super::script::Start;
-use crate::formats::elf::Linking;
 
 /// What marks 64-bit capabilities.
 const MARKER: &str = "(64bit)";

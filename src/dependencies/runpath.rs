@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{ElfFile, SearchPath};
+use rockpack_base::tree::TreePath;
 
 use super::search::{Folder, folders, normal};
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::elf::{ElfFile, SearchPath};
-use crate::tree::TreePath;
 
 /// The folder of a build tree that stands for the prefix.
 const STAGE: &str = "stage";

@@ -13,8 +13,9 @@
 
 use std::ops::Range;
 
-use crate::content::Content;
-use crate::error::Result;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+
 use crate::report::StartFault;
 
 /// The longest first line that Linux reads, in bytes without the line feed.

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::formats::elf::Linking;
-use crate::tree::TreePath;
+use rockpack_base::formats::elf::Linking;
+use rockpack_base::tree::TreePath;
 
 /// The longest path that Linux opens.
 const PATH_MAX: usize = 4096;

@@ -10,10 +10,10 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::{Error, Result};
 use serde::Deserialize;
 
 use super::{Distribution, KnownNames};
-use crate::error::{Error, Result};
 
 const TABLE: &str = include_str!("../../config/distros/system.toml");
 

@@ -1,10 +1,11 @@
 //! How many threads each compressor gets.
 
-pub use crate::formats::compression::{Compression, Contexts};
+pub use rockpack_base::formats::compression::{Compression, Contexts};
+
+use rockpack_base::formats::compression::Workers;
+use rockpack_base::run::Use;
 
 use super::EmitOptions;
-use crate::formats::compression::Workers;
-use crate::run::Use;
 
 /// More threads than this do not pay: reading and digesting hold them up.
 const MOST: u32 = 8;
@@ -38,9 +39,10 @@ fn count(streams: usize, options: &EmitOptions<'_>) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use rockpack_base::run::{Budget, Limits};
+
     use super::*;
     use crate::report::Silent;
-    use crate::run::{Budget, Limits};
 
     fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
         EmitOptions {

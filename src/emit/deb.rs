@@ -1,10 +1,13 @@
 //! From the plan's package to a `.deb`: fields, their order, and the file name.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::deb::{
+    Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib,
+};
+use rockpack_base::formats::package_file;
+
 use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib};
-use crate::formats::package_file;
 use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
 /// Decides everything that does not depend on the content of files.

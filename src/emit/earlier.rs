@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::Path;
 
+use rockpack_base::content::{if_there, is_there, list, open_file};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::spdx;
+
 use super::listed::{kept_of, packages_of};
-use crate::content::{if_there, is_there, list, open_file};
-use crate::error::{Error, Kind, Result};
 use crate::files::{CommitChange, kind_of};
-use crate::formats::spdx;
 use crate::receipt;
 
 /// What documents of ours say that they were made by.

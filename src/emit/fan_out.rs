@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use md5::Md5;
+use rockpack_base::content::{Content, WINDOW};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::compression::Effort;
+use rockpack_base::formats::payload::{FileDigests, Finished, PayloadWriter};
+use rockpack_base::tree::Node;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::EmitOptions;
-use crate::content::{Content, WINDOW};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::compression::Effort;
-use crate::formats::payload::{FileDigests, Finished, PayloadWriter};
 use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
-use crate::tree::Node;
 
 /// Messages that may wait for a writer; most are a window.
 const DEPTH: usize = 8;

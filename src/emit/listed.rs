@@ -6,10 +6,10 @@ use std::io::BufReader;
 use std::marker::PhantomData;
 use std::path::Path;
 
+use rockpack_base::content::WINDOW;
+use rockpack_base::error::{Error, Kind, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use crate::content::WINDOW;
-use crate::error::{Error, Kind, Result};
 use crate::package::Format;
 
 /// A field of an object.

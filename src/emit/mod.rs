@@ -38,17 +38,18 @@ pub use staging::Staging;
 pub use turns::{Turn, in_turn};
 pub use unsealed::Unsealed;
 
-use crate::content::{Content, hex};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::package_file::PackageSpecification;
-use crate::formats::payload::{FileDigests, Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::package_file::PackageSpecification;
+use rockpack_base::formats::payload::{FileDigests, Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::Node;
+
 use crate::pack::cache::{Cache, Key};
 use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind, Package, PackageEntry, Treatment};
 use crate::report::{Compressed, Progress, Stage, Work};
-use crate::run::Budget;
 use crate::signing::Signer;
-use crate::tree::Node;
 use fan_out::Sink;
 use reuse::{Known, Reuse};
 use unsealed::UnsealedFile;

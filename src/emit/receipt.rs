@@ -1,8 +1,9 @@
 //! The receipt of a written set.
 
+use rockpack_base::content::hex;
+use rockpack_base::error::{Error, Result};
+
 use super::{Emitted, EmittedMember};
-use crate::content::hex;
-use crate::error::{Error, Result};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,

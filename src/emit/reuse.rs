@@ -9,17 +9,18 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::package_file::PackageSpecification;
+use rockpack_base::formats::payload::{FileDigests, PayloadEntry, Ready};
+use rockpack_base::run::threads;
+use rockpack_base::tree::Node;
+
 use super::fan_out::FileHashers;
 use super::turns::sorted_out;
 use super::{EmitOptions, compressor};
-use crate::content::Content;
-use crate::error::{Error, Result, ResultExt};
-use crate::formats::package_file::PackageSpecification;
-use crate::formats::payload::{FileDigests, PayloadEntry, Ready};
 use crate::pack::cache::{Cache, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
-use crate::run::threads;
-use crate::tree::Node;
 
 /// Raised when payloads of the same entries get other bytes.
 const PAYLOADS: u64 = 3;

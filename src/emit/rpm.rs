@@ -1,14 +1,14 @@
 //! From the plan's package to an `.rpm`: dependencies, scriptlets, and the file name.
 
 use ::rpm::DependencyFlags;
-
-use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::package_file;
-use crate::formats::rpm::{
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::package_file;
+use rockpack_base::formats::rpm::{
     self, Dependency, DependencyKind, RpmSpecification, Scriptlet, ScriptletPhase, installed_size,
 };
+
+use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
 use crate::package::{
     ChangelogEntry, Comparison, Format, Package, Relation, RelationKind, RpmControl,
 };

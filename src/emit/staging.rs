@@ -20,9 +20,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::earlier::{self, SpdxDocument};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 use crate::files::{Durability, Outlet, Swap, kind_of};
 use crate::package::Format;
 use crate::receipt::{self, SetPart};

@@ -8,10 +8,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::run::{Lease, Pool, Use};
+
 use super::{EmitOptions, compressor};
-use crate::error::{Error, Result};
 use crate::package::Package;
-use crate::run::{Lease, Pool, Use};
 
 /// Packages that may wait for the disk, beside those that compress: each has a thread and open
 /// files.

@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use rockpack_base::content::{Content, WINDOW, unhex};
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::payload::Finished;
+
 use super::{EmitOptions, Emitted, EmittedMember, MemberKind, Staging};
-use crate::content::{Content, WINDOW, unhex};
-use crate::error::{Error, Result, ResultExt};
-use crate::formats::payload::Finished;
 use crate::pack::cache::{Cache, Key};
 use crate::package::Format;
 use crate::package::indexed::Indexed;

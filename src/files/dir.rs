@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rockpack_base::error::{Error, Result};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::guarded;
-use crate::error::{Error, Result};
 
 /// The folder, and the path that it was opened by, for messages.
 #[derive(Debug)]

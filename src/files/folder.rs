@@ -5,11 +5,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{if_there, list};
+use rockpack_base::error::{Error, Kind, Result};
 use rustix::process::geteuid;
 
 use super::{guarded, refuse_no_folder, set_mode};
-use crate::content::{if_there, list};
-use crate::error::{Error, Kind, Result};
 
 /// The permission bits of folders that everybody may list.
 const LISTABLE: u32 = 0o755;

@@ -6,12 +6,12 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rockpack_base::content::if_there;
+use rockpack_base::error::{Error, Kind, Result};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
 use super::kind_of;
-use crate::content::if_there;
-use crate::error::{Error, Kind, Result};
 
 /// The permission bit by which everybody may write.
 const WRITTEN_BY_ALL: u32 = 0o002;

@@ -16,9 +16,8 @@ use std::fs::{self, FileType};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rockpack_base::error::{Error, Result, abridged};
 use rustix::process::geteuid;
-
-use crate::error::{Error, Result, abridged};
 
 /// The line in front of what is moved out of the way. No name has a slash.
 const SEPARATOR: &str = "replaces/";

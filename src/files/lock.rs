@@ -8,11 +8,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::run::waiting;
 use rustix::fs::{major, minor};
 
 use super::guarded;
-use crate::error::{Error, Result};
-use crate::run::waiting;
 
 /// How often a lock is asked for, and how long to wait each time, until the wait is told: locks are mostly
 /// held for milliseconds.

@@ -40,8 +40,8 @@ pub use guarded::{refuse_no_folder, refuse_open_to_all};
 pub use scratch::{Form, Scratch};
 pub use swap::{CommitChange, Outlet, Swap};
 
-use crate::content::if_there;
-use crate::error::{Error, Result};
+use rockpack_base::content::if_there;
+use rockpack_base::error::{Error, Result};
 
 /// Whether files survive a power failure as soon as they are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
 use serde::Serialize;
 
 use super::{Form, Scratch, check_folder, folder_of, kind_of, lock};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 
 /// What the names of unfinished files begin with.
 pub const PREFIX: &str = ".rockpack-new-";

@@ -9,9 +9,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rockpack_base::content::list;
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::{guarded, kind_of, lock, remove_file, remove_folder};
-use crate::content::list;
-use crate::error::{Error, Kind, Result};
 
 const HINT: &str = "it has to be a folder that this user may write to";
 

@@ -34,14 +34,15 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::list;
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::journal::{Journal, SetAside, is_plain, no_name};
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
     lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_empty, remove_file,
     remove_folder, rename, set_mode, sync_folder, write_file,
 };
-use crate::content::list;
-use crate::error::{Error, Kind, Result};
 
 const RECORD: &str = "committing";
 const GROWING_RECORD: &str = "committing.part";

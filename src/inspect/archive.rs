@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::kpack;
 use serde::Serialize;
-
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::kpack;
 
 /// A kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -7,20 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rockpack_base::content::{is_folder, is_there};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::Node;
 use serde::Serialize;
 
-use crate::content::{is_folder, is_there};
-use crate::error::{Error, Kind, Result};
-use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{self, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
-use crate::run::Budget;
 use crate::split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
     SplitPolicy,
 };
-use crate::tree::Node;
 
 /// What is in an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::ccob::CcobMethod;
+use rockpack_base::formats::fatbin::{Bundles, PinnedBundle};
+use rockpack_base::formats::offload_bundle;
 use serde::Serialize;
-
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::ccob::CcobMethod;
-use crate::formats::fatbin::{Bundles, PinnedBundle};
-use crate::formats::offload_bundle;
 
 /// A bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::amdgpu_metadata::{self, CodeObjectMetadata};
+use rockpack_base::formats::code_object;
 use serde::Serialize;
-
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::amdgpu_metadata::{self, CodeObjectMetadata};
-use crate::formats::code_object;
 
 /// A code object in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,11 +1,11 @@
 //! Linked x86-64 ELF files: fat, transformed, host-only, or the debug file of one.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::marker::{self, AnyMarker};
 use serde::Serialize;
 
 use super::bundle::{self, BundleReport};
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::marker::{self, AnyMarker};
 use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// A host binary.

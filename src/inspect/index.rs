@@ -1,9 +1,9 @@
 //! Indexes of kernel databases (`.dat`, `.dat.zlib`).
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
 use serde::Serialize;
 
-use crate::content::Content;
-use crate::error::Result;
 use crate::input::database::{self, IndexDescription};
 
 /// What an index says.

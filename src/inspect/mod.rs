@@ -18,13 +18,12 @@ mod package;
 use std::path::Path;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::elf::FileHeader;
+use rockpack_base::formats::kpm::Manifest;
+use rockpack_base::formats::{ar, fatbin, kpack, rpm};
 use serde::Serialize;
-
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::elf::FileHeader;
-use crate::formats::kpm::Manifest;
-use crate::formats::{ar, fatbin, kpack, rpm};
 
 pub use archive::{ArchiveReport, ArchiveRow};
 pub use artifact::{ArtifactFile, ArtifactFolder, inspect_artifact};

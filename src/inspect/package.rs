@@ -8,20 +8,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::hold::hold;
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_base::formats::rpm::LEAD_MAGIC;
+use rockpack_base::formats::{ar, ccob, compression, kpack, offload_bundle};
+use rockpack_base::run::Budget;
 use rpm::{Dependency, DependencyFlags, PackageMetadata};
 use serde::Serialize;
 
 use super::bundle;
 use super::{DeviceCodeState, Inspected};
-use crate::content::Content;
-use crate::error::{Kind, Result};
-use crate::formats::hold::hold;
-use crate::formats::package_file::PackageReader;
-use crate::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
-use crate::formats::rpm::LEAD_MAGIC;
-use crate::formats::{ar, ccob, compression, kpack, offload_bundle};
 use crate::package::Format;
-use crate::run::Budget;
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::kpack::{self, HSACO, Scheme, Toc, TocRow, VERSION};
+use rockpack_base::gfx::{BaseArch, Target};
+
 use super::frames::Frame;
 use super::targets::{listed, most_specific};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::kpack::{self, HSACO, Scheme, Toc, TocRow, VERSION};
-use crate::gfx::{BaseArch, Target};
 use crate::recombine::Kernel;
 
 /// A kernel archive, whole.

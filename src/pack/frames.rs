@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
+use rockpack_base::content::{Content, Held, Pinned, Spool, WINDOW};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::{Budget, Use};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
-use crate::content::{Content, Held, Pinned, Spool, WINDOW};
-use crate::error::{Error, Kind, Result};
 use crate::pack::cache::{Key, KeyMaker};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
-use crate::run::{Budget, Use};
 
 /// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
 /// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::Node;
+
 use super::Sources;
-use crate::content::{Content, hex};
-use crate::error::{Error, Result};
 use crate::package::{Format, Package, PackageEntry};
 use crate::plan::FileSource;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::split::{LooseCode, loose_code};
-use crate::tree::Node;
 
 /// A code object in a file of a package that is no archive.
 #[derive(Debug)]

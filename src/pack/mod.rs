@@ -31,17 +31,18 @@ pub use loose::PackedCode;
 pub use set::{PackedPackage, SetPacker};
 pub use sources::Sources;
 
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::kpm::{Manifest, ManifestArchive};
-use crate::formats::marker::{self, Marker};
-use crate::gfx::BaseArch;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
+use rockpack_base::formats::marker::{self, Marker};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::run::Budget;
+use rockpack_base::tree::TreePath;
+
 use crate::pack::cache::Cache;
 use crate::plan::KeptArchive;
 use crate::recombine::Kernel;
 use crate::report::Progress;
-use crate::run::Budget;
-use crate::tree::TreePath;
 use frames::{Frame, FrameStore};
 
 /// The zstd level that is used unless another is asked for.
@@ -181,8 +182,9 @@ pub fn kpm(
 
 #[cfg(test)]
 mod tests {
+    use rockpack_base::formats::marker::AnyMarker;
+
     use super::*;
-    use crate::formats::marker::AnyMarker;
 
     #[test]
     fn markers_lead_from_the_binary_to_the_archives() {

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::kpack::{KpackReader, starts_archive};
+use rockpack_base::tree::{Node, TreePath};
+
 use super::loose::{PackedCode, packed_code};
 use super::{PackedArchive, Packer, Sources, kpm};
-use crate::content::{Content, hex};
-use crate::error::{Error, Result, ResultExt};
-use crate::formats::kpack::{KpackReader, starts_archive};
 use crate::package::{Package, PackageEntry, Role};
 use crate::plan::{FileSource, Plan};
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
-use crate::tree::{Node, TreePath};
 
 /// A package whose files are content, and the code objects that it holds.
 #[derive(Debug)]
@@ -102,7 +103,7 @@ impl<'a> SetPacker<'a> {
         let archives = self.packer.pack(&set.name, &kernels)?;
         let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
         let shards = kernels.into_iter().map(|kernel| {
-            let key = crate::formats::kpack::key(kernel.binary.as_str(), kernel.co_index);
+            let key = rockpack_base::formats::kpack::key(kernel.binary.as_str(), kernel.co_index);
             ((key, kernel.target.to_string()), kernel.shard)
         });
         Ok(PackedSet { archives, manifest, shards: shards.collect() })

@@ -2,17 +2,17 @@
 //! manifests are known before anything is compressed.
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::kpack;
+use rockpack_base::tree::{Node, TreePath};
 
 use super::marker;
-use crate::content::Content;
 use crate::dependencies::runpath;
-use crate::error::{Error, Result};
-use crate::formats::kpack;
 use crate::plan::{ArchiveSet, FileSource, Plan};
 use crate::receipt::listing::{CodeRow, code_digest};
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostKind};
-use crate::tree::{Node, TreePath};
 
 /// The input of a plan, by what the plan calls it.
 #[derive(Clone, Copy)]

@@ -23,7 +23,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::gfx::{BaseArch, Target};
+use rockpack_base::gfx::{BaseArch, Target};
 
 /// The targets to list in an archive that holds code objects for `targets`, all of `arch`: most
 /// specific first.

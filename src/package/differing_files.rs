@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::path_digests::path_digest;
-use crate::formats::rpm::{Front, differing_paths};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::path_digests::path_digest;
+use rockpack_base::formats::rpm::{Front, differing_paths};
 
 /// Packages of a repository by their positions, with the paths at which two of them differ.
 pub struct DifferingFiles<F> {

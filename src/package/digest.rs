@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use rockpack_base::content::hex;
 use sha2::{Digest, Sha256};
 
 use super::{DebControl, Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
-use crate::content::hex;
 
 /// Facts by which a package is told from the one of an earlier set, taken before that was looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use pgp::composed::{Deserializable, DetachedSignature};
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::path_digests::{PathDigests, path_digest};
+use rockpack_base::formats::rpm::LEAD_MAGIC;
+use rockpack_base::formats::{apt_index, deb, rpm, rpm_md};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
-use crate::content::{Content, hex};
-use crate::error::{Error, Kind, Result};
-use crate::formats::path_digests::{PathDigests, path_digest};
-use crate::formats::rpm::LEAD_MAGIC;
-use crate::formats::{apt_index, deb, rpm, rpm_md};
 use crate::package::Format;
 
 /// Most signatures of a header that are looked at.

@@ -11,10 +11,11 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::NAME_MAX;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::Node;
+
 use super::{Format, Package};
-use crate::content::NAME_MAX;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::tree::Node;
 
 /// Bytes that `.dpkg-new` and `;xxxxxxxx` add to a name while a file is written.
 const ADDED: usize = 9;

@@ -2,7 +2,7 @@
 //!
 //! Everything here is free of clock, host and format I/O; only `indexed` reads package files. `F` is
 //! what a file is at the stage in question: a description of its source in the plan, final
-//! [`Content`](crate::content::Content) once packed.
+//! [`Content`](rockpack_base::content::Content) once packed.
 
 pub mod bounds;
 mod control;
@@ -20,16 +20,16 @@ mod version;
 
 use serde::Serialize;
 
-pub use crate::formats::package_file::Format;
-pub use crate::tree::MemberKind;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use device_code::ARCH_FIELD;
 pub use digest::{Identity, PathChange};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
+pub use rockpack_base::formats::package_file::Format;
+pub use rockpack_base::tree::MemberKind;
 pub use version::{DistributionTag, Version};
 
-use crate::tree::{Node, TreePath};
 use named::named_enum;
+use rockpack_base::tree::{Node, TreePath};
 
 /// What a package is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,8 +1,9 @@
 //! The folders of the system above a place for files: which of them may be links, and which folders below
 //! them are a vendor's own.
 
+use rockpack_base::tree::TreePath;
+
 use super::Format;
-use crate::tree::TreePath;
 
 /// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` where
 /// the system is an image, or to another disk.

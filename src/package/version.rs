@@ -17,11 +17,11 @@
 //! sorts digits before letters and rpm the other way round: `7.1.0~20251104` is older than `7.1.0~dev1`
 //! for the one and newer for the other, of which `repo` warns (`repo::orders`).
 
+use rockpack_base::error::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Format;
-use crate::error::{Error, Kind, Result};
 
 /// Words that mark a pre-release.
 const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];

@@ -9,9 +9,10 @@
 //! Refused: what is not a plain way down from the prefix, and what a shell or the loader's
 //! configuration would read as more than a path.
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::TreePath;
+
 use crate::config::Config;
-use crate::error::{Error, Kind, Result};
-use crate::tree::TreePath;
 
 /// Where builds have their libraries unless the configuration says otherwise.
 const LIBRARIES: &str = "lib";

@@ -54,15 +54,16 @@ pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, FileSource, KeptArchive};
 pub use updates::effect::note_effect;
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use crate::dependencies::script::FirstLine;
-use crate::error::Result;
 use crate::package::lengths::refuse_overlong;
 use crate::package::{Package, Version};
 use crate::receipt::listing::Listing;
 use crate::receipt::{KeptRecord, PartRecord, Standing};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
-use crate::tree::TreePath;
 use contents::listed::ClaimedList;
 use contents::portion::Portion;
 use contents::{exclude, missing, selectors};

@@ -6,9 +6,10 @@
 //! than a path. Whether a folder on the way is a link can only be seen where packages are installed:
 //! their scripts refuse links from the first folder that is not the system's own.
 
-use crate::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::TreePath;
+
 use crate::package::{Format, system_folders};
-use crate::tree::TreePath;
 
 /// An absolute, normal path below which all files of a set are installed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::TreePath;
 
 use super::folders::Folders;
 use super::naming::Naming;
@@ -14,10 +16,8 @@ use super::texts::Texts;
 use crate::config::{CONTENT_DATE, Config, KernelRelations, LICENSE, MAINTAINER, SetRelations};
 use crate::dependencies::distribution::PayloadCompression;
 use crate::dependencies::{Distribution, KnownNames, names};
-use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, Version};
 use crate::report::{Finding, Findings};
-use crate::tree::TreePath;
 
 /// How Debian's changelogs write a time.
 const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";

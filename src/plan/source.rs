@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::gfx::BaseArch;
-use crate::tree::TreePath;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
 
 /// Where the bytes of a package's file come from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,15 +5,16 @@ mod schemes;
 mod shared;
 mod upgrades;
 
+use rockpack_base::content::Content;
+use rockpack_base::tree::Node;
+
 use super::*;
 use crate::config::{Config, Keys, PackageList, Scheme};
-use crate::content::Content;
 use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
 use crate::settings::{Gathered, Layers};
 use crate::split::WrapperCode;
-use crate::tree::Node;
 
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
                       [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";

@@ -29,8 +29,8 @@ pub use standing::{KeptRecord, Standing};
 pub use update::{PathChangeRecord, UpdateRecord};
 
 use refusals::refuse_prefix;
+use rockpack_base::error::{Error, Kind, Result};
 
-use crate::error::{Error, Kind, Result};
 use crate::package::{Format, MemberKind, RoleKind};
 use crate::report::Findings;
 

@@ -84,7 +84,7 @@ pub struct PartRecord {
     /// files, and the version of rockpack.
     pub plan: String,
     /// Every package file of the set, and the number of the part that it belongs to.
-    #[serde(deserialize_with = "crate::once::map")]
+    #[serde(deserialize_with = "rockpack_base::once::map")]
     pub packages: BTreeMap<String, u32>,
 }
 

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::spelling::{is_name, is_rpm_part, is_version};
+use rockpack_base::tree::TreePath;
+
 use super::{
     CodeObjectPlace, PackageRecord, PathChangeRecord, Receipt, RelationRecord, UpdateRecord,
 };
-use crate::error::{Error, Result};
-use crate::formats::spelling::{is_name, is_rpm_part, is_version};
 use crate::package::{Comparison, Format, RelationKind};
-use crate::tree::TreePath;
 
 /// What to do about a receipt or plan that no build wrote.
 const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \

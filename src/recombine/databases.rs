@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Error, Kind};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Tree, TreePath};
+
 use super::Join;
 use super::groups::ArchGrouping;
 use super::host::label;
-use crate::error::{Error, Kind};
-use crate::gfx::BaseArch;
 use crate::report::words::list;
 use crate::report::{Finding, InputArtifact, RepeatedCode};
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
-use crate::tree::{Tree, TreePath};
 
 /// A database file, and the artifact that has it.
 #[derive(Clone, Copy)]

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::loaded_code;
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use crate::config::{Config, Syntax};
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::loaded_code;
 use crate::recombine::{Readers, Recombined, recombine_with};
 use crate::report::{Finding, Findings};
 use crate::split::host_binary::{self, Analysis, Examined};
@@ -18,7 +20,6 @@ use crate::split::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
     WrapperCode,
 };
-use crate::tree::{Node, Tree, TreePath};
 
 /// A library with one wrapper and a bundle without code objects: those of an
 /// [`ArtifactBuilder`] are given apart from it.

@@ -9,16 +9,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
+
 use super::Group;
 use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 use super::sources::{ComponentKey, ComponentSources};
 use crate::config::{ArchFilter, Config, UnassignedArchitectures};
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::BaseArch;
 use crate::report::{ArchFilterTable, Finding, Findings};
 use crate::split::SplitArtifact;
-use crate::tree::TreePath;
 
 /// Which group an arch belongs to, and what belongs to none.
 pub(super) struct ArchGrouping {

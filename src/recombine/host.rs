@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::{Join, host_form};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 use crate::report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile};
 use crate::split::{HostFile, HostKind, SplitArtifact};
-use crate::tree::{Node, Tree, TreePath};
 
 /// Any execute bit.
 const EXECUTABLE: u32 = 0o111;

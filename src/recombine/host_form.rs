@@ -23,10 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use object::elf;
-
-use crate::content::Content;
-use crate::error::{Result, abridged};
-use crate::formats::elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, abridged};
+use rockpack_base::formats::elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable};
 
 /// Sections that hold device code or lead to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];

@@ -3,13 +3,14 @@
 //! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved:
 //! what a library will find beside each other shows only now.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
+
 use super::{Component, Group};
-use crate::content::Content;
-use crate::error::Result;
-use crate::gfx::BaseArch;
 use crate::input::database::{DatabaseRules, Index, LibraryIndex, inconsistencies, read_index};
 use crate::report::{ComponentFile, Finding, Findings};
-use crate::tree::TreePath;
 
 /// An index with its owner, as packages have it.
 struct PackedIndex<'a> {

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::tree::Node;
+
 use super::Join;
 use super::host::{HostClaims, label};
-use crate::content::Content;
 use crate::report::{Finding, Findings, InputArtifact, InputFile};
 use crate::split::{HostFile, SplitArtifact};
-use crate::tree::Node;
 
 /// Builds that are not packed → the artifact that provides the file.
 pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
 use super::{Join, Kernel, Readers};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::gfx::{BaseArch, Target};
 use crate::report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};
 use crate::split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
-use crate::tree::{Node, Tree, TreePath};
 
 /// One build of a binary.
 #[derive(Clone, Copy)]

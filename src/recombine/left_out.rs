@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::code_object::is_code_object;
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::code_object::is_code_object;
 use crate::report::LeftOutPlace;
 use crate::split::loose_code;
 

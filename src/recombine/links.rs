@@ -1,9 +1,10 @@
 //! Links that lead to nothing in the whole set, or out of it.
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::{DanglingLink, LinkSet};
+
 use super::Component;
-use crate::error::Result;
 use crate::report::{Finding, Findings};
-use crate::tree::{DanglingLink, LinkSet};
 
 /// Notes every link whose end is in no component: `libx.so` of a development component may well
 /// lead to a library component's file, so only the set as a whole can tell. So it is with links that

@@ -41,14 +41,15 @@ use std::collections::BTreeSet;
 
 pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Faults, Result};
+use rockpack_base::formats::{code_object, loaded_code};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{Tree, TreePath};
+
 use crate::config::{Config, Validation};
-use crate::content::Content;
-use crate::error::{Faults, Result};
-use crate::formats::{code_object, loaded_code};
-use crate::gfx::{BaseArch, Target};
 use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
-use crate::tree::{Tree, TreePath};
 use groups::ArchGrouping;
 use kept::NotPacked;
 use sources::ComponentSources;

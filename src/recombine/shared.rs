@@ -10,15 +10,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::Join;
 use super::host::label;
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::gfx::BaseArch;
 use crate::input::database::{Union, union};
 use crate::report::{ComponentFile, Finding, MergedPart, NoUnion};
 use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
-use crate::tree::{Node, TreePath};
 
 /// The files of one path that differ between parts.
 struct FormDifference {

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use derive_more::Display;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::Node;
 
 use crate::config::Config;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::input::artifact::ComponentKind;
 use crate::report::Findings;
 use crate::split::SplitArtifact;
-use crate::tree::Node;
 
 /// `{name}_{kind}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display)]

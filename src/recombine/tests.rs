@@ -1,9 +1,10 @@
+use rockpack_base::error::{Error, Kind};
+use rockpack_base::tree::Node;
+
 use super::fixture::{ArtifactBuilder, join, path, wrapper};
 use super::*;
-use crate::error::{Error, Kind};
 use crate::report::{Code, Finding};
 use crate::split::HostKind;
-use crate::tree::Node;
 
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
                       [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";

@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use rockpack_base::error::Result;
 
 /// What identifies a wrapper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,16 +8,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_base::content::hex;
+use rockpack_base::error::Result;
+use rockpack_base::formats::apt_index::{
+    self, IndexFile, KEYRING_KEYS, Release, Stanza, format_date,
+};
+use rockpack_base::formats::compression::Method;
+use rockpack_base::formats::deb;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::compress::{compress, ending};
 use super::index_paths::apt_index_paths;
 use super::state::{ChannelState, PoolRecord};
-use crate::content::hex;
-use crate::error::Result;
-use crate::formats::apt_index::{self, IndexFile, KEYRING_KEYS, Release, Stanza, format_date};
-use crate::formats::compression::Method;
-use crate::formats::deb;
 use crate::package::indexed::Facts;
 
 const ALL: &str = "all";

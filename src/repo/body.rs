@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
 
 use super::stat::{Modified, stat_of};
-use crate::content::{Content, hex};
-use crate::error::{Error, Kind, Result};
 use crate::files::{Durability, READABLE, link, write_new};
 
 /// What a file will hold.

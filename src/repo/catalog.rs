@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+
 use super::channels::Channels;
 use super::input::GivenPackage;
 use super::options::Changes;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::package::indexed::Facts;
 use crate::report::{Finding, Findings};
 

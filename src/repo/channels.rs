@@ -13,12 +13,12 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
 use super::body::Body;
 use super::recovery::{self, ShownFile};
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
-use crate::error::{Error, Kind, Result, ResultExt};
 
 /// In front, because a suite may be called anything behind `apt-`.
 const NEXT: &str = "next-";

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+
 use super::options::RepoOptions;
 use super::state::ChannelState;
-use crate::error::Result;
 use crate::package::indexed::Facts;
 use crate::repo::keyring;
 use crate::report::Finding;

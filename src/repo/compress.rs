@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use flate2::GzBuilder;
-
-use crate::error::{Error, Result};
-use crate::formats::compression::{Compression, Encoder, Method, Workers};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::compression::{Compression, Encoder, Method, Workers};
 
 /// Levels at which an index of thousands of packages takes a fraction of a second.
 const GZIP_LEVEL: u32 = 6;

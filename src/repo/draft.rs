@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_base::error::{Error, Faults, Kind, Result};
 
 use super::apt::Suite;
 use super::body::{Body, KnownFile};
@@ -28,7 +29,6 @@ use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
 use super::unchanged::unchanged;
 use super::updates;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::repo::keyring;
 use crate::report::{Finding, Findings};
 use crate::signing::fingerprints;

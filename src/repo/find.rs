@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::content::list;
-use crate::error::{Error, Kind, Result};
-use crate::formats::ar;
-use crate::formats::rpm::LEAD_MAGIC;
+use rockpack_base::content::list;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::ar;
+use rockpack_base::formats::rpm::LEAD_MAGIC;
+
 use crate::package::Format;
 use crate::report::{Finding, Findings, PackageLeftOut};
 

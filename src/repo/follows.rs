@@ -1,12 +1,13 @@
 //! What a publication may not change of the one before it, because clients that have that one would
 //! refuse it.
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::apt_index::format_date;
+
 use super::channel::Channel;
 use super::options::RepoOptions;
 use super::settings::ChannelSettings;
 use super::state::ChannelState;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::apt_index::format_date;
 
 /// Refuses to publish `channel` after `earlier` in a way that its clients would not take.
 pub(super) fn check(

@@ -5,12 +5,13 @@
 //! lost. Nobody then knows which packages they name, when they were published and whether they were
 //! signed.
 
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::catalog::Addition;
 use super::channel::Channel;
 use super::channels::Channels;
 use super::index_paths::{REPOMD, suite_folder};
 use super::store::Store;
-use crate::error::{Error, Kind, Result};
 
 /// Refuses to publish `channel` over indexes, or signatures of indexes, that its state does not
 /// know.

@@ -1,6 +1,6 @@
 //! Where the indexes of a repository lie.
 
-use crate::formats::apt_index::IndexFile;
+use rockpack_base::formats::apt_index::IndexFile;
 
 /// Path of the file that makes the lists valid.
 pub(super) const REPOMD: &str = "repodata/repomd.xml";

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_base::content::{Content, real_path};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::formats::rpm;
 
 use super::channels::Channels;
 use super::find::FoundFiles;
 use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, SourceFile};
-use crate::content::{Content, real_path};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::formats::rpm;
 use crate::package::Format;
 use crate::package::indexed::{Facts, Indexed};
 use crate::report::{Findings, Progress, Stage};

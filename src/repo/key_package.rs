@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::channel::Channel;
 use super::channels::Channels;
 use super::input::{self, GivenPackage};
 use super::options::RepoOptions;
 use super::store::{PRIVATE, Store};
-use crate::error::{Error, Kind, Result};
 use crate::repo::keyring;
 
 /// Where key packages are made, inside of the repository.

@@ -8,13 +8,14 @@
 //! To change the key: publish a package with the old and the new one, signed by the old; when it
 //! has reached everybody, sign by the new one; then publish a package without the old.
 
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::package::{
     DebControl, Format, Formats, Identity, Package, PackageEntry, Rights, Role, RpmControl,
     Treatment,
 };
-use crate::tree::{Node, TreePath};
 
 /// Of keys that are published; nobody has rights in them.
 const LICENSE: &str = "LicenseRef-PublicDomain";

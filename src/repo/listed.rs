@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::apt_index::IndexFile;
+use rockpack_base::formats::compression::Method;
+use rockpack_base::formats::rpm_md::DataFile;
 use serde::{Deserialize, Serialize};
 
 use super::channel::Channel;
 use super::compress::ending;
 use super::index_paths::apt_index_paths;
-use crate::formats::apt_index::IndexFile;
-use crate::formats::compression::Method;
-use crate::formats::rpm_md::DataFile;
 
 /// The indexes of a channel; of one of the two kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

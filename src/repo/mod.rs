@@ -73,11 +73,12 @@ pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUI
 pub use stat::{Modified, Stat};
 pub use store::{LocalStore, Store, WhenLocked};
 
-use crate::content::is_there;
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::content::is_there;
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::run::threads;
+
 use crate::files::check_folder;
 use crate::report::{Findings, Progress};
-use crate::run::threads;
 use crate::signing::IndexSigner;
 use channel::Channel;
 use channels::{Announcement, Channels};

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::compression::Method;
+use rockpack_base::formats::rpm::HeaderSigner;
+
 use super::settings::ChannelSettings;
 use super::store::WhenLocked;
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::compression::Method;
-use crate::formats::rpm::HeaderSigner;
 use crate::package::indexed::Indexed;
 use crate::package::{Format, Package};
 use crate::signing::IndexSigner;

@@ -5,16 +5,16 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::formats::apt_index::DebPackage;
+use rockpack_base::formats::deb::parse_fields;
+use rockpack_base::formats::path_digests::path_digest;
+use rockpack_base::formats::rpm_md::{FileKind, RpmPackage};
 
 use super::catalog::Catalog;
 use super::channel::Channel;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
-use crate::content::Content;
-use crate::formats::apt_index::DebPackage;
-use crate::formats::deb::parse_fields;
-use crate::formats::path_digests::path_digest;
-use crate::formats::rpm_md::{FileKind, RpmPackage};
 use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Faults, Result};
+use rockpack_base::error::{Error, Faults, Result};
+
 use crate::files::kind_of;
 
 const LINK_HINT: &str = "rockpack writes to no other folder than the repository: put the folder \

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use rockpack_base::error::Result;
+
 use crate::files::{closed_mode, kind_of, open_to_all};
 use crate::report::Finding;
 

@@ -13,12 +13,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
-use crate::error::{Error, Kind, Result, ResultExt};
 
 /// Path and content of a file under a name that clients read.
 pub(super) type ShownFile = (String, ShownContent);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_base::content::hex;
+use rockpack_base::error::Result;
+use rockpack_base::formats::compression::Method;
+use rockpack_base::formats::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use sha2::{Digest, Sha256};
 
 use super::compress::{compress, ending};
 use super::state::{ChannelState, PoolRecord};
-use crate::content::hex;
-use crate::error::Result;
-use crate::formats::compression::Method;
-use crate::formats::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use crate::package::indexed::Facts;
 
 /// Files of the rpm repository, ready to be put in place.

@@ -1,8 +1,7 @@
 //! What a channel is called and how long it is valid; remembered from run to run.
 
+use rockpack_base::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Kind, Result};
 
 /// The apt suite of those who name none.
 pub const DEFAULT_SUITE: &str = "stable";

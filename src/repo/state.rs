@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rockpack_base::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::listed::ListedIndexes;
 use super::settings::ChannelSettings;
 use super::stat::Modified;
-use crate::error::{Error, Kind, Result};
 use crate::package::indexed::Indexed;
 
 /// Version of the state's shape.
@@ -42,7 +42,7 @@ pub(super) struct ChannelState {
     #[serde(default)]
     pub listed: ListedIndexes,
     /// Packages and indexes of earlier generations that are still there, by path.
-    #[serde(deserialize_with = "crate::once::map")]
+    #[serde(deserialize_with = "rockpack_base::once::map")]
     pub retired: BTreeMap<String, Retired>,
     /// Packages whose files were in the pool before, put there by somebody else: what this publication
     /// did not write stays if it is taken back.
@@ -118,7 +118,7 @@ mod shared_records {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<PoolRecords, D::Error> {
-        let records: BTreeMap<String, PoolRecord> = crate::once::map(deserializer)?;
+        let records: BTreeMap<String, PoolRecord> = rockpack_base::once::map(deserializer)?;
         Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
     }
 }

@@ -6,13 +6,13 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use rockpack_base::content::{Content, if_there, list, read_file};
+use rockpack_base::error::{Error, Kind, Result};
 
 use super::body::Body;
 use super::places::{self, check_path};
 use super::readable;
 use super::stat::{Stat, stat_of};
-use crate::content::{Content, if_there, list, read_file};
-use crate::error::{Error, Kind, Result};
 use crate::files::{
     empty_folder, kind_of, lock, make_folders, make_readable_folders, refuse_open_to_all,
     remove_empty, remove_file, rename, sync_folder,

@@ -1,12 +1,13 @@
 //! Whether the indexes of a channel can stay: its packages and the compression of its lists are the same,
 //! and all of them are in place.
 
+use rockpack_base::error::Result;
+use rockpack_base::formats::compression::Method;
+
 use super::channel::Channel;
 use super::listed::ListedIndexes;
 use super::state::ChannelState;
 use super::store::Store;
-use crate::error::Result;
-use crate::formats::compression::Method;
 
 /// The indexes of `earlier`, if they are those of `next`, too, and are all in place.
 pub(super) fn unchanged<'a>(

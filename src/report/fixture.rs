@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use rockpack_base::once::Ordered;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::once::Ordered;
 
 /// Compares the lines with those of `file`, a path of the repository. With `ROCKPACK_BLESS=1`, writes
 /// them there instead.

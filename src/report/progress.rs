@@ -1,9 +1,9 @@
 //! Progress of long stages, told to whoever listens.
 
+use rockpack_base::formats::package_file::Format;
 use serde::Serialize;
 
 use super::Finding;
-use crate::formats::package_file::Format;
 
 /// A stage that takes long enough to be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

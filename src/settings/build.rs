@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::run::shares;
 
 use super::cost::{CostArguments, CostSettings};
 use super::environment::{Environment, Now};
@@ -13,13 +15,12 @@ use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::{SigningArguments, Signs};
-use crate::error::{Error, Faults, Kind, Result};
+use crate::emit::{SpdxDocument, Staging};
 use crate::input::artifact;
 use crate::package::Format;
 use crate::receipt::SetPart;
 use crate::repo::{self, Changes};
 use crate::report::Finding;
-use crate::run::shares;
 use crate::signing::Signer;
 
 /// The options of a build.
@@ -115,16 +116,9 @@ pub struct CacheSettings {
 }
 
 impl BuildArguments {
-    /// Resolves the settings, whatever the input is. Faults of several settings are refused together with
-    /// the faults of the output folder that `check` finds, which only its writer knows.
-    pub fn resolve(
-        self,
-        given: &GivenOptions,
-        environment: &Environment,
-        check: impl FnOnce(&OutputSettings) -> Result<()>,
-    ) -> Result<BuildSettings> {
+    /// Resolves the settings, whatever the input is. Faults of several settings are refused together.
+    pub fn resolve(self, given: &GivenOptions, environment: &Environment) -> Result<BuildSettings> {
         let mut gathered = Gathered::default();
-        gathered.faults.keep(check(&self.output.settings()));
         let settings = self.gather(given, environment, &mut gathered);
         gathered.faults.of_settings().settle(settings)
     }
@@ -143,6 +137,10 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
+        // `config show` may have no output folder.
+        if !output.folder.as_os_str().is_empty() {
+            gathered.faults.keep(output.check());
+        }
         output.refuse_inside(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
@@ -217,6 +215,12 @@ impl OutputArguments {
 }
 
 impl OutputSettings {
+    /// Refuses a folder that no set can be written into, so that nobody waits for one first.
+    pub fn check(&self) -> Result<()> {
+        let document = if self.sbom { SpdxDocument::Present } else { SpdxDocument::Absent };
+        Staging::check_ahead(&self.folder, self.part, document)
+    }
+
     fn refuse_inside(&self, artifacts: &[PathBuf], faults: &mut Faults) {
         faults.keep(artifact::refuse_inside(artifacts, &self.folder, "output folder"));
         if let Some(cache) = &self.cache {

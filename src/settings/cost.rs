@@ -4,15 +4,15 @@
 //! not read, and less memory than one package needs.
 
 use clap::{Args, ValueEnum};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::compression::{Compression, WINDOW_LOG_MAX};
+use rockpack_base::run::{Limits, shares};
 
 use super::memory::MemoryArguments;
 use super::origin::{Gathered, Origin};
 use super::set::SetSettings;
 use crate::dependencies::distribution::PayloadCompression;
-use crate::error::{Error, Kind, Result};
-use crate::formats::compression::{Compression, WINDOW_LOG_MAX};
 use crate::pack;
-use crate::run::{Limits, shares};
 
 /// The highest level of archives: what their readers need does not depend on it.
 const ARCHIVE_LEVEL_MAX: i32 = 22;

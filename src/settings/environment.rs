@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Kind, Result};
+
 use crate::signing::judge::Moment;
 use crate::signing::{PASSPHRASE_VARIABLE, Passphrase};
 

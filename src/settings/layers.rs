@@ -6,11 +6,12 @@
 
 use std::path::Path;
 
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::origin::{Gathered, Origin};
 use crate::config::{Config, DEFAULT_SCHEME, Keys, Scheme};
 use crate::dependencies::Distribution;
 use crate::dependencies::distribution;
-use crate::error::{Error, Kind, Result};
 use crate::package::{DistributionTag, Version};
 use crate::plan::{Named, Naming, Prefix};
 use crate::report::{Finding, Findings};

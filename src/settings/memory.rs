@@ -1,9 +1,8 @@
 //! How much memory a command takes.
 
 use clap::Args;
-
-use crate::error::Result;
-use crate::run::{Budget, Limits, shares, threads};
+use rockpack_base::error::Result;
+use rockpack_base::run::{Budget, Limits, shares, threads};
 
 /// The option of every command that writes much.
 #[derive(Debug, Default, Args)]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use rockpack_base::error::Faults;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Position;
-use crate::error::Faults;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

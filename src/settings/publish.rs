@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::apt_index::format_date;
+use rockpack_base::formats::compression::Method;
 
 use super::environment::{DAY, Now};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::apt_index::format_date;
-use crate::formats::compression::Method;
 use crate::package::Format;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
 use crate::signing::judge::Moment;

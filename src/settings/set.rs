@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::threads;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,10 +15,8 @@ use super::layers::Layers;
 use super::origin::{Gathered, Origin, Resolved};
 use crate::config::{Config, Keys, PackageList, SetScope};
 use crate::dependencies::distribution;
-use crate::error::{Error, Kind, Result};
 use crate::package::{Format, Relation};
 use crate::plan::{Choices, Setting};
-use crate::run::threads;
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! Every setting, its value, and where that comes from.
 
+use rockpack_base::error::Result;
 use serde_json::{Map, Value};
 
 use super::build::BuildArguments;
@@ -8,7 +9,6 @@ use super::given::GivenOptions;
 use super::origin::{Gathered, Origin, Resolved};
 use super::schema::{self, KeyDefault};
 use crate::config::Config;
-use crate::error::Result;
 
 impl BuildArguments {
     /// Every key of the configuration and every option of the command line, as a build or a plan with

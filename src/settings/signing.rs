@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use rockpack_base::error::{Error, Faults, Kind, Result};
 
 use super::environment::{Environment, Now};
 use super::origin::{Gathered, Origin};
-use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Finding;
 use crate::signing::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, Signer};
 

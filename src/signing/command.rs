@@ -16,13 +16,13 @@ use pgp::composed::{
 };
 use pgp::packet::{PacketTrait, Signature};
 use pgp::types::KeyDetails;
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
 use super::index::{armored, failed};
 use super::judge::{self, Moment};
 use super::own;
 use super::public::{armored_keys, common_algorithm, public_keys};
 use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE, trusted};
-use crate::error::{Error, Kind, Result, ResultExt};
 use crate::report::Finding;
 use crate::report::words::list;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pgp::composed::{Deserializable, DetachedSignature};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::ser::Serialize;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::rpm::{HeaderSignature, HeaderSigner, SignatureTag};
 
 use super::{Algorithm, IndexSigner, Signer};
-use crate::error::{Error, Kind, Result};
-use crate::formats::rpm::{HeaderSignature, HeaderSigner, SignatureTag};
 
 /// Signs headers at `time`, seconds since 1970.
 pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner> {

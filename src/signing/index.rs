@@ -10,11 +10,11 @@ use pgp::composed::{
 };
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
+use rockpack_base::error::{Error, Kind, Result};
 
 use super::judge::{self, Moment};
 use super::public::public_keys;
 use super::{Algorithm, Signer};
-use crate::error::{Error, Kind, Result};
 use crate::report::Finding;
 
 /// What signs the indexes of a repository.

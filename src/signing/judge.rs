@@ -9,10 +9,10 @@ use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SubpacketData};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
+use rockpack_base::formats::apt_index::format_date;
 
 use super::own::{self, Weakness};
 use super::refusal::Refusal;
-use crate::formats::apt_index::format_date;
 
 /// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
 const RSA_BITS_MIN: u16 = 2048;

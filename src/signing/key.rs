@@ -20,13 +20,13 @@ use pgp::ser::Serialize;
 use pgp::types::{
     KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
 };
+use rockpack_base::content::{KEY_FILE_LIMIT, read_given};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::armor;
 
 use super::judge::{self, Moment};
 use super::own;
 use super::{Algorithm, Passphrase, Signer};
-use crate::content::{KEY_FILE_LIMIT, read_given};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::armor;
 use crate::report::words::list;
 
 const STRUCTURE: &str = "OpenPGP key";
@@ -107,7 +107,7 @@ impl Signer for OpenPgpKey {
     }
 
     fn fingerprint(&self) -> String {
-        crate::content::hex(self.part.details().fingerprint().as_bytes())
+        rockpack_base::content::hex(self.part.details().fingerprint().as_bytes())
     }
 }
 

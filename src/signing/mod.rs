@@ -25,7 +25,7 @@ pub use key::{OpenPgpKey, read_key_file};
 pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
 pub use public::{fingerprints, signer_ids};
 
-use crate::error::Result;
+use rockpack_base::error::Result;
 
 /// What makes signatures.
 pub trait Signer: fmt::Debug + Send + Sync {

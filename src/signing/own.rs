@@ -12,8 +12,7 @@ use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use pgp::types::{Fingerprint, KeyDetails, Timestamp};
-
-use crate::content::hex;
+use rockpack_base::content::hex;
 
 /// Leaves of what is said of `key` what it says itself: others' keys are not there to check the rest by.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {

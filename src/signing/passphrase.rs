@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
 /// The environment variable with the passphrase of the signing key, which no other program is
 /// given.

@@ -7,12 +7,12 @@ use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedPublicSubKey, SignedS
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::armor;
 
 use super::Algorithm;
 use super::index::{armored, failed};
 use super::own;
-use crate::error::{Error, Kind, Result};
-use crate::formats::armor;
 
 /// The public keys of a file. One with a secret key in it is refused: it was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {

@@ -1,9 +1,9 @@
 //! Why clients refuse what a key signs, and what is to be done.
 
 use pgp::composed::SignedPublicKey;
+use rockpack_base::error::{Error, Kind};
 
 use super::own::{self, Weakness};
-use crate::error::{Error, Kind};
 use crate::report::Finding;
 
 /// Why clients refuse what a key signs.

@@ -7,14 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::formats::kpack::{KpackReader, TocRow};
+use rockpack_base::formats::kpm::Manifest;
+use rockpack_base::gfx::{Target, no_target};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::flatten::Located;
 use super::{DatabaseFile, HostFile};
-use crate::content::Content;
-use crate::error::{Result, ResultExt};
-use crate::formats::kpack::{KpackReader, TocRow};
-use crate::formats::kpm::Manifest;
-use crate::gfx::{Target, no_target};
-use crate::tree::{Node, Tree, TreePath};
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";

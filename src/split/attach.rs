@@ -12,20 +12,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::kpack::split_key;
+use rockpack_base::formats::marker::{self, AnyMarker};
+use rockpack_base::gfx::Target;
+use rockpack_base::tree::Tree;
+
 use super::archives::{DistinctRow, distinct_rows};
 use super::code::row_target;
 use super::shipped;
 use super::{CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::kpack::split_key;
-use crate::formats::marker::{self, AnyMarker};
-use crate::gfx::Target;
 use crate::input::artifact::ComponentKind;
 use crate::input::database::DatabaseRules;
 use crate::report::{Claimant, Finding, InputArtifact, InputFile};
 use crate::split::host_binary::Transformed;
-use crate::tree::Tree;
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and
 /// accounts for the rows that belong to no binary. Archives that a component ships itself become

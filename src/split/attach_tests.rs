@@ -1,12 +1,13 @@
 //! Rows of archives and the binaries that ask for them; whole artifacts are in
 //! `tests/pipeline/directories`.
 
+use rockpack_base::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION};
+use rockpack_base::tree::TreePath;
+
 use super::*;
-use crate::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION};
 use crate::report::Code;
 use crate::split::KernelArchive;
 use crate::split::tests::code_object;
-use crate::tree::TreePath;
 
 /// gfx90a with xnack on and any sramecc, with xnack off and any sramecc.
 const XNACK_ON: u32 = 0x73f;

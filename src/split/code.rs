@@ -3,15 +3,16 @@
 //! The entry id says what the compiler driver wanted, the ELF header what the compiler wrote.
 //! Where they disagree, the header decides; where the header cannot tell, the id does.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::code_object::{self, CodeObjectHeader, FeatureState};
+use rockpack_base::formats::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::TreePath;
+
 use super::CodeObject;
 use super::notes::Notes;
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
-use crate::formats::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
-use crate::gfx::{BaseArch, Target};
 use crate::report::{Claimant, Finding, RepeatedCode};
-use crate::tree::TreePath;
 
 /// The code objects of `bundle`, which is somewhere in the file at `path`.
 pub(super) fn code_objects(

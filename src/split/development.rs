@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, FileHeader};
+use rockpack_base::formats::fatbin::{self, Bundles};
+use rockpack_base::formats::kpack;
+use rockpack_base::formats::offload_bundle::{BundleEntry, BundleEntryKind};
+use rockpack_base::gfx::BaseArch;
 
 use super::machines;
 use super::static_archive::{self, Members};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, FileHeader};
-use crate::formats::fatbin::{self, Bundles};
-use crate::formats::kpack;
-use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
-use crate::gfx::BaseArch;
 use crate::report::{DevelopmentFile, ElfMachine};
 
 /// What a file is by its content.

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::fatbin::{Bundles, FatbinBundle};
+use rockpack_base::tree::TreePath;
+
 use super::code;
 use super::notes::Notes;
 use super::{CodeObject, FatBinary, HostKind, SplitArtifact, WrapperCode};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::fatbin::{Bundles, FatbinBundle};
 use crate::report::{EmbeddedForm, Finding, InputArtifact};
 use crate::split::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
-use crate::tree::TreePath;
 
 /// A binary that has device code, or had it.
 #[derive(Debug)]

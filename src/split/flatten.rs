@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::notes::Notes;
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, SameFile};
-use crate::tree::{Node, Tree, TreePath};
 
 /// A file and the module whose prefix holds it.
 #[derive(Debug, Clone)]

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::code_object;
+use rockpack_base::formats::fatbin::{self, Bundles};
+use rockpack_base::formats::kpack::{self, KpackReader};
+use rockpack_base::formats::offload_bundle::{BundleEntry, BundleEntryKind};
+use rockpack_base::gfx::{BaseArch, Target, entry_target_text};
+
 use super::archives::{DistinctRow, distinct_rows};
 use super::code::resolve;
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::code_object;
-use crate::formats::fatbin::{self, Bundles};
-use crate::formats::kpack::{self, KpackReader};
-use crate::formats::offload_bundle::{BundleEntry, BundleEntryKind};
-use crate::gfx::{BaseArch, Target, entry_target_text};
 
 /// The target of code whose header and file say nothing that is known.
 const UNKNOWN: &str = "unknown";

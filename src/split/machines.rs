@@ -7,17 +7,18 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::fatbin::{self, Bundles};
+use rockpack_base::formats::offload_bundle::BundleEntryKind;
+use rockpack_base::tree::TreePath;
+
 use super::SplitPolicy;
 use super::development::Sniffed;
 use super::notes::Notes;
 use super::static_archive::{self, Members};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::fatbin::{self, Bundles};
-use crate::formats::offload_bundle::BundleEntryKind;
 use crate::report::ElfMachine;
 use crate::report::words::list;
-use crate::tree::TreePath;
 
 /// Bytes up to and including `e_machine`.
 const IDENTIFICATION: usize = 20;

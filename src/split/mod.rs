@@ -29,14 +29,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{Node, Tree, TreePath};
 
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::{BaseArch, Target};
 use crate::input::artifact::{Artifact, ArtifactName, Scan};
 use crate::input::database::DatabaseRules;
 use crate::report::{DevelopmentFile, Finding, Findings, Progress, Stage};
-use crate::tree::{Node, Tree, TreePath};
 use archives::ArchiveFiles;
 use attach::attach;
 use databases::{DatabaseCandidate, Settled};

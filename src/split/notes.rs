@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::tree::TreePath;
+
 use crate::input::artifact::Artifact;
 use crate::report::{ElfMachine, Finding, Findings, InputArtifact, InputFile};
-use crate::tree::TreePath;
 
 /// Collects the findings of one artifact.
 pub(super) struct Notes {

@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::{HostKind, SplitArtifact, SplitPolicy, split};
-use crate::error::{Error, Result};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
-use crate::tree::{Node, Tree, TreePath};
 
 /// Replaces what was noted about partners while each artifact was looked at alone. `split_apart` are the
 /// artifacts of one component of one shard.

@@ -12,19 +12,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Faults, Result};
+use rockpack_base::formats::kpack::split_key;
+use rockpack_base::formats::marker::{self, AnyMarker};
+use rockpack_base::tree::{Node, TreePath};
+
 use super::archives::{device_paths, drop_folders};
 use super::databases::{self, Settled};
 use super::notes::Notes;
 use super::{
     HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact, SplitPolicy, advised, split,
 };
-use crate::error::{Faults, Result};
-use crate::formats::kpack::split_key;
-use crate::formats::marker::{self, AnyMarker};
 use crate::input::artifact::Artifact;
 use crate::input::database::DatabaseRules;
 use crate::report::InputArtifact;
-use crate::tree::{Node, TreePath};
 
 /// Takes `artifact` apart as if its shard had no other. Archives that lie where a component put them, and
 /// that none of its own binaries asks, are its files then.

@@ -10,8 +10,8 @@
 //!
 //! Source: ar(5) of FreeBSD; of thin archives, the manual of ar in GNU binutils.
 
-use crate::content::Content;
-use crate::error::{Error, Result};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
 
 /// The first bytes of a static archive.
 const MAGIC: &[u8; 8] = b"!<arch>\n";

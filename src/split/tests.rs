@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::Kind;
+
 use super::*;
-use crate::error::Kind;
 use crate::input::artifact::StagePrefix;
 use crate::report::Code;
 

@@ -27,14 +27,15 @@ pub use problem::*;
 pub use repository::{Element, PublicKeys, Trust};
 pub use subject::FolderMeaning;
 
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::{Budget, threads};
+use rockpack_base::tree::TreePath;
+
 use crate::input::artifact::Scan;
 use crate::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
-use crate::run::{Budget, threads};
-use crate::tree::TreePath;
 use against::SetComparison;
 use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};

@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::gfx::{BaseArch, Target};
+
 use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{
     Check, CheckCount, CodeLoss, DocumentFault, FileLoss, InterpreterLack, ManifestFault,
     PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
-use crate::gfx::{BaseArch, Target};
 use crate::report::Inconsistency;
 
 /// How much of a package set is named.

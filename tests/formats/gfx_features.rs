@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use rockpack::gfx::BaseArch;
+use rockpack_base::gfx::BaseArch;
 use support::tools::need;
 
 /// Every processor that the table lists, and some that it does not.

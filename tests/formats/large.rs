@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rockpack::content::Content;
 use rockpack::emit::{Compression, Emitted};
 use rockpack::package::{Format, Treatment};
+use rockpack_base::content::Content;
 use support::packages::{Tree, emit_set, options, package};
 use support::program::rockpack;
 use support::queries::rpm_tags;

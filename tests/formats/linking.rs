@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use object::elf;
-use rockpack::content::Content;
-use rockpack::error::Result;
-use rockpack::formats::elf::{Dynamic, ElfFile, Linking};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{Dynamic, ElfFile, Linking};
 use support::tools;
 
 /// A library that needs another one, by a C compiler.

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::content::Content;
-use rockpack::formats::{package_file::PackageReader, payload::Digest};
 use rockpack::package::{Package, RelationKind, Treatment};
+use rockpack_base::content::Content;
+use rockpack_base::formats::{package_file::PackageReader, payload::Digest};
 use sha2::Digest as _;
 use support::packages::{self, Tree, emit_one, package, relation};
 use support::queries::{deb_field, rpm_list, rpm_tags};
@@ -96,7 +96,7 @@ fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 /// The same of a package's entries.
 fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<u8>)> {
     use rockpack::package::Format;
-    use rockpack::tree::Node;
+    use rockpack_base::tree::Node;
     let format = if deb { Format::Deb } else { Format::Rpm };
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let node = |node: &Node<Content>| match node {

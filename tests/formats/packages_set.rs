@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use rockpack::content::Content;
 use rockpack::emit::{Compression, Staging, emit_package};
-use rockpack::error::Kind;
-use rockpack::formats::package_file::PackageReader;
 use rockpack::package::{Package, Treatment};
 use rockpack::receipt::{SetPart, file_name};
+use rockpack_base::content::Content;
+use rockpack_base::error::Kind;
+use rockpack_base::formats::package_file::PackageReader;
 use support::packages::{self, Tree, emit_set, options, package, receipt};
 use support::queries::rpm_tags;
 use support::tools::{need, succeed};
@@ -229,9 +229,9 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
-    use rockpack::formats::compression::Workers;
-    use rockpack::formats::deb::{Control, ControlField, DebSpecification, DebWriter};
-    use rockpack::formats::payload::PayloadWriter;
+    use rockpack_base::formats::compression::Workers;
+    use rockpack_base::formats::deb::{Control, ControlField, DebSpecification, DebWriter};
+    use rockpack_base::formats::payload::PayloadWriter;
     let specification = DebSpecification {
         control: Control { fields: vec![ControlField::new("Package", "a")], ..Control::default() },
         entries: Vec::new(),
@@ -281,7 +281,8 @@ fn bytes_do_not_depend_on_jobs() {
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();
     let emitted = emit_set(out.path(), &[small("a", "1")], &options(1, Compression::default()));
-    let digests: Vec<String> = emitted.iter().map(|e| rockpack::content::hex(&e.sha256)).collect();
+    let digests: Vec<String> =
+        emitted.iter().map(|e| rockpack_base::content::hex(&e.sha256)).collect();
     assert_eq!(digests, PINNED);
 }
 

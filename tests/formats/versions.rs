@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::process::Command;
 
-use rockpack::formats::{deb, rpm};
+use rockpack_base::formats::{deb, rpm};
 use support::tools;
 
 const VERSIONS: [&str; 24] = [

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack::content::{Content, hex};
-use rockpack::formats::rpm::Front;
+use rockpack_base::content::{Content, hex};
+use rockpack_base::formats::rpm::Front;
 use rpm::IndexData;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};

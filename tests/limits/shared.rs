@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use object::elf;
-use rockpack::content::Content;
-use rockpack::error::{Error, Kind, Result};
-use rockpack::formats::elf::{ElfFile, FileHeader, Linking, SearchPath, build_id};
-use rockpack::formats::{amdgpu_metadata, code_object};
 use rockpack::split::host_binary;
 use rockpack::verify;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking, SearchPath, build_id};
+use rockpack_base::formats::{amdgpu_metadata, code_object};
 use support::example::rockpack;
 
 use crate::fuzz_smoke::{dense_elf, dense_verify};

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
-use rockpack::build;
-use rockpack::error::Kind;
 use rockpack::input::artifact::{ScanOptions, scan_with};
+use rockpack::pipeline::build;
 use rockpack::report::{Progress, Silent, Stage};
-use rockpack::run::shares::{BuildNeeds, of_build};
-use rockpack::run::{Budget, Limits};
 use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
+use rockpack_base::error::Kind;
+use rockpack_base::run::shares::{BuildNeeds, of_build};
+use rockpack_base::run::{Budget, Limits};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
 use support::program::{repository, rust_files, source_folders};
 
@@ -35,7 +35,7 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
     let matches = command.clone().get_matches_from(words);
     let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
     let given = GivenOptions::of(&command, &matches);
-    arguments.resolve(&given, &Environment::default(), |_| Ok(())).unwrap()
+    arguments.resolve(&given, &Environment::default()).unwrap()
 }
 
 /// The example shards, and as many empty files that a scan just fits into the records of the small

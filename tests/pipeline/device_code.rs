@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use md5::{Digest, Md5};
-use rockpack::content::Content;
-use rockpack::error::{Kind, Result};
-use rockpack::formats::{code_object, fatbin};
 use rockpack::input::artifact::{Artifact, StagePrefix};
 use rockpack::input::database::DatabaseRules;
 use rockpack::report::{Code, Findings};
 use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
-use rockpack::tree::{Node, Tree, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::{code_object, fatbin};
+use rockpack_base::tree::{Node, Tree, TreePath};
 use support::device::{compile, run};
 use support::tools::need;
 

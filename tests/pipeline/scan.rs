@@ -6,10 +6,10 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::error::{Error, Kind};
 use rockpack::input::artifact::{Scan, scan};
 use rockpack::report::{Code, Severity};
-use rockpack::tree::{Node, TreePath};
+use rockpack_base::error::{Error, Kind};
+use rockpack_base::tree::{Node, TreePath};
 
 /// A folder of shards that is built file by file.
 struct Folder(tempfile::TempDir);

@@ -8,9 +8,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rockpack::content::Content;
-use rockpack::error::{Error, Kind, Result};
-use rockpack::formats::compression::Method;
 use rockpack::repo::{
     Body, Changes, ChannelSettings, Confirmed, LocalStore, RepoOptions, Stat, Store, WhenLocked,
     publish_to,
@@ -18,6 +15,9 @@ use rockpack::repo::{
 use rockpack::report::Silent;
 use rockpack::signing::judge::Moment;
 use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::compression::Method;
 use support::keys::{Key, key};
 use support::published::{self, between, is, rows};
 use support::repo_fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};

@@ -1,7 +1,7 @@
 //! Headers of an `.rpm`, made anew with other tags.
 
-use rockpack::content::Content;
-use rockpack::formats::rpm::Front;
+use rockpack_base::content::Content;
+use rockpack_base::formats::rpm::Front;
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Tag};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::process::Command;
 
-use rockpack::content::Content;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::Silent;
-use rockpack::run::{Budget, Limits};
-use rockpack::tree::TreePath;
+use rockpack_base::content::Content;
+use rockpack_base::run::{Budget, Limits};
+use rockpack_base::tree::TreePath;
 
 use crate::tools;
 

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rockpack::content::Content;
 use rockpack::emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
 use rockpack::package::{
     Comparison, DebControl, Format, Formats, Identity, Package, PackageEntry, Relation,
     RelationKind, Rights, Role, RpmControl, Treatment,
 };
 use rockpack::report::Silent;
-use rockpack::run::{Budget, Limits};
-use rockpack::tree::{Node, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::run::{Budget, Limits};
+use rockpack_base::tree::{Node, TreePath};
 
 /// 2024-01-01, the date of all payload entries of these tests.
 pub const CONTENT_DATE: i64 = 1_704_067_200;

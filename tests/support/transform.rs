@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rockpack::content::Content;
-use rockpack::formats::marker::Marker;
 use rockpack::split::host_binary::{Analysis, Examined, examine};
+use rockpack_base::content::Content;
+use rockpack_base::formats::marker::Marker;
 
 /// The bytes of an ordinary reference.
 pub fn marker() -> Vec<u8> {

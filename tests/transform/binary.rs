@@ -7,9 +7,9 @@ use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{Object, ObjectSection};
-use rockpack::content::Content;
-use rockpack::formats::marker::{AnyMarker, Marker, parse};
 use rockpack::split::host_binary::{Analysis, Examined, MARKER_AREA, examine};
+use rockpack_base::content::Content;
+use rockpack_base::formats::marker::{AnyMarker, Marker, parse};
 use support::fixtures;
 use support::transform::{analyse, marker};
 

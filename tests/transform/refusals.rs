@@ -7,9 +7,9 @@ use object::LittleEndian as LE;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
-use rockpack::content::Content;
-use rockpack::error::{Error, Kind};
 use rockpack::split::host_binary::{Examined, examine};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind};
 use support::sweep::or_all;
 use support::{fixtures, tools};
 

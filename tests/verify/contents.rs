@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 
-use rockpack::content::Content;
 use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord};
 use rockpack::report::{Finding, InputArtifact};
 use rockpack::split::loose_code;
-use rockpack::tree::TreePath;
+use rockpack_base::content::Content;
+use rockpack_base::tree::TreePath;
 use support::tampered::{self, Set, patch, shard};
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding};
 use rockpack::report::{Finding, InputArtifact};
-use rockpack::tree::TreePath;
+use rockpack_base::tree::TreePath;
 use support::program::{repository, rockpack};
 use support::tampered::{self, Set, sha256, shard};
 use tempfile::TempDir;

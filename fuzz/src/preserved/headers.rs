@@ -2,8 +2,8 @@
 //! that neither moves nor is the device code stays said.
 
 use object::elf;
-use rockpack::formats::elf::{ElfFile, ProgramHeader, Record, SectionHeader};
 use rockpack::split::host_binary::{FATBIN_SECTION, MARKER_SECTION};
+use rockpack_base::formats::elf::{ElfFile, ProgramHeader, Record, SectionHeader};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     let (old, new) = (&before.header, &after.header);

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use object::elf;
-use rockpack::formats::elf::{Dyn, ElfFile, Record, RecordTable, Rela, SectionHeader, Symbol};
-use rockpack::formats::hip_wrapper::{self, Magic, Wrapper};
 use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
+use rockpack_base::formats::elf::{Dyn, ElfFile, Record, RecordTable, Rela, SectionHeader, Symbol};
+use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     // Of damaged files tables may lie in each other; which of them an edit was for shows nowhere.

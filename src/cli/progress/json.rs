@@ -5,12 +5,12 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rockpack_base::error::{Error, Remark};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::meter::{Timed, seconds};
 use crate::cli::terminal;
-use crate::error::{Error, Remark};
 use crate::report::{Stage, Summary};
 use crate::verify::Problem;
 

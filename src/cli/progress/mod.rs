@@ -12,14 +12,14 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
+use rockpack_base::error::{Error, Remark, Result, printable, without_commands};
+use rockpack_base::run::interrupt;
 use serde::Serialize;
 
 use super::terminal;
 use crate::cli::render;
-use crate::error::{Error, Remark, Result, printable, without_commands};
 use crate::receipt::FindingRecord;
 use crate::report::{Compressed, Finding, Findings, Progress, Stage, Work};
-use crate::run::interrupt;
 use crate::verify::Problem;
 use bars::Bars;
 use json::Json;

@@ -1,12 +1,12 @@
 //! Artifact directories that were written, for people and as JSON.
 
+use rockpack_base::error::Error;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::table::{Align, TextTable};
 use super::units::bytes;
 use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
-use crate::error::Error;
 use crate::report::Findings;
 
 /// What `split` and `recombine` print as JSON.

@@ -1,8 +1,9 @@
 //! What is inside of artifacts, for people.
 
+use rockpack_base::error::printable;
+
 use super::table::{Align, TextTable};
 use super::units::bytes;
-use crate::error::printable;
 use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
 
 /// A table of the artifacts, one of the archs, and the archs that nobody meant to ship.

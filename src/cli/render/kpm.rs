@@ -1,6 +1,6 @@
 //! A manifest of kernel archives as people read it.
 
-use crate::formats::kpm::Manifest;
+use rockpack_base::formats::kpm::Manifest;
 
 /// The column in which the arrows stand, unless an arch is longer.
 const ARCH_WIDTH: usize = 12;
@@ -34,8 +34,9 @@ fn megabytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rockpack_base::formats::kpm::ManifestArchive;
+
     use super::*;
-    use crate::formats::kpm::ManifestArchive;
 
     #[test]
     fn the_documented_layout() {

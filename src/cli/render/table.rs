@@ -1,6 +1,6 @@
 //! Plain text tables.
 
-use crate::error::printable;
+use rockpack_base::error::printable;
 
 /// On which side of its column a cell stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Arguments;
 
-use crate::error::printable;
+use rockpack_base::error::printable;
 
 /// `format!`, with the control characters of what is in it escaped, and the line ended.
 macro_rules! text_line {

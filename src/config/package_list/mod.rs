@@ -11,12 +11,12 @@ mod schema;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rockpack_base::error::{Error, Faults, Result};
 use serde_json::Value;
 
 use super::document::{ConfigDocument, Syntax};
 use super::lines::is_address;
 use super::read_text;
-use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
 use crate::report::{Finding, Findings, IgnoredClaim};
 use schema::{ArtifactSchema, EntrySchema};

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::output::Outputs;
 use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, LEVEL, Means};
-use crate::content::Content;
-use crate::error::{Error, Result, ResultExt};
-use crate::gfx::BaseArch;
 use crate::pack::{self, PackOptions, PackedArchive};
 use crate::recombine::Kernel;
 use crate::split::FatBinary;
-use crate::tree::{Node, TreePath};
 
 /// The mode of archives and manifests.
 const MODE: u32 = 0o644;

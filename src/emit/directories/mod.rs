@@ -27,11 +27,12 @@ pub use split::{SplitInput, SplitOptions, SplitReport, split};
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Faults, Result};
+use rockpack_base::error::{Faults, Result};
+use rockpack_base::run::Budget;
+
 use crate::files::Swap;
 use crate::input::artifact;
 use crate::report::Progress;
-use crate::run::Budget;
 
 /// The zstd level of kernel archives in artifact directories. These are read once more, by the
 /// step that makes packages and compresses anew, so speed counts: measured on Debian's librocblas

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, Tree, TreePath};
 use serde::Serialize;
 
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 use crate::input::artifact::{ArtifactManifest, MANIFEST_NAME};
-use crate::tree::{Node, Tree, TreePath};
 
 /// An artifact directory before it is written.
 #[derive(Debug)]

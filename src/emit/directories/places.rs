@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::tree::TreePath;
+
 use crate::input::artifact::Artifact;
 use crate::recombine::Component;
-use crate::tree::TreePath;
 
 use super::GENERIC;
 

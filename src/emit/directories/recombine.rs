@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::run::Budget;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
 use super::staging::{ArtifactStaging, Committed, Replacing};
 use super::{GENERIC, Means, check_ahead};
 use crate::config::{Config, SetScope};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::gfx::BaseArch;
 use crate::input::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
 use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
-use crate::run::Budget;
 use crate::split::{self, HostKind, SplitPolicy};
-use crate::tree::{Node, TreePath};
 
 /// What to join.
 #[derive(Debug, Clone)]

@@ -12,18 +12,19 @@ mod sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::{DanglingLink, LinkSet};
+
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use super::{Means, check_ahead};
 use crate::config::{matches_any, nearest_arch};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::gfx::{self, BaseArch};
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::report::{Finding, Findings, Progress, Stage};
-use crate::run::Budget;
 use crate::split::{self, SplitArtifact, SplitPolicy};
-use crate::tree::{DanglingLink, LinkSet};
 use sorting::ShardComponent;
 
 /// What to take apart.

@@ -16,12 +16,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use rockpack_base::content::hex;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::spdx::{
+    self, Document, File, NO_ASSERTION, SpdxChecksum, VerificationCode,
+};
 use sha2::{Digest as _, Sha256};
 
-use crate::content::hex;
 use crate::emit::{Emitted, EmittedMember, WrittenPackage};
-use crate::error::{Error, Kind, Result};
-use crate::formats::spdx::{self, Document, File, NO_ASSERTION, SpdxChecksum, VerificationCode};
 use crate::input::artifact::{Artifact, Scan};
 use crate::package::Package;
 use crate::plan::Plan;

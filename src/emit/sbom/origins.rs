@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::content::Content;
-use crate::error::Result;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::tree::Node;
+
 use crate::input::artifact::{Artifact, Scan};
 use crate::pack::Sources;
 use crate::package::Package;
 use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
-use crate::tree::Node;
 
 /// The artifacts of a scan, by where they lie.
 pub(super) struct Origins<'a> {

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Faults, is_unseen};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::manifest::{ArtifactManifest, module_of};
 use super::name::ArtifactName;
 use super::shard::{Artifact, StagePrefix};
-use crate::content::Content;
-use crate::error::{Faults, is_unseen};
 use crate::report::{Finding, Findings, InputArtifact};
-use crate::tree::{Node, Tree, TreePath};
 
 /// The files of an artifact. What is wrong with them is added to the faults.
 pub(super) trait Contents {

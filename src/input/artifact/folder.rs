@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::Inputs;
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::tree::{Tree, TreePath};
+
 use super::contents::{Contents, PrefixContent};
 use super::listing::list;
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::prefix::{PrefixWalk, locate, refuse_leaving};
-use crate::content::Inputs;
-use crate::error::{Error, Faults, Result};
-use crate::tree::{Tree, TreePath};
 
 /// The folder, and where what is read of it is noted.
 pub(super) struct ArtifactDirectory<'a> {

@@ -4,12 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{self, Inputs, is_folder};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::TreePath;
 use rustix::fs::lgetxattr;
 use rustix::io::Errno;
-
-use crate::content::{self, Inputs, is_folder};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::tree::TreePath;
 
 /// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
 /// vouch for.

@@ -12,9 +12,9 @@
 
 use std::path::Path;
 
-use crate::content::Content;
-use crate::error::{Error, Faults, Result};
-use crate::tree::TreePath;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::tree::TreePath;
 
 /// The manifest's file name.
 pub const MANIFEST_NAME: &str = "artifact_manifest.txt";

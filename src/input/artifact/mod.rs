@@ -18,11 +18,11 @@ mod scan;
 mod shard;
 mod unpacking;
 
-pub use crate::tree::ComponentKind;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub use name::ArtifactName;
 pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
+pub use rockpack_base::tree::ComponentKind;
 pub use scan::{
     FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
     scan_artifact, scan_artifact_readable, scan_artifact_with, scan_readable, scan_with,

@@ -3,9 +3,8 @@
 use std::str::FromStr;
 
 use derive_more::Display;
-
-use crate::error::{Error, Result};
-use crate::tree::ComponentKind;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::ComponentKind;
 
 /// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]

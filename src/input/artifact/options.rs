@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::run::Budget;
+use rockpack_base::run::Budget;
 
 /// How to scan.
 #[derive(Debug, Clone)]

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{Content, Inputs, if_there};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::{Node, Tree, TreePath, link_leaves};
+
 use super::listing::{FolderEntry, list, refuse_deep};
-use crate::content::{Content, Inputs, if_there};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::tree::{Node, Tree, TreePath, link_leaves};
 
 /// Bytes that the text of a link may have on Linux: PATH_MAX without the byte that ends it.
 const LINK_TEXT_MAX: usize = 4095;

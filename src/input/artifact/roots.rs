@@ -11,15 +11,16 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{Inputs, is_there};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::compression::Method;
+use rockpack_base::run::Budget;
+
 use super::listing::{FolderEntry, list, look_into};
 use super::manifest::MANIFEST_NAME;
 use super::name::ArtifactName;
 use super::packed::{CHECKSUM_ENDING, parse_name};
-use crate::content::{Inputs, is_there};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::compression::Method;
 use crate::report::{Finding, Findings};
-use crate::run::Budget;
 
 /// What was found in the roots.
 #[derive(Default)]

@@ -6,6 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{Inputs, real_path};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::run::Budget;
+
 use super::contents::{Contents as _, Whereabouts, assemble};
 use super::folder::ArtifactDirectory;
 use super::listing::FolderEntry;
@@ -15,10 +19,7 @@ use super::packed::parse_name;
 use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};
 use super::shard::{Artifact, Scan, Shard};
 use super::unpacking::{Pending, unpack};
-use crate::content::{Inputs, real_path};
-use crate::error::{Error, Faults, Kind, Result};
 use crate::report::Findings;
-use crate::run::Budget;
 
 /// Reads `roots`, each a shard or a folder of shards.
 pub fn scan(roots: &[PathBuf]) -> Result<Scan> {

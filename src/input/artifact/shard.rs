@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use rockpack_base::content::{Content, Inputs};
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, Tree};
+
 use super::name::ArtifactName;
-use crate::content::{Content, Inputs};
-use crate::error::Result;
 use crate::report::Findings;
-use crate::tree::{Node, Tree};
 
 /// What lies in the folders that a build was given.
 #[derive(Debug)]

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rockpack_base::content::{BlockStore, Inputs, StampedFile};
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::formats::compression::Method;
+use rockpack_base::run::threads;
+
 use super::contents::{Whereabouts, assemble};
 use super::name::ArtifactName;
 use super::options::ScanOptions;
 use super::packed::{Checksum, Packed};
 use super::shard::Artifact;
-use crate::content::{BlockStore, Inputs, StampedFile};
-use crate::error::{Error, Faults, Result};
-use crate::formats::compression::Method;
-use crate::run::threads;
 
 /// Most archives that are decoded at a time. The window of a decoder may have 128 MiB, and that of
 /// all has to fit a run of 1 GiB.

@@ -17,10 +17,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::TreePath;
+
 use super::lazy::{LazyNames, LazyRole};
 use super::rule::{DatabaseRole, DatabaseRules};
 use crate::report::Inconsistency;
-use crate::tree::TreePath;
 
 /// An index of a kernel database, by its place and name.
 #[derive(Debug)]

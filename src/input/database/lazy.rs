@@ -7,10 +7,9 @@
 //! (`TensileLiteLibrary_lazy_<arch>_Mapping`). Source: TensileLite's `MasterSolutionLibrary.hpp`,
 //! rocm-libraries' pull requests 579, 6840 and 7009.
 
+use rockpack_base::gfx::BaseArch;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use crate::gfx::BaseArch;
 
 /// How a library calls master indexes and mappings, without `.dat` or `.dat.zlib`. The `*` of both
 /// patterns stands for the same text, usually an arch.

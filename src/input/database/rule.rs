@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::{self, BaseArch, Target};
+use rockpack_base::tree::TreePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::glob::{matches_name, matches_path};
 use super::lazy::{LazyNames, stem};
-use crate::error::{Error, Kind, Result};
-use crate::gfx::{self, BaseArch, Target};
-use crate::tree::TreePath;
 
 /// One kernel database: the keys are described in `config/databases.toml`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -56,8 +56,8 @@ pub struct Rule {
     #[serde(default)]
     pub directory_prefix: String,
     /// Archs of directories by name.
-    #[serde(default, deserialize_with = "crate::once::map")]
-    #[schemars(with = "BTreeMap<String, Vec<crate::gfx::BaseArchSchema>>")]
+    #[serde(default, deserialize_with = "rockpack_base::once::map")]
+    #[schemars(with = "BTreeMap<String, Vec<rockpack_base::gfx::BaseArchSchema>>")]
     pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
     /// Globs of the names of files that are looked for in the directory of an arch first.
     #[serde(default)]

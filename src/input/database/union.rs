@@ -18,13 +18,13 @@ use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use rmpv::Value;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::fatbin::{self, Bundles};
+use rockpack_base::formats::message_pack::is_text;
+use rockpack_base::formats::offload_bundle::{self, BundleEntryKind};
 
 use super::index::{DEPTH_LIMIT, is_zlib};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::fatbin::{self, Bundles};
-use crate::formats::message_pack::is_text;
-use crate::formats::offload_bundle::{self, BundleEntryKind};
 use crate::report::NoUnion;
 
 /// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of

@@ -1,11 +1,11 @@
 //! The text of a proposed packaging configuration.
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::gfx::{self, BaseArch};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Proposal, ProposedGroup};
 use crate::config::{Syntax, Validation};
-use crate::error::{Error, Result};
-use crate::gfx::{self, BaseArch};
 
 /// The configuration as its file has it.
 #[derive(serde::Serialize)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::gfx::{self, BaseArch, Target};
+use rockpack_base::tree::Node;
+
 use super::fallback;
 use super::found::{Amount, ArchFound, ArtifactFound, ShardFound};
-use crate::gfx::{self, BaseArch, Target};
 use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
-use crate::tree::Node;
 
 /// What the artifacts of a shard hold.
 pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardFound {

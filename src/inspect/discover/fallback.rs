@@ -20,8 +20,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::gfx::{self, BaseArch, Family};
+
 use super::found::ArtifactFound;
-use crate::gfx::{self, BaseArch, Family};
 
 /// The fallback archs of a shard, with the reason, by its artifacts and the archs of each of its
 /// wrappers.

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::gfx::{BaseArch, Target};
 use serde::Serialize;
-
-use crate::gfx::{BaseArch, Target};
 
 /// A number of things and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

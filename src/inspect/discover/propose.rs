@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::{self, BaseArch, ProductGroup};
 use serde::Serialize;
 
 use super::{ArchFound, Discovery, ShardFound};
-use crate::error::{Error, Kind, Result};
-use crate::gfx::{self, BaseArch, ProductGroup};
 
 /// A proposed packaging configuration, and what speaks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rockpack_base::gfx::BaseArch;
+
 use super::{Discovery, Proposal, propose};
 use crate::config::{ArchitectureGroup, Config};
-use crate::gfx::BaseArch;
 
 /// What a proposed configuration is called in the command that saves it.
 const FILE: &str = "packaging.toml";

@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rockpack_base::content::{Content, Inputs, NAME_MAX, StampedFile};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::run::Budget;
 use serde::Serialize;
 
-use crate::content::{Content, Inputs, NAME_MAX, StampedFile};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
 use crate::files::{check_folder, make_folder, new_file};
 use crate::inspect::of_named;
-use crate::run::Budget;
 
 pub use selection::Selection;
 

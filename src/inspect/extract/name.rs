@@ -12,7 +12,7 @@
 //! a name. The target is spelled as Tensile does, with `-` before each feature
 //! (`gfx90a-sramecc+-xnack-`). SPIR-V ends in `.spv` instead.
 
-use crate::gfx::SPIRV;
+use rockpack_base::gfx::SPIRV;
 
 /// Which part of a binary a code object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

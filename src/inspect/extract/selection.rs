@@ -1,9 +1,9 @@
 //! Which code objects are wanted.
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::code_object;
-use crate::gfx::Target;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::code_object;
+use rockpack_base::gfx::Target;
 
 /// Which code objects are wanted: all of them by default.
 #[derive(Debug, Clone, Default)]

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::elf::FileHeader;
+use rockpack_base::formats::fatbin::{self, Bundles, FatbinBundle};
+use rockpack_base::formats::hold::hold;
+use rockpack_base::formats::kpack;
+use rockpack_base::formats::marker::{self, AnyMarker};
+use rockpack_base::formats::offload_bundle::BundleEntryKind;
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::{ar, rpm};
+use rockpack_base::gfx::Target;
 
 use super::name::BinaryPart;
 use super::{SelectedCode, Selection};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::elf::FileHeader;
-use crate::formats::fatbin::{self, Bundles, FatbinBundle};
-use crate::formats::hold::hold;
-use crate::formats::kpack;
-use crate::formats::marker::{self, AnyMarker};
-use crate::formats::offload_bundle::BundleEntryKind;
-use crate::formats::package_file::PackageReader;
-use crate::formats::{ar, rpm};
-use crate::gfx::Target;
 use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// The wanted code objects of a file; an error if there is none.

@@ -14,11 +14,11 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use rockpack_base::content::WINDOW;
+use rockpack_base::error::{Error, Result};
 use sha2::{Digest, Sha256};
 
 use super::Key;
-use crate::content::WINDOW;
-use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"rkpcache";
 

@@ -1,9 +1,8 @@
 //! What an entry is found by.
 
 use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
+use rockpack_base::content::hex;
 use sha2::{Digest, Sha256};
-
-use crate::content::hex;
 
 /// A digest of everything that the bytes of an entry depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

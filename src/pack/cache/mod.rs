@@ -38,7 +38,8 @@ use std::time::SystemTime;
 pub use entry::CacheEntry;
 pub use key::{Key, KeyMaker};
 
-use crate::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Kind, Result};
+
 use crate::files::Dir;
 use crate::report::Finding;
 use entry::Damage;

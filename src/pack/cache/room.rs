@@ -11,8 +11,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::content::is_file;
-use crate::error::{Error, Kind, Result};
+use rockpack_base::content::is_file;
+use rockpack_base::error::{Error, Kind, Result};
+
 use crate::files::{Dir, lock, make_folders, refuse_open_to_all};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).

@@ -15,16 +15,17 @@ mod same;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::Node;
+
 use super::{Sources, archive};
-use crate::error::Result;
-use crate::gfx::BaseArch;
 use crate::package::bounds::Bound;
 use crate::package::{Comparison, Format, Package, RelationKind};
 use crate::plan::{FileSource, KeptArchive, Plan};
 use crate::receipt::{PackageRecord, RelationRecord};
 use crate::recombine::Recombined;
 use crate::report::Finding;
-use crate::tree::Node;
 use same::Sameness;
 
 /// Takes out of `plan` what it can keep, and relates what is left to it.

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use rockpack_base::content::hex;
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::tree::{Node, TreePath};
 
-use crate::content::hex;
-use crate::error::{Error, Result, ResultExt};
 use crate::pack::Sources;
 use crate::package::{Format, MemberKind, Package, PackageEntry};
 use crate::plan::FileSource;
 use crate::receipt::listing::code_digests;
 use crate::receipt::{MemberRecord, PackageRecord, Standing};
-use crate::tree::{Node, TreePath};
 
 /// Compares packages with those that stand.
 pub(super) struct Sameness<'a> {

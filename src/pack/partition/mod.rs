@@ -12,11 +12,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
+use rockpack_base::content::hex;
+use rockpack_base::error::{Error, Result};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::content::hex;
-use crate::error::{Error, Result};
 use crate::pack::Sources;
 use crate::package::{Package, RelationKind, Role};
 use crate::plan::{FileSource, Plan};

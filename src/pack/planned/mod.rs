@@ -18,10 +18,12 @@ use serde::Serialize;
 
 pub use groups::GroupSum;
 
-use crate::content::hex;
-use crate::error::{Result, ResultExt};
-use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
-use crate::formats::{deb, rpm};
+use rockpack_base::content::hex;
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_base::formats::{deb, rpm};
+use rockpack_base::tree::Node;
+
 use crate::pack::Sources;
 use crate::package::{Format, Package, PackageEntry};
 use crate::plan::{FileSource, Plan};
@@ -31,7 +33,6 @@ use crate::receipt::listing::{
 };
 use crate::recombine::Recombined;
 use crate::report::Findings;
-use crate::tree::Node;
 use sizes::{MeasuredFile, Sizes};
 
 /// A package set that was decided and not built.

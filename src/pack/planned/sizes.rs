@@ -14,9 +14,10 @@
 //! archive and are stored once, and repetitions over long distances; so it is rather too large than too
 //! small. Payloads that are compressed with xz are smaller than estimated.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+
 use super::Digests;
-use crate::content::Content;
-use crate::error::{Error, Result};
 use crate::pack::{DEFAULT_LEVEL, Sources};
 use crate::package::{Format, Package};
 use crate::plan::FileSource;

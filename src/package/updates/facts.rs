@@ -1,13 +1,13 @@
 //! Packages as an index has them.
 
 use super::{Offered, Wish};
-use crate::formats::apt_index::DebPackage;
-use crate::formats::deb::parse_fields;
-use crate::formats::rpm_md::RpmPackage;
 use crate::package::indexed::Facts;
 use crate::package::{Comparison, Format, RelationKind};
 
 use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, Replaces};
+use rockpack_base::formats::apt_index::DebPackage;
+use rockpack_base::formats::deb::parse_fields;
+use rockpack_base::formats::rpm_md::RpmPackage;
 
 /// The fields of a control file that count.
 const DEB_FIELDS: [(RelationKind, &str); 6] = [

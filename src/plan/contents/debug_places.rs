@@ -13,12 +13,12 @@
 use std::collections::BTreeMap;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{ElfFile, build_id};
+use rockpack_base::tree::{Node, TreePath};
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::elf::{ElfFile, build_id};
 use crate::plan::source::FileSource;
-use crate::tree::{Node, TreePath};
 
 /// What debuggers look into for debug files.
 pub(in crate::plan) const DEBUG_ROOT: &str = "usr/lib/debug";

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::gfx::BaseArch;
+
 use super::portion::{OwnedDatabase, Portion};
 use crate::config::{ArchFilter, Config};
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::BaseArch;
 use crate::plan::naming::{PackageNames, place_of};
 use crate::plan::setting::Setting;
 use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};

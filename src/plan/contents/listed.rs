@@ -6,16 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::tree::TreePath;
+
 use super::portion::Portion;
 use super::stage_prefixes::StagePrefixes;
 use crate::config::{Claim, PackageList, PackageListEntry, PartRole};
-use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
 use crate::plan::naming::parts::PackagePart;
 use crate::plan::naming::{Naming, PackageNames};
 use crate::recombine::Component;
 use crate::report::{Finding, Findings, IgnoredClaim};
-use crate::tree::TreePath;
 
 /// How names of development packages end.
 const DEVEL: &str = "-devel";

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
 
-use crate::content::Content;
-use crate::error::Result;
 use crate::recombine::{Component, Kernel};
 use crate::report::{Finding, Findings};
 use crate::split::{DatabaseFile, HostFile, HostKind, loose_code};
-use crate::tree::{Node, TreePath};
 
 /// The part of a component that is in no package.
 #[derive(Default)]

@@ -4,10 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::package::{Formats, Treatment};
 use crate::plan::source::FileSource;
 use crate::plan::texts::licences::Licence;
-use crate::tree::{Node, TreePath};
 
 /// Mode of folders and of files that somebody may run.
 pub(in crate::plan) const EXECUTABLE: u32 = 0o755;

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
-use crate::gfx::BaseArch;
+use rockpack_base::error::Result;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::plan::naming::parts::PackagePart;
 use crate::plan::naming::{Naming, PackageNames};
 use crate::recombine::{Component, Kernel};
 use crate::split::{DatabaseFile, HostFile};
-use crate::tree::{Node, TreePath};
 
 /// A host node and the component that has it.
 #[derive(Debug, Clone, Copy)]

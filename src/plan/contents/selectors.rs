@@ -7,18 +7,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
+
 use super::listed::ClaimedList;
 use super::missing::UnassignedContent;
 use super::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::config::Config;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::naming::Naming;
 use crate::plan::naming::families::Families;
 use crate::plan::naming::parts::Parts;
 use crate::recombine::{Component, Recombined};
 use crate::report::words::{are, counted};
 use crate::split::HostFile;
-use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// How many left over paths an error lists.
 const NAMED_PATHS: usize = 20;

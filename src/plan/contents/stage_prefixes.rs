@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rockpack_base::tree::TreePath;
+
 use crate::input::artifact::{ComponentKind, Scan};
 use crate::recombine::Component;
-use crate::tree::TreePath;
 
 /// The stage prefixes of all paths of a scan.
 #[derive(Debug, Clone, Default)]

@@ -6,14 +6,15 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Error, Kind, Result};
-use crate::gfx::BaseArch;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::plan::contents::placed::file_mode;
 use crate::plan::contents::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::plan::setting::Setting;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
-use crate::tree::{Node, TreePath};
 
 /// Indexes of the groups that a package serves.
 pub(in crate::plan) type Served = BTreeSet<usize>;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use minijinja::context;
+use rockpack_base::error::Result;
 
 use super::device::{DeviceFiles, Served};
 use super::{Draft, Maker};
-use crate::error::Result;
 use crate::package::{RelationKind, Role};
 use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;

@@ -7,6 +7,8 @@ mod named;
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::{Node, TreePath};
 
 use super::contents::placed::{Extras, file_mode};
 use super::contents::portion::{Portion, PortionNode};
@@ -19,11 +21,9 @@ use super::setting::Setting;
 use super::source::{ArchiveSet, FileSource};
 use super::texts::Description;
 use crate::config::PartRole;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::recombine::Group;
 use crate::split::HostKind;
-use crate::tree::{Node, TreePath};
 use device::{DeviceContents, contents};
 pub(super) use named::{named, no_such_package};
 

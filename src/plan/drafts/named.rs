@@ -1,8 +1,9 @@
 //! Packages as the configuration names them.
 
+use rockpack_base::error::Error;
+
 use super::Draft;
 use crate::config::{Config, nearest};
-use crate::error::Error;
 use crate::plan::naming::place_of;
 use crate::report::words::few;
 

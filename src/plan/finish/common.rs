@@ -10,8 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
 
-use crate::error::Result;
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
 use crate::plan::contents::placed::{Extras, Placed, file_mode};
 use crate::plan::drafts::Draft;
@@ -19,7 +20,6 @@ use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
-use crate::tree::{Node, TreePath};
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";

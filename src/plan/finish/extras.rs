@@ -14,10 +14,11 @@
 use std::collections::BTreeMap;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::elf::ElfFile;
+use rockpack_base::tree::{Node, TreePath};
 
-use crate::content::Content;
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::elf::ElfFile;
 use crate::input::artifact::ComponentKind;
 use crate::package::{RelationKind, Role, Treatment};
 use crate::plan::contents::debug_places::{id_of, place_of, stood_in};
@@ -29,7 +30,6 @@ use crate::plan::source::FileSource;
 use crate::plan::texts::licences::{self, Licence};
 use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
-use crate::tree::{Node, TreePath};
 
 /// Looks at the host files of all drafts.
 pub(in crate::plan) fn add(

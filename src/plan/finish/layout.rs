@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::package::{Format, Formats, PackageEntry, Treatment};
 use crate::plan::contents::placed::{EXECUTABLE, Placed};
 use crate::plan::prefix::Prefix;
 use crate::plan::source::FileSource;
-use crate::tree::{Node, TreePath};
 
 /// The files of a package, below the prefix and elsewhere.
 #[derive(Debug, Default)]

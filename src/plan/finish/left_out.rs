@@ -6,14 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Result;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::plan::contents::missing::Missing;
 use crate::plan::drafts::Draft;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::{Component, Recombined};
 use crate::report::Findings;
 use crate::split::HostKind;
-use crate::tree::{Node, TreePath};
 
 /// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
 /// that lost something gets a finding with its code objects.

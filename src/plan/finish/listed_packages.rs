@@ -2,11 +2,11 @@
 //! themselves.
 
 use minijinja::context;
+use rockpack_base::error::Result;
 
 use super::listed_relations::{Dependent, EntryOutcome, Resolver};
 use super::metas::{self, About};
 use crate::config::{PackageListEntry, SUMMARY_LIMIT};
-use crate::error::Result;
 use crate::package::{RelationKind, Role};
 use crate::plan::contents::listed::{ClaimedList, short, stem};
 use crate::plan::drafts::{Draft, Says};

@@ -15,8 +15,9 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::Result;
+
 use crate::config::{PackageList, PackageListEntry};
-use crate::error::Result;
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::plan::contents::listed::stem;
 use crate::plan::drafts::Draft;

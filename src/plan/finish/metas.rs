@@ -14,9 +14,9 @@
 use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
+use rockpack_base::error::Result;
 
 use crate::config::MetaTemplates;
-use crate::error::Result;
 use crate::package::{RelationKind, Role};
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;

@@ -15,6 +15,9 @@ pub(super) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::contents::debug_places::{is_debug_place, own_place};
 use super::contents::placed::{Placed, file_mode};
 use super::drafts::Draft;
@@ -22,12 +25,10 @@ use super::libraries::discovered;
 use super::setting::Setting;
 use super::source::FileSource;
 use super::texts::CopyrightFacts;
-use crate::error::Result;
 use crate::package::{
     ARCH_FIELD, ChangelogEntry, Comparison, DebControl, Format, Formats, Identity, Package,
     Relation, Role, RpmControl, Treatment,
 };
-use crate::tree::{Node, TreePath};
 use layout::PackageFiles;
 use scripts::Scripts;
 use words::Words;

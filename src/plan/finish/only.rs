@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+
 use crate::config::nearest;
-use crate::error::{Error, Faults, Kind, Result};
 use crate::plan::drafts::Draft;
 use crate::recombine::Recombined;
 

@@ -17,15 +17,15 @@
 //! packages.
 
 use minijinja::context;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
 
 use super::common;
 use crate::config::Alternatives;
-use crate::error::Result;
 use crate::package::{Format, Relation, RelationKind};
 use crate::plan::drafts::Draft;
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings};
-use crate::tree::{Node, TreePath};
 
 /// What makes the loader's cache.
 const LDCONFIG: &str = "/sbin/ldconfig";

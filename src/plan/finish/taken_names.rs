@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::formats::deb::compare_versions;
+use rockpack_base::formats::deb::compare_versions;
+
 use crate::package::Format;
 use crate::plan::drafts::Draft;
 use crate::plan::setting::Setting;

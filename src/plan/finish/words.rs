@@ -7,8 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Faults, Result};
+
 use crate::config::PackageTexts;
-use crate::error::{Faults, Result};
 use crate::package::{Rights, Role};
 use crate::plan::drafts::{self, Draft};
 use crate::plan::setting::Setting;

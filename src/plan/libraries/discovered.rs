@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::elf::Linking;
+use rockpack_base::tree::TreePath;
+
 use super::linked_file::{LibraryPlace, LinkedFile};
 use crate::dependencies::debian::GatheredNeeds;
 use crate::dependencies::rpm;
-use crate::error::{Error, Result};
-use crate::formats::elf::Linking;
 use crate::package::{Comparison, Format, Package, Relation, RelationKind};
 use crate::plan::relations::parse_deb;
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings};
-use crate::tree::TreePath;
 
 /// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,12 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::formats::elf::Linking;
+use rockpack_base::tree::TreePath;
+
 use super::library_set::LibrarySet;
 use super::linked_file::{LibraryPlace, LocatedFile};
 use crate::dependencies::search;
-use crate::formats::elf::Linking;
 use crate::plan::setting::Setting;
-use crate::tree::TreePath;
 
 /// Marks the libraries as reached that a file finds by the `DT_RPATH` of a file that needs it.
 pub(super) fn mark(setting: &Setting, set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {

@@ -6,6 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::TreePath;
+
 use super::Needs;
 use super::linkage::Linkage;
 use super::linked_file::LinkedFile;
@@ -13,14 +16,12 @@ use super::set_paths::{ProgramPlace, SetPaths};
 use crate::config::InterpreterSchema;
 use crate::dependencies::rpm;
 use crate::dependencies::script::{FirstLine, Start};
-use crate::error::{Error, Result};
 use crate::input::database::matches_path;
 use crate::package::{Relation, RelationKind};
 use crate::plan::contents::portion::Portion;
 use crate::plan::relations::parse_deb;
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings, InterpreterFault};
-use crate::tree::TreePath;
 
 /// Folder of the prefix that users have in their `PATH`.
 const PROGRAMS: &str = "bin";

@@ -9,14 +9,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::formats::elf::Linking;
+use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
+
 use super::linked_file::{LibraryPlace, LinkedFile, SetLibrary};
 use crate::dependencies::search::Order;
-use crate::formats::elf::Linking;
 use crate::plan::contents::portion::Portion;
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings};
 use crate::split::HostFile;
-use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// The last part of the name of a needed library, which may be a path.
 fn file_name(needed: &str) -> &str {

@@ -8,23 +8,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::Needs;
 use super::discovered::{Discovered, Gatherer};
 use super::interpreters::InterpreterNeeds;
 use super::library_set::LibrarySet;
 use super::linked_file::{LinkedFile, LocatedFile};
 use super::{inherited, reach, runpath, versions};
-use crate::content::Content;
 use crate::dependencies::script::FirstLine;
 use crate::dependencies::search;
-use crate::error::Result;
 use crate::input::artifact::ComponentKind;
 use crate::plan::contents::portion::{Portion, PortionNode};
 use crate::plan::libraries;
 use crate::plan::naming::parts::Parts;
 use crate::plan::setting::Setting;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
-use crate::tree::{Node, TreePath};
 
 /// What the host files of a set say about their portions, by index.
 #[derive(Debug, Default)]

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::TreePath;
+
 use super::Needs;
-use crate::tree::TreePath;
 
 /// A file of the set that says something of its needs.
 pub(in crate::plan) struct LinkedFile<'a> {

@@ -16,12 +16,12 @@ mod set_paths;
 mod versions;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{ElfFile, Linking};
 
 use super::contents::placed::file_mode;
-use crate::content::Content;
 use crate::dependencies::script::FirstLine;
-use crate::error::Result;
-use crate::formats::elf::{ElfFile, Linking};
 
 /// What starts an ELF file and a static archive: content of one processor.
 const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::TreePath;
+
 use super::library_set::LibrarySet;
 use super::linked_file::LocatedFile;
 use crate::dependencies::{runpath, search};
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings, LibraryFolder};
-use crate::tree::TreePath;
 
 /// Adds the findings. `name` is the name of a portion.
 pub(super) fn note(

@@ -1,14 +1,15 @@
 //! What becomes of the library search paths in files, by the configuration's `runpath`.
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, abridged};
+use rockpack_base::tree::TreePath;
+
 use super::linked_file::LinkedFile;
 use crate::config::Runpath;
-use crate::content::Content;
 use crate::dependencies::runpath;
 use crate::dependencies::search::{self, Folder};
-use crate::error::{Result, abridged};
 use crate::plan::setting::Setting;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch};
-use crate::tree::TreePath;
 
 /// The search path of a file as it is installed.
 #[derive(Debug, Default)]

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
+
 use crate::dependencies::search::normal;
 use crate::plan::contents::placed::file_mode;
 use crate::plan::contents::portion::Portion;
 use crate::split::HostFile;
-use crate::tree::{LINK_LIMIT, Node, TreePath};
 
 /// The host files of a set by their paths below the prefix.
 pub(super) struct SetPaths<'a> {

@@ -9,10 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::TreePath;
+
 use super::library_set::LibrarySet;
 use super::linked_file::{LibraryPlace, LocatedFile};
 use crate::report::{Finding, Findings};
-use crate::tree::TreePath;
 
 /// A version that a portion needs of a library of the set, which lacks it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -12,10 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+
 use super::parts::Parts;
 use super::{Naming, package_name};
 use crate::config::{Config, Selector};
-use crate::error::{Error, Faults, Kind, Result};
 use crate::recombine::{Component, Recombined};
 
 /// Family → what goes into it.

@@ -11,11 +11,12 @@
 pub(super) mod families;
 pub(super) mod parts;
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::TreePath;
+
 use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
-use crate::error::{Error, Faults, Kind, Result};
 use crate::package::{Format, Version};
 use crate::recombine::Group;
-use crate::tree::TreePath;
 
 /// A name that stands for any in checks of templates.
 const SAMPLE: &str = "gfx90a";
@@ -199,7 +200,7 @@ impl Naming {
     /// What kernel packages are for: the configuration's groups, or each of their archs.
     pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
         let of_archs = |group: &Group| {
-            let one = |arch: &crate::gfx::BaseArch| Group {
+            let one = |arch: &rockpack_base::gfx::BaseArch| Group {
                 name: arch.to_string(),
                 display_name: arch.to_string(),
                 archs: vec![arch.clone()],

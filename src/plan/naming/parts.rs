@@ -5,15 +5,15 @@
 //! kind that it takes is taken from the others. Refused: kinds that are in no part or in two, and
 //! descriptions that do not exist.
 
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::once::Ordered;
 use serde::Deserialize;
 
 use super::{Naming, PackageNames};
 use crate::config::{
     Config, PackageListEntry, PartRole, PartSchema, Selector, SelectorSchema, Suffix,
 };
-use crate::error::{Error, Faults, Result};
 use crate::input::artifact::ComponentKind;
-use crate::once::Ordered;
 use crate::plan::texts;
 use crate::report::words::list;
 

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Faults, Result};
+
 use super::{RelationChange, simplified_deb};
 use crate::config::Config;
-use crate::error::{Faults, Result};
 use crate::package::{Format, Package, Relation, RelationKind};
 
 /// The changes of a set, by package.

@@ -2,11 +2,12 @@
 
 pub(super) mod edits;
 
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::deb::compare_versions;
+
 use super::naming::{Naming, PackageNames};
 use super::setting::Setting;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::deb::compare_versions;
 use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 
 /// A relation to a package or capability of the set.

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use rockpack_base::gfx::BaseArch;
 
 use super::*;
-use crate::gfx::BaseArch;
 use crate::recombine::{Kernel, Recombined};
 
 const COMPONENTS: [&str; 6] =

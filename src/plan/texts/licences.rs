@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::content::Content;
-use crate::error::Result;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use crate::recombine::Component;
 use crate::report::{ComponentFile, Finding, Findings, NotQuoted};
-use crate::tree::TreePath;
 
 /// Folders of licence texts, relative to the prefix.
 const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];

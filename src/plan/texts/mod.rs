@@ -7,11 +7,11 @@ pub(super) mod licences;
 use flate2::{Compression, GzBuilder};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
+use rockpack_base::error::{Error, Kind, Result};
 use std::io::Write;
 
 use super::prefix::Prefix;
 use crate::config::SUMMARY_LIMIT;
-use crate::error::{Error, Kind, Result};
 use crate::package::Format;
 use licences::Licence;
 

@@ -24,8 +24,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
+use rockpack_base::error::Result;
+use rockpack_base::tree::Node;
 
-use crate::error::Result;
 use crate::package::{
     DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,
 };
@@ -34,7 +35,6 @@ use crate::plan::finish::scripts::{DEB_START, MOVED};
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
 use crate::receipt::listing::OwnedMember;
-use crate::tree::Node;
 
 /// The maintainer scripts of a `.deb` in the order in which packages list them.
 const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];

@@ -8,10 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::Node;
+
 use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::dependencies::SystemPackages;
-use crate::error::{Error, Result};
 use crate::package::{Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version};
 use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
@@ -22,7 +24,6 @@ use crate::plan::source::FileSource;
 use crate::receipt::Standing;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
-use crate::tree::Node;
 
 /// Adds what an update of the sets `earlier` takes, and notes what it cannot do.
 pub(in crate::plan) fn add(

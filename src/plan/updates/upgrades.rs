@@ -23,8 +23,9 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::error::{Faults, Result};
+
 use crate::config::{FormerPackage, FormerPackages};
-use crate::error::{Faults, Result};
 use crate::package::{Comparison, Format, Relation, RelationKind};
 use crate::plan::drafts::{self, Draft};
 use crate::plan::relations;

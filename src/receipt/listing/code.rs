@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::hex;
 use sha2::{Digest as _, Sha256};
 
-use crate::content::hex;
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 
 /// A code object of an archive: its key, its target, and its SHA-256 in hex.

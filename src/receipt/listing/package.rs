@@ -3,15 +3,15 @@
 use std::io::Read;
 
 use ::rpm::{Dependency, DependencyFlags, PackageMetadata};
+use rockpack_base::content::{Content, WINDOW, hex};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::compression::decoder_fault;
+use rockpack_base::formats::deb;
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::payload::{PayloadEntry, PayloadEntryKind};
 use sha2::{Digest as _, Sha256};
 
 use super::{ListedMember, ListedPackage, Size};
-use crate::content::{Content, WINDOW, hex};
-use crate::error::{Error, Result};
-use crate::formats::compression::decoder_fault;
-use crate::formats::deb;
-use crate::formats::package_file::PackageReader;
-use crate::formats::payload::{PayloadEntry, PayloadEntryKind};
 use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
 

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use rockpack_base::content::{Content, is_file, is_folder, list};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::spelling;
+use rockpack_base::run::threads;
+use rockpack_base::tree::TreePath;
 use serde::Deserialize;
 
 use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
-use crate::content::{Content, is_file, is_folder, list};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::spelling;
 use crate::package::Format;
 use crate::receipt::file_name::NameParts;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
-use crate::run::threads;
-use crate::tree::TreePath;
 
 /// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;

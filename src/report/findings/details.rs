@@ -3,14 +3,14 @@
 use std::fmt;
 
 use derive_more::Display;
+use rockpack_base::error::abridged;
+use rockpack_base::formats::package_file::Format;
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::ComponentKind;
 use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
-use crate::error::abridged;
-use crate::formats::package_file::Format;
-use crate::gfx::{BaseArch, Target};
 use crate::report::words::{counted, few};
-use crate::tree::ComponentKind;
 
 /// What a path was merged from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]

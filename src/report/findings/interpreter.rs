@@ -1,9 +1,8 @@
 //! What findings say of the interpreters of scripts and programs.
 
 use derive_more::Display;
+use rockpack_base::error::abridged;
 use serde::{Deserialize, Serialize};
-
-use crate::error::abridged;
 
 /// The reason why a script does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]

@@ -1,9 +1,8 @@
 //! Folders with libraries that the loader does not know, and how they probably came about.
 
 use derive_more::Display;
+use rockpack_base::tree::TreePath;
 use serde::{Deserialize, Serialize};
-
-use crate::tree::TreePath;
 
 /// A folder with libraries that is not in the linker path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]

@@ -30,7 +30,7 @@ pub use publication::PackageLeftOut;
 pub use subjects::*;
 pub use table::{Code, Finding};
 
-use crate::error::{Error, Kind, Remark, printable};
+use rockpack_base::error::{Error, Kind, Remark, printable};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]

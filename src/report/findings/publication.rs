@@ -1,9 +1,8 @@
 //! Texts of findings about publications.
 
 use derive_more::Display;
+use rockpack_base::formats::package_file::Format;
 use serde::{Deserialize, Serialize};
-
-use crate::formats::package_file::Format;
 
 /// Why a file of a folder is not published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]

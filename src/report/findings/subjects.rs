@@ -1,9 +1,8 @@
 //! What findings are about: artifacts, files, packages.
 
 use derive_more::Display;
+use rockpack_base::tree::TreePath;
 use serde::{Deserialize, Serialize};
-
-use crate::tree::TreePath;
 
 /// An artifact of a shard. `<shard>/<artifact>` is the same wherever the input lies, and findings are
 /// part of the output.

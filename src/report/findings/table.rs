@@ -1,5 +1,9 @@
 //! The table of findings.
 
+use rockpack_base::error::{abridged, printable};
+use rockpack_base::formats::package_file::Format;
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +15,8 @@ use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
-use crate::error::{abridged, printable};
-use crate::formats::package_file::Format;
-use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
 use crate::report::words::{are, counted, few, list};
-use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 findings! {
     /// A manifest lists a stage prefix that the artifact does not have.

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::package_file::Format;
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
 use serde::Deserialize;
 
 use super::*;
-use crate::formats::package_file::Format;
-use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
 use crate::report::fixture::{compare, own_fields};
-use crate::tree::{ComponentKind, MemberKind, TreePath};
 
 fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()

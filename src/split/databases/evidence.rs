@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::formats::code_object;
+use rockpack_base::formats::fatbin::Bundles;
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::TreePath;
+
 use super::{Declared, Evidence};
-use crate::content::Content;
-use crate::error::{Error, Faults, Result};
-use crate::formats::code_object;
-use crate::formats::fatbin::Bundles;
-use crate::gfx::{BaseArch, Target};
 use crate::input::database::{DatabaseRole, Index, read_index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::archives::{DistinctRow, distinct_rows};
@@ -16,7 +18,6 @@ use crate::split::development::{self, Sniffed};
 use crate::split::host_binary;
 use crate::split::notes::Notes;
 use crate::split::{CodeObject, KernelArchive, code};
-use crate::tree::TreePath;
 
 /// Reads what the file says.
 pub(super) fn read(

@@ -20,17 +20,18 @@ mod partners;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
 use super::development::Sniffed;
 use super::flatten::Located;
 use super::notes::Notes;
 use super::{CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile};
-use crate::content::Content;
-use crate::error::Result;
-use crate::gfx::{self, BaseArch};
 use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;
-use crate::tree::{Node, Tree, TreePath};
 pub(super) use partners::pair;
 
 /// How the names of files end that compilers write code objects to.

@@ -9,12 +9,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::tree::TreePath;
+
 use super::DatabaseCandidate;
-use crate::gfx::{self, BaseArch};
 use crate::input::database::{DatabaseRole, stem};
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
-use crate::tree::TreePath;
 
 /// Brings the partners `X.dat` and `X.co` together, and notes files that have none, and indexes
 /// that refer to what is not there.

@@ -1,6 +1,11 @@
 //! What a file is, and everything about a fat one that is decided before writing.
 
 use object::elf;
+use rockpack_base::error::{Kind, Result, ResultExt};
+use rockpack_base::formats::elf::{
+    Dyn, Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader,
+};
+use rockpack_base::formats::hip_wrapper::{self, Magic};
 
 use super::bytes::is_zero;
 use super::check;
@@ -12,11 +17,6 @@ use super::{
     Analysis, Examined, FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION,
     WrapperRef, probe, program_headers, references, symbols, transformed,
 };
-use crate::error::{Kind, Result, ResultExt};
-use crate::formats::elf::{
-    Dyn, Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader,
-};
-use crate::formats::hip_wrapper::{self, Magic};
 
 /// The shortest marker: a MessagePack map without entries.
 const EMPTY_MAP: &[u8] = &[0x80];

@@ -1,16 +1,16 @@
 //! Writing the transformed file: original ranges, patches and one cut.
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::elf::{Dyn, DynamicEntry, Record, Rela};
+use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 
 use super::references::MOVABLE;
 use super::sections;
 use super::splices::Splices;
 use super::wrappers::Binding;
 use super::{Analysis, check};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::formats::elf::{Dyn, DynamicEntry, Record, Rela};
-use crate::formats::hip_wrapper::{self, Magic, Wrapper};
 
 impl Analysis {
     /// The transformed file with `marker` as the reference to kernel archives. Nothing of the

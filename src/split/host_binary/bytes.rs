@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::Result;
-use crate::formats::elf::ElfFile;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::ElfFile;
 
 /// The next multiple of `align`, a power of two. Addresses are validated to be small.
 pub fn align_up(value: u64, align: u64) -> u64 {

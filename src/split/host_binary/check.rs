@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use object::elf;
-
-use super::bytes::is_zero;
-use super::{Analysis, Examined, MAX_FAULTS, WRAPPER_SECTION, symbols, wrappers};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{
     Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader,
     SECTION_HEADER_SIZE, SectionHeader,
 };
-use crate::formats::hip_wrapper::Magic;
+use rockpack_base::formats::hip_wrapper::Magic;
+
+use super::bytes::is_zero;
+use super::{Analysis, Examined, MAX_FAULTS, WRAPPER_SECTION, symbols, wrappers};
 
 /// Checks what holds for every file that the transform reads or writes. A violation is an error
 /// of `kind`: unsupported input, or a bug where the file was written here.

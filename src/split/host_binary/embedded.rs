@@ -10,14 +10,14 @@ use std::io::{self, BufReader, Read};
 use std::ops::Range;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Place, Result};
+use rockpack_base::formats::ccob::{self, CcobMethod};
+use rockpack_base::formats::elf::ElfFile;
+use rockpack_base::formats::{offload_bundle, zstd_stream};
 
 use super::device_ranges;
 use super::search::{self, ELF_MAGIC};
-use crate::content::Content;
-use crate::error::{Error, Kind, Place, Result};
-use crate::formats::ccob::{self, CcobMethod};
-use crate::formats::elf::ElfFile;
-use crate::formats::{offload_bundle, zstd_stream};
 use crate::report::{EmbeddedCode, EmbeddedForm};
 
 /// Most pieces of device code that a file may have outside of `.hip_fatbin`: a finding names each, and

@@ -24,12 +24,12 @@
 use std::ops::Range;
 
 use object::elf;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
 
 use super::bytes::{align_up, is_zero};
 use super::make_room::{self, HeaderRoom};
 use super::{MARKER_AREA, MAX_FAULTS, PAGE};
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are
 /// those of the original file.

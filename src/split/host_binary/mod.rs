@@ -45,10 +45,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{Dynamic, ElfFile, ProgramHeader};
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::elf::{Dynamic, ElfFile, ProgramHeader};
 use layout::Layout;
 use sections::Tail;
 use symbols::SymbolEdit;

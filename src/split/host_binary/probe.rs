@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::elf::ElfFile;
+use rockpack_base::formats::{ccob, offload_bundle};
+
 use super::search;
-use crate::content::Content;
-use crate::error::{Kind, Result};
-use crate::formats::elf::ElfFile;
-use crate::formats::{ccob, offload_bundle};
 
 /// Fails if a load segment of `file` holds an offload bundle that sections do not show, as `why` says:
 /// it cannot be taken out, and passing it on would put device code into a host package unnoticed.

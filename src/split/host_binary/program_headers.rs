@@ -1,13 +1,13 @@
 //! The program headers of the transformed file.
 
 use object::elf;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
 use super::bytes::{is_filled_with, is_zero};
 use super::layout::{Behind, Layout, Split, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
 use super::{FATBIN_SECTION, PAGE};
-use crate::error::{Kind, Result};
-use crate::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {

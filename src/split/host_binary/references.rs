@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use object::elf;
-
-use super::layout::Layout;
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{
     Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE,
     for_each_relocation,
 };
+
+use super::layout::Layout;
 
 /// Tags that hold an address, with the tag of its size where there is one.
 const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [

@@ -6,9 +6,9 @@
 use std::io::BufRead;
 use std::ops::Range;
 
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::{ccob, offload_bundle};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::{ccob, offload_bundle};
 
 /// First bytes of an ELF file.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";

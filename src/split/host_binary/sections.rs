@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
 
 use super::MARKER_SECTION;
 use super::bytes::{align_up, is_zero};
 use super::layout::Layout;
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
 
 /// The end of the file: what stays of the original, then the section names, then the table.
 #[derive(Debug, Clone)]

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use object::elf;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{ElfFile, SectionHeader, Symbol};
 
 use super::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{ElfFile, SectionHeader, Symbol};
 
 /// What the name of a bundle's symbol starts with; an id follows.
 const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";

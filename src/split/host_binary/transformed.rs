@@ -1,14 +1,16 @@
 //! Binaries whose device code is in kernel archives already.
 
 use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::elf::{
+    ElfFile, FILE_HEADER_SIZE, Record, SECTION_HEADER_SIZE, SectionHeader,
+};
+use rockpack_base::formats::hip_wrapper::{self, Magic};
+use rockpack_base::formats::marker;
 
 use super::splices::Splices;
 use super::{MARKER_SECTION, WRAPPER_SECTION, check, symbols};
-use crate::content::Content;
-use crate::error::{Kind, Result};
-use crate::formats::elf::{ElfFile, FILE_HEADER_SIZE, Record, SECTION_HEADER_SIZE, SectionHeader};
-use crate::formats::hip_wrapper::{self, Magic};
-use crate::formats::marker;
 
 /// A transformed binary, made by rockpack or by another tool.
 #[derive(Debug)]

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use object::elf;
-
-use crate::error::{Error, Kind, Result};
-use crate::formats::elf::{
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::elf::{
     Dynamic, ElfFile, Relocation, SectionHeader, Site, Symbol, for_each_relocation,
 };
-use crate::formats::hip_wrapper::{self, Magic, Wrapper};
+use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 
 /// A wrapper, its place and its target.
 #[derive(Debug, Clone)]

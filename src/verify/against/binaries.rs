@@ -11,14 +11,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::TreePath;
+
 use super::account::{self, Place};
 use super::inputs::{self, ExaminedInput};
 use super::split_inputs::BinaryBuild;
-use crate::content::{Content, hex};
-use crate::error::{Error, Kind, Result, ResultExt};
-use crate::gfx::{BaseArch, Target};
-use crate::run::Budget;
-use crate::tree::TreePath;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::checks::twice;
 use crate::verify::own::digest::Sha;

@@ -7,9 +7,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rockpack_base::tree::TreePath;
+
 use super::keys::{Numbers, WrapperKeys, by_bundle};
 use super::split_inputs::BinaryBuild;
-use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{Misplacement, Problem, Problems};

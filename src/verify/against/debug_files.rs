@@ -4,10 +4,11 @@
 //! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
 //! installed file. A folder that held nothing else may be missing.
 
+use rockpack_base::tree::TreePath;
+
 use super::SetComparison;
 use super::inputs::Plain;
 use super::plain::same;
-use crate::tree::TreePath;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
 /// Where debuggers look for debug files.

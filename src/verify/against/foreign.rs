@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use super::inputs::Plain;
 use super::plain::same;
 use super::{SetComparison, debug_files};
-use crate::error::Result;
-use crate::tree::TreePath;
 use crate::verify::checks::scripts;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};

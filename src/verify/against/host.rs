@@ -1,11 +1,12 @@
 //! Host binaries that had device code: which build is installed, and that nothing else is.
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use super::SetComparison;
 use super::account::{self, Place};
 use super::plain::other_than_unread;
 use super::split_inputs::BinaryBuild;
-use crate::error::Result;
-use crate::tree::TreePath;
 use crate::verify::checks::twice;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts};

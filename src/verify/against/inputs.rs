@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Kind, Result};
+use rockpack_base::formats::kpm;
+use rockpack_base::tree::{Node, TreePath};
 
 use super::split_inputs::{
     self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
 };
-use crate::content::Content;
-use crate::error::{Kind, Result};
-use crate::formats::kpm;
 use crate::input::artifact::Scan;
 use crate::report::{Progress, Stage};
-use crate::tree::{Node, TreePath};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf;
 use crate::verify::own::originals::{self, DeviceEntry};

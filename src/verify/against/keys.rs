@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::tree::TreePath;
+use rockpack_base::tree::TreePath;
+
 use crate::verify::own::archive::CodeObjectFacts;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;

@@ -21,6 +21,10 @@ pub(super) mod split_inputs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::hex;
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use super::checks::excuses::Excuses;
 use super::checks::set_archives::{kernel_name, shipped};
 use super::checks::twice;
@@ -31,9 +35,6 @@ use super::own::originals::DeviceEntry;
 use super::problem::{
     CodeLoss, CodePosition, CodeWitness, Misplacement, PackagePath, Problem, Problems,
 };
-use crate::content::hex;
-use crate::error::Result;
-use crate::tree::TreePath;
 use builds::{Wrappers, check_builds};
 use inputs::ArtifactInputs;
 use keys::{InstalledRows, WrapperKeys};

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use super::SetComparison;
 use super::account::{self, Place};
 use super::inputs::Plain;
-use crate::content::Content;
-use crate::error::Result;
 use crate::input::database::{Union, union};
 use crate::package::Format;
-use crate::tree::TreePath;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::InstalledNode;
 use crate::verify::own::script::{self, Script};

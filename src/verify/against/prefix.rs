@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::tree::TreePath;
+
 use super::inputs::ArtifactInputs;
-use crate::tree::TreePath;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
 /// The folder below which the most files of `packages` have the paths that they have in the artifacts;

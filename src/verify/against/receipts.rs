@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::hex;
+use rockpack_base::tree::TreePath;
+
 use super::inputs::ArtifactInputs;
-use crate::content::hex;
 use crate::receipt::{FILE_NAME, Receipt};
-use crate::tree::TreePath;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::problem::{
     CodeLoss, PackagePath, Problem, ProblemPlace, Problems, ReceiptDifference, RecordFault,

@@ -12,10 +12,11 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::kpack;
-use crate::tree::TreePath;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::kpack;
+use rockpack_base::tree::TreePath;
+
 use crate::verify::checks::set_archives::{is_in_kernel_folder, kernel_name};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf::{HIPK, HostElf};

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::content::hex;
+
 use super::recorded::Recorded;
 use super::stated;
-use crate::content::hex;
 use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt, RelationRecord};
 use crate::verify::own::facts::Class;

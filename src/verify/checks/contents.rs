@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::error::Error;
+use rockpack_base::gfx::{BaseArch, Target};
+
 use super::excuses::Excuses;
 use super::set_archives::shipped;
-use crate::error::Error;
-use crate::gfx::{BaseArch, Target};
 use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::gfx::Target;
+
 use super::manifests::listings;
 use super::markers::transformed;
 use super::set_archives::{archives, shipped};
-use crate::gfx::Target;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 
-use crate::content::{hex, open_file};
-use crate::error::{Error, Result};
-use crate::formats::spdx::{self, Document, SpdxChecksum};
+use rockpack_base::content::{hex, open_file};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::spdx::{self, Document, SpdxChecksum};
+
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DocumentFault, Problem, Problems};
 use crate::verify::subject::argument::{PackageArgument, part_described};

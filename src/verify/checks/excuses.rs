@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::content::hex;
+use rockpack_base::content::hex;
+use rockpack_base::tree::TreePath;
+
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
 use crate::report::{Code, ElfMachine, Finding, Inconsistency};
-use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 
 /// Findings whose device code stays in the file that it came in.

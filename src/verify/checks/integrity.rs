@@ -3,11 +3,12 @@
 //! The judgement is that of a build (`input/database/integrity.rs`), made anew of what is installed
 //! together: a kernel package with the host's that it needs.
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use super::excuses::Excuses;
 use super::pairs::reaches;
-use crate::error::Result;
 use crate::input::database::{LibraryIndex, inconsistencies};
-use crate::tree::TreePath;
 use crate::verify::own::facts::Class;
 use crate::verify::own::index;
 use crate::verify::own::installed::Installed;

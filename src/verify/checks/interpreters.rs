@@ -5,11 +5,12 @@
 //! have. What a finding of the build accounts for is excused: interpreters that are nowhere (`R066`), and
 //! those that the configuration settles (`R068`).
 
+use rockpack_base::error::Result;
+use rockpack_base::tree::LINK_LIMIT;
+
 use super::excuses::Excuses;
 use super::needs::{Brought, InstalledSet, LibraryTables, normal};
 use crate::dependencies::KnownNames;
-use crate::error::Result;
-use crate::tree::LINK_LIMIT;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::own::script::Runner;

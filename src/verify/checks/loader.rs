@@ -9,7 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::gfx::{BaseArch, Target};
+use rockpack_base::gfx::{BaseArch, Target};
+
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
 use crate::verify::problem::{ArchiveFault, RowLack};
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
+
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
-use crate::formats::kpm::{Manifest, ManifestArchive};
 use crate::verify::own::archive::{ArchiveFacts, Nature};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::marker::{ARCH_PLACEHOLDER, Marker};
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::TreePath;
+
 use super::excuses::Excuses;
 use super::loader::Loader;
 use super::manifests::{self, ManifestListing};
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
-use crate::formats::marker::{ARCH_PLACEHOLDER, Marker};
-use crate::gfx::{BaseArch, Target};
-use crate::tree::TreePath;
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::facts::{Class, HostFacts};
 use crate::verify::own::installed::Installed;

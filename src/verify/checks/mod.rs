@@ -25,9 +25,10 @@ pub(super) mod set_id;
 mod stated;
 pub(super) mod twice;
 
+use rockpack_base::error::Result;
+
 use super::own::installed::Installed;
 use super::problem::Problems;
-use crate::error::Result;
 use contents::Together;
 use excuses::Excuses;
 use scope::Scope;

@@ -9,11 +9,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+use rockpack_base::gfx::{self, BaseArch, Target};
+use rockpack_base::tree::TreePath;
+
 use super::excuses::Excuses;
-use crate::error::Result;
-use crate::gfx::{self, BaseArch, Target};
 use crate::input::database::DatabaseRole;
-use crate::tree::TreePath;
 use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::index::{self, DatabaseFileKind};

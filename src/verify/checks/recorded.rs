@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::content::hex;
+use rockpack_base::content::hex;
+
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};

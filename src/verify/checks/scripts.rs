@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use rockpack_base::error::Result;
+use rockpack_base::tree::TreePath;
+
 use crate::package::Format;
 use crate::package::system_folders::is_add_on;
-use crate::tree::TreePath;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::maintainer::InstalledScript;
 use crate::verify::own::wording::{LDCONFIG, SetWords};

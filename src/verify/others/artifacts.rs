@@ -15,13 +15,14 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::gfx::Target;
+use rockpack_base::tree::{Node, TreePath};
+
 use super::folders::{self, FilesByPath};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::gfx::Target;
 use crate::input::artifact::{Artifact, Scan};
 use crate::report::Progress;
-use crate::tree::{Node, TreePath};
 use crate::verify::checks::contents::{self, Together};
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::checks::integrity;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use rockpack_base::content::{self, Content};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::Node;
 
-use crate::content::{self, Content};
-use crate::error::{Error, Result};
 use crate::report::{Progress, Stage};
-use crate::run::Budget;
-use crate::tree::Node;
 use crate::verify::own::facts;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, ReadFault};

@@ -5,6 +5,10 @@ pub(super) mod folders;
 
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::Budget;
+
 use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
@@ -13,11 +17,8 @@ use super::own::facts::{self, Class};
 use super::own::installed::{Installed, InstalledNode, Side};
 use super::problem::{Problems, Report};
 use super::subject::Subject;
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::report::Progress;
-use crate::run::Budget;
 use artifacts::Extent;
 
 /// What was checked so far.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::{code_object, kpack};
+use rockpack_base::gfx::Target;
+
 use super::digest::{Sha, digest_and_head};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::{code_object, kpack};
-use crate::gfx::Target;
 use crate::verify::problem::{ArchiveFault, RowFault};
 
 /// Where an ELF header has its type.

@@ -11,12 +11,12 @@
 use std::io::{self, BufReader, Read};
 
 use flate2::bufread::ZlibDecoder;
+use rockpack_base::content::{Content, ContentReader};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::hold::{fault, hold};
 use zstd::stream::read::Decoder;
 
 use super::embedded::{ZSTD_MAGIC, array, is_skippable};
-use crate::content::{Content, ContentReader};
-use crate::error::{Error, Result};
-use crate::formats::hold::{fault, hold};
 
 /// Compressed bytes that are read at once.
 const READ_AHEAD: usize = 64 << 10;

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::deb::DebReader;
+use rockpack_base::formats::payload::Oddities;
+
 use super::installed::Installed;
 use super::rpm_header::{is_loader_file, may_be};
-use crate::formats::deb::DebReader;
-use crate::formats::payload::Oddities;
 use crate::package::DEB_FIELDS;
 use crate::verify::problem::{DebFault, LeftOutAs};
 

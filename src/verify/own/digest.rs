@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
+use rockpack_base::content::{Content, WINDOW};
+use rockpack_base::error::Result;
 use sha2::{Digest, Sha256};
-
-use crate::content::{Content, WINDOW};
-use crate::error::Result;
 
 pub(in crate::verify) type Sha = [u8; 32];
 
@@ -14,7 +13,7 @@ pub(in crate::verify) fn hash(reader: &mut dyn Read) -> Result<Sha> {
     let mut hash = Sha256::new();
     let mut window = vec![0; WINDOW];
     loop {
-        match reader.read(&mut window).map_err(crate::formats::hold::fault)? {
+        match reader.read(&mut window).map_err(rockpack_base::formats::hold::fault)? {
             0 => return Ok(hash.finalize().into()),
             len => hash.update(&window[..len]),
         }
@@ -27,7 +26,11 @@ pub(in crate::verify) fn digest_and_head(content: &Content, head: usize) -> Resu
     let mut reader = content.reader();
     let mut front = Vec::with_capacity(head);
     let wanted = u64::try_from(head).unwrap_or(u64::MAX);
-    reader.by_ref().take(wanted).read_to_end(&mut front).map_err(crate::formats::hold::fault)?;
+    reader
+        .by_ref()
+        .take(wanted)
+        .read_to_end(&mut front)
+        .map_err(rockpack_base::formats::hold::fault)?;
     let sha256 = hash(&mut front.as_slice().chain(reader))?;
     Ok((sha256, front))
 }

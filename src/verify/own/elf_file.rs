@@ -13,9 +13,8 @@ use std::rc::Rc;
 use object::elf::{FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable};
 use object::{LittleEndian, ReadCache};
-
-use crate::content::Content;
-use crate::error::{Error, Result};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
 
 /// Longest table of the names of sections.
 const NAMES_LIMIT: u64 = 256 << 20;

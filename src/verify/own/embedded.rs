@@ -9,9 +9,9 @@
 use std::ops::Range;
 
 use object::elf;
+use rockpack_base::content::{Content, WINDOW};
+use rockpack_base::error::Result;
 
-use crate::content::{Content, WINDOW};
-use crate::error::Result;
 use crate::report::EmbeddedForm;
 
 pub(in crate::verify) const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";

@@ -4,6 +4,13 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::hold::{fault, hold};
+use rockpack_base::formats::marker::{self, AnyMarker, Marker};
+use rockpack_base::formats::{code_object, kpm};
+use rockpack_base::run::Budget;
+
 use super::archive::{self, ArchiveFacts, Nature};
 use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
@@ -13,13 +20,7 @@ use super::machine::{self, other_machine};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
 use super::tables::Shape;
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::hold::{fault, hold};
-use crate::formats::marker::{self, AnyMarker, Marker};
-use crate::formats::{code_object, kpm};
 use crate::report::ElfMachine;
-use crate::run::Budget;
 use crate::verify::problem::HostedCode;
 
 /// Bytes of a file that decide what it is: an ELF64 header.

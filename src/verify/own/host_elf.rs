@@ -13,13 +13,13 @@ use std::rc::Rc;
 use object::elf::{self, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
 
 use super::digest::Sha;
 use super::elf_file::{ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
-use crate::content::Content;
-use crate::error::Result;
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(in crate::verify) const HIPF: u32 = 0x4849_5046;

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::OnceLock;
 
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::gfx::{BaseArch, archs_in, archs_in_windows};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::gfx::{BaseArch, archs_in, archs_in_windows};
+use rockpack_base::tree::TreePath;
+
 use crate::input::database::{
     DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
 };
-use crate::tree::TreePath;
 
 /// What a file of a kernel database has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use rockpack_base::formats::deb::INSTALLED_UNIT;
+use rockpack_base::gfx::BaseArch;
+
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
 use super::maintainer::InstalledScript;
-use crate::formats::deb::INSTALLED_UNIT;
-use crate::gfx::BaseArch;
 use crate::package::bounds::Bound;
 use crate::package::{Comparison, Format, RoleKind};
 use crate::receipt::RelationRecord;

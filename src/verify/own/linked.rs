@@ -4,11 +4,11 @@
 use object::LittleEndian;
 use object::elf::{self, SectionHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
 
 use super::elf_file::{HostElfFile, fault};
 use super::linked_versions::{self, LinkedVersions};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
 
 /// What a binary tells the dynamic linker: entries of its dynamic section, and its interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

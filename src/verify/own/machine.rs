@@ -3,13 +3,13 @@
 
 use std::io::{self, Read};
 
+use rockpack_base::content::DigestingReader;
+use rockpack_base::error::Result;
+use rockpack_base::formats::hold::fault;
 use sha2::Sha256;
 
 use super::digest::Sha;
 use super::facts::ForeignFacts;
-use crate::content::DigestingReader;
-use crate::error::Result;
-use crate::formats::hold::fault;
 use crate::report::ElfMachine;
 
 /// The first bytes of a static archive.

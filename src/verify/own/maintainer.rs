@@ -1,9 +1,8 @@
 //! Scripts that a package has run where it is installed and removed.
 
 use ::rpm::{IndexData, PackageMetadata};
-
-use crate::formats::deb;
-use crate::formats::package_file::PackageReader;
+use rockpack_base::formats::deb;
+use rockpack_base::formats::package_file::PackageReader;
 
 /// A script of a package, or another control file that has something done.
 #[derive(Debug)]

@@ -23,15 +23,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::code_object::{self, CodeObjectHeader, FeatureState};
+use rockpack_base::gfx::{Target, entry_target_text};
+
 use super::archive::check_linked;
 use super::compressed;
 use super::digest::Sha;
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
 use super::host_elf::{HIPF, HostElf};
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::code_object::{self, CodeObjectHeader, FeatureState};
-use crate::gfx::{Target, entry_target_text};
 
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
 /// linked by `-fgpu-rdc` do. Every one of them is looked for in the packages.

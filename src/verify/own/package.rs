@@ -5,19 +5,19 @@ use std::path::Path;
 
 use ::rpm::DependencyFlags;
 use md5::Md5;
+use rockpack_base::content::{Content, DigestingReader};
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::hold;
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::payload::{Digest, Marking, Oddities, PayloadEntryKind, ReadEntry};
+use rockpack_base::formats::{deb, rpm};
+use rockpack_base::run::Budget;
 use sha2::Digest as _;
 
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
 use super::{deb_faults, facts, maintainer, rpm_header};
-use crate::content::{Content, DigestingReader};
-use crate::error::{Error, Result, ResultExt};
-use crate::formats::hold;
-use crate::formats::package_file::PackageReader;
-use crate::formats::payload::{Digest, Marking, Oddities, PayloadEntryKind, ReadEntry};
-use crate::formats::{deb, rpm};
 use crate::package::{Comparison, Format};
 use crate::receipt::listing;
-use crate::run::Budget;
 use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
 
 /// The control field of a kernel `.deb` that names its archs.

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use object::elf::{self, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
+use rockpack_base::error::{Error, Kind, Result};
 
 use super::elf_file::{HostElfFile, Section};
-use crate::error::{Error, Kind, Result};
 
 /// Most symbol tables that relocations of wrappers go by. Those of the dynamic loader go by the one
 /// that it has.

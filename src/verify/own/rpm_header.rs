@@ -6,12 +6,12 @@
 
 use ::rpm::{Dependency, DependencyFlags, IndexData, PackageMetadata};
 use md5::{Digest as _, Md5};
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::rpm;
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use crate::content::{Content, hex};
-use crate::error::{Error, Result};
-use crate::formats::rpm;
 use crate::verify::problem::{HeaderFault, LeftOutAs};
 
 const FILE_VERIFY_FLAGS: u32 = 1045;

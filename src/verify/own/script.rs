@@ -4,10 +4,11 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::hold::fault;
+
 use super::digest::{Sha, hash};
-use crate::content::Content;
-use crate::error::Result;
-use crate::formats::hold::fault;
 
 /// The bytes that start a script.
 pub(super) const MAGIC: &[u8] = b"#!";

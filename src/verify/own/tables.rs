@@ -8,11 +8,11 @@ use std::ops::Range;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::pod::{self, Pod};
 use object::read::elf::SectionHeader as _;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::marker;
 
 use super::digest::Sha;
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::marker;
 
 /// The byte order of x86-64.
 pub(in crate::verify) use object::LittleEndian as LE;

@@ -1,9 +1,9 @@
 //! What is wrong with kernel archives, binaries, databases and manifests, and the words for it.
 
 use derive_more::Display;
+use rockpack_base::gfx::{BaseArch, Target};
 use serde::Serialize;
 
-use crate::gfx::{BaseArch, Target};
 use crate::report::EmbeddedForm;
 use crate::report::words::few;
 

@@ -1,13 +1,13 @@
 //! Code objects that are lost, foreign or misplaced, and the words for it.
 
 use derive_more::Display;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
 use serde::Serialize;
 
 use super::archives::RowFault;
 use super::sets::PackagePath;
-use crate::gfx::BaseArch;
 use crate::report::words::few;
-use crate::tree::TreePath;
 
 /// Where a code object should be, and is not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -25,7 +25,8 @@ pub use table::{Check, Problem};
 
 use std::collections::BTreeMap;
 
-use crate::error::printable;
+use rockpack_base::error::printable;
+
 use crate::receipt::{FindingRecord, Receipt};
 
 impl std::fmt::Display for Problem {

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::TreePath;
+
 use super::*;
-use crate::gfx::{BaseArch, Target};
 use crate::package::Format;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
 use crate::report::fixture::{compare, own_fields};
 use crate::report::{ElfMachine, EmbeddedForm, Inconsistency};
-use crate::tree::TreePath;
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
 const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";

@@ -7,7 +7,8 @@
 
 use std::cmp::Ordering;
 
-use crate::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Kind, Result};
+
 use crate::verify::problem::MOST_TOLD;
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
@@ -238,8 +239,9 @@ fn words(wish: &Wish<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rockpack_base::formats::{deb, rpm};
+
     use super::*;
-    use crate::formats::{deb, rpm};
 
     /// Each offer on its own is the judge.
     #[test]

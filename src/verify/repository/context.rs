@@ -5,14 +5,14 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use rockpack_base::content::{hex, if_there, is_file, read_file};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::apt_index::format_date;
+use rockpack_base::formats::compression::{Decoder, Method};
 use sha2::{Digest, Sha256, Sha512};
 
 use super::closure::{OpenWish, OpenWishes};
 use super::keys::Trust;
-use crate::content::{hex, if_there, is_file, read_file};
-use crate::error::{Error, Kind, Result};
-use crate::formats::apt_index::format_date;
-use crate::formats::compression::{Decoder, Method};
 use crate::verify::problem::{
     Check, IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems,
     Report, SignatureFault,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 use pgp::packet::Signature;
 use pgp::types::KeyDetails;
+use rockpack_base::content::{KEY_FILE_LIMIT, read_given};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::formats::armor;
 
-use crate::content::{KEY_FILE_LIMIT, read_given};
-use crate::error::{Error, Faults, Kind, Result, ResultExt};
-use crate::formats::armor;
 use crate::signing::judge::{self, Alive, Moment};
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.

@@ -23,9 +23,10 @@ use std::path::Path;
 pub use keys::{PublicKeys, Trust};
 pub use xml::Element;
 
+use rockpack_base::content::{is_folder, list};
+use rockpack_base::error::Result;
+
 use super::problem::{Problems, Report};
-use crate::content::{is_folder, list};
-use crate::error::Result;
 use context::Context;
 
 /// Checks the repository at `root`.

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rockpack_base::content::{is_folder, list, read_file};
+use rockpack_base::error::{Error, Result};
+
 use super::context::Context;
-use crate::content::{is_folder, list, read_file};
-use crate::error::{Error, Result};
 use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.

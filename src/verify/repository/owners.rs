@@ -1,7 +1,8 @@
 //! Paths that two packages of a suite, or of the rpm repository, own.
 
+use rockpack_base::formats::path_digests::path_digest;
+
 use super::context::Context;
-use crate::formats::path_digests::path_digest;
 use crate::package::Format;
 use crate::package::owners::{Obstacle, Owner, obstacles};
 use crate::verify::problem::{Problem, RepositoryPathFault};

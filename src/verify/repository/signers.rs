@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use rockpack_base::content::{KEY_FILE_LIMIT, is_file, list, read_file};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
+
 use super::Element;
 use super::context::HEAD_MAX;
 use super::keys::{PublicKeys, Trust};
-use crate::content::{KEY_FILE_LIMIT, is_file, list, read_file};
-use crate::error::{Error, Result};
-use crate::formats::apt_index::{KEYRING_KEYS, Release};
 
 /// How the name of a keyring for clients ends.
 pub(super) const KEYRING: &str = "-archive-keyring.asc";

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
-
-use crate::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Kind, Result};
 
 /// Deeper documents are no indexes.
 const DEPTH_MAX: usize = 16;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::content::{if_there, is_there, list, read_file, real_path};
-use crate::error::{Error, Result};
+use rockpack_base::content::{if_there, is_there, list, read_file, real_path};
+use rockpack_base::error::{Error, Result};
+
 use crate::package::Format;
 use crate::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
 

@@ -7,11 +7,11 @@
 //! plan does not cover is the content of files: that every machine read the same is shown by
 //! `--against`, where all packages are held against one copy of the artifacts.
 
+use rockpack_base::content::hex;
+use rockpack_base::error::Result;
 use sha2::{Digest, Sha256};
 
 use super::argument::PackageArgument;
-use crate::content::hex;
-use crate::error::Result;
 use crate::package::Format;
 use crate::receipt::{JoinFault, Receipt, join as join_receipts};
 use crate::verify::problem::{Joined, Problem, Problems};

@@ -18,8 +18,9 @@ pub(super) mod kept;
 
 use std::path::{Path, PathBuf};
 
-use crate::content::{is_folder, is_there};
-use crate::error::{Error, Kind, Result};
+use rockpack_base::content::{is_folder, is_there};
+use rockpack_base::error::{Error, Kind, Result};
+
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
 use argument::PackageArgument;

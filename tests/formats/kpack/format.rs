@@ -10,9 +10,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use proptest::prelude::*;
-use rockpack::content::Content;
-use rockpack::error::Kind;
-use rockpack::formats::kpack::{
+use rockpack_base::content::Content;
+use rockpack_base::error::Kind;
+use rockpack_base::formats::kpack::{
     BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, key, write,
 };
 use support::kpack::{bytes, code, judged, need_python, python, sha256};
@@ -107,7 +107,7 @@ fn an_archive_cut_anywhere_is_refused() {
 }
 
 /// Reads everything that an archive holds.
-fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack::error::Error> {
+fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_base::error::Error> {
     use std::io::Read;
     let reader = KpackReader::open(content)?;
     let mut objects = Vec::new();
@@ -115,7 +115,7 @@ fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack::error::Error> {
         let mut object = Vec::new();
         let mut content = reader.code_object(ordinal)?.reader();
         let read = content.read_to_end(&mut object);
-        read.map_err(|e| rockpack::error::Error::io("archive", "read", e))?;
+        read.map_err(|e| rockpack_base::error::Error::io("archive", "read", e))?;
         objects.push(object);
     }
     Ok(objects)

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::sample::subsequence;
-use rockpack::formats::kpack::KpackReader;
 use rockpack::recombine::Kernel;
+use rockpack_base::formats::kpack::KpackReader;
 use support::kpack::{bytes, judged, kernel, need_python, pack};
 
 /// Loaders of both kinds that are in use.

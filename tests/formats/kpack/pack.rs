@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use rockpack::content::{Content, StreamSource, hex};
-use rockpack::error::{Kind, Place, Result};
-use rockpack::formats::kpack::KpackReader;
-use rockpack::formats::kpm::Manifest;
 use rockpack::pack::cache::Cache;
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
 use rockpack::recombine::Kernel;
 use rockpack::report::{Progress, Silent, Stage};
-use rockpack::run::{Budget, Limits};
+use rockpack_base::content::{Content, StreamSource, hex};
+use rockpack_base::error::{Kind, Place, Result};
+use rockpack_base::formats::kpack::KpackReader;
+use rockpack_base::formats::kpm::Manifest;
+use rockpack_base::run::{Budget, Limits};
 use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
 
 const MIB: usize = 1 << 20;
@@ -214,7 +214,7 @@ fn frames_of_a_cache_are_those_that_are_made() {
     used(&Cache::open(folder.path(), 10_000).unwrap());
 }
 
-fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack::error::Error {
+fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack_base::error::Error {
     let options = PackOptions {
         cache: None,
         level,

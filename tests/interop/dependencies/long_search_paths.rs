@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::content::Content;
-use rockpack::formats::elf::{ElfFile, FileHeader, Linking};
+use rockpack_base::content::Content;
+use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking};
 
 use super::Case;
 use support::tools::{self, need};

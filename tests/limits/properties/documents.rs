@@ -6,7 +6,6 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rockpack::formats::spdx::{Document, File, SpdxChecksum, SpdxPackage};
 use rockpack::pack::planned::{GroupSum, Planned};
 use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
 use rockpack::receipt::listing::{
@@ -14,6 +13,7 @@ use rockpack::receipt::listing::{
 };
 use rockpack::receipt::{MemberRecord, Receipt, RelationRecord};
 use rockpack::report::Findings;
+use rockpack_base::formats::spdx::{Document, File, SpdxChecksum, SpdxPackage};
 
 use super::file;
 

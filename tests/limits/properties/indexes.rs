@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use rockpack::config::{Config, Syntax};
-use rockpack::content::Content;
-use rockpack::formats::apt_index::{DebPackage, Stanza, paragraphs};
-use rockpack::formats::ar;
-use rockpack::formats::rpm_md::{
-    Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
-    primary,
-};
-use rockpack::formats::{rpm, rpm_md};
 use rockpack::input::artifact::ArtifactManifest;
 use rockpack::inspect::discover::{PrimaryShard, Proposal, ProposedGroup};
 use rockpack::pack::cache::{Cache, KeyMaker};
 use rockpack::verify::Element;
+use rockpack_base::content::Content;
+use rockpack_base::formats::apt_index::{DebPackage, Stanza, paragraphs};
+use rockpack_base::formats::ar;
+use rockpack_base::formats::rpm_md::{
+    Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
+    primary,
+};
+use rockpack_base::formats::{rpm, rpm_md};
 
 use super::file;
 

@@ -2,17 +2,17 @@
 //! artifacts.
 
 use rockpack::config::{Config, PackageList, Syntax};
-use rockpack::content::{Content, hex};
 use rockpack::emit::Compression;
-use rockpack::error::{Error, Result};
-use rockpack::formats::compression::{Encoder, Workers};
-use rockpack::formats::{apt_index, fatbin, hip_wrapper, spdx};
 use rockpack::input::artifact;
 use rockpack::input::database::{DatabaseRules, Index, read_index};
 use rockpack::receipt::listing;
 use rockpack::receipt::{PartRecord, Receipt, SetPart};
-use rockpack::tree::Node;
 use rockpack::verify::Element;
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::compression::{Encoder, Workers};
+use rockpack_base::formats::{apt_index, fatbin, hip_wrapper, spdx};
+use rockpack_base::tree::Node;
 
 use super::file;
 use super::samples::{Damage, Sample, of};

@@ -12,7 +12,7 @@ mod samples;
 mod signatures;
 mod transform;
 
-use rockpack::content::Content;
+use rockpack_base::content::Content;
 use support::tools;
 
 /// All bytes of `content`.

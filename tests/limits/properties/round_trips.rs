@@ -7,15 +7,15 @@ use std::io::Write;
 use md5::{Digest, Md5};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use rockpack::content::Content;
 use rockpack::emit::Compression;
-use rockpack::formats::apt_index::{IndexFile, Release};
-use rockpack::formats::kpm::{Manifest, ManifestArchive};
-use rockpack::formats::marker::{AnyMarker, Marker, parse};
-use rockpack::formats::package_file::PackageReader;
-use rockpack::formats::payload::PayloadEntryKind;
-use rockpack::formats::{ccob, fatbin, offload_bundle};
 use rockpack::package::Treatment;
+use rockpack_base::content::Content;
+use rockpack_base::formats::apt_index::{IndexFile, Release};
+use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
+use rockpack_base::formats::marker::{AnyMarker, Marker, parse};
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::payload::PayloadEntryKind;
+use rockpack_base::formats::{ccob, fatbin, offload_bundle};
 use support::packages;
 
 use super::bytes;
@@ -166,7 +166,7 @@ fn item() -> impl Strategy<Value = Item> {
 fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
     let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
     let mut found = BTreeMap::new();
-    let visit = &mut |entry: &rockpack::formats::payload::ReadEntry,
+    let visit = &mut |entry: &rockpack_base::formats::payload::ReadEntry,
                       data: &mut dyn std::io::Read| {
         let item = match &entry.entry.kind {
             PayloadEntryKind::Directory => Item::Folder,

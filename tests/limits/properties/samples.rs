@@ -1,15 +1,15 @@
 //! A small valid file of each format, and what is read of it.
 
-use rockpack::content::Content;
 use rockpack::emit::Compression;
-use rockpack::error::{Error, Result};
-use rockpack::formats::package_file::PackageReader;
-use rockpack::formats::{
-    amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
-};
 use rockpack::input::artifact;
 use rockpack::receipt::Receipt;
 use rockpack::split::host_binary::{Examined, examine};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::{
+    amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
+};
 use support::packages;
 
 use super::{bytes, file, lists, signatures};
@@ -211,7 +211,7 @@ fn package(bytes: &[u8]) -> Result<String> {
     };
     reader.visit(&mut |entry, data| {
         let mut read = Vec::new();
-        data.read_to_end(&mut read).map_err(rockpack::formats::hold::fault)?;
+        data.read_to_end(&mut read).map_err(rockpack_base::formats::hold::fault)?;
         text.push_str(&format!("{entry:?} {read:?}\n"));
         Ok(())
     })?;

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use pgp::armor::Dearmor;
-use rockpack::content::hex;
-use rockpack::error::Result;
 use rockpack::signing::judge::Moment;
 use rockpack::verify::{PublicKeys, Trust};
+use rockpack_base::content::hex;
+use rockpack_base::error::Result;
 use support::tools;
 
 use super::file;

@@ -10,11 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rockpack::content::Content;
-use rockpack::error::Error;
 use rockpack::input::artifact::{Scan, scan};
 use rockpack::report::Code;
-use rockpack::tree::{Node, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::error::Error;
+use rockpack_base::tree::{Node, TreePath};
 use support::archives::{self, Handmade, Packing, archive_of, artifacts, pack, sum, tar};
 use support::example::{self, GROUPS, Set, build_of, contents, copy_shards, names, rockpack};
 use support::tools::{self, need};

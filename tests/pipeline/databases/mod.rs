@@ -10,12 +10,12 @@ mod whole;
 use std::collections::BTreeMap;
 
 use rmpv::Value;
-use rockpack::content::Content;
 use rockpack::input::artifact::{Artifact, StagePrefix};
 use rockpack::input::database::DatabaseRules;
 use rockpack::report::Findings;
 use rockpack::split::{SplitArtifact, SplitPolicy, split};
-use rockpack::tree::{Node, Tree, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::tree::{Node, Tree, TreePath};
 
 /// Files by install path.
 type Files = BTreeMap<String, Vec<u8>>;

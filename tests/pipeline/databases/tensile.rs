@@ -6,13 +6,13 @@ use std::process::Command;
 
 use rmpv::Value;
 use rockpack::config::Config;
-use rockpack::content::Content;
-use rockpack::error::Result;
-use rockpack::formats::offload_bundle;
 use rockpack::recombine::{Recombined, recombine};
 use rockpack::report::Code;
 use rockpack::split::HostKind;
-use rockpack::tree::{Node, TreePath};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::offload_bundle;
+use rockpack_base::tree::{Node, TreePath};
 use support::kpack;
 use support::tools::{need, run};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rockpack::split::HostKind;
-use rockpack::tree::{Node, TreePath};
+use rockpack_base::tree::{Node, TreePath};
 use support::device::{compile, run};
 use support::tools::need;
 

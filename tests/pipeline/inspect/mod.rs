@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use rockpack::tree::TreePath;
+use rockpack_base::tree::TreePath;
 use serde_json::{Value, json};
 use support::program::{repository, rockpack};
 use support::tools;
@@ -68,8 +68,8 @@ fn installed() -> &'static Path {
 }
 
 fn unpack(package: &Path, folder: &Path) {
-    let content = rockpack::content::Content::open(package).unwrap();
-    let reader = rockpack::formats::package_file::PackageReader::open(content).unwrap();
+    let content = rockpack_base::content::Content::open(package).unwrap();
+    let reader = rockpack_base::formats::package_file::PackageReader::open(content).unwrap();
     reader
         .visit(&mut |entry, content| {
             let below = entry.entry.path.strip_prefix("opt/rocm-7.1/");

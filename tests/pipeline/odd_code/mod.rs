@@ -12,10 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::content::Content;
-use rockpack::formats::offload_bundle;
 use rockpack::receipt::{FindingRecord, Receipt};
 use rockpack::report::Finding;
+use rockpack_base::content::Content;
+use rockpack_base::formats::offload_bundle;
 use support::example::rockpack;
 use support::tampered::{self, Run};
 use support::tools;

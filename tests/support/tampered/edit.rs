@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::content::Content;
 use rockpack::package::MemberKind;
 use rockpack::receipt::{MemberRecord, Receipt, listing};
+use rockpack_base::content::Content;
 use tempfile::TempDir;
 
 use super::archive::{field, rows};

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::content::Content;
-use rockpack::formats::rpm::Front;
 use rockpack::package::MemberKind;
 use rockpack::receipt::MemberRecord;
+use rockpack_base::content::Content;
+use rockpack_base::formats::rpm::Front;
 use sha2::Digest as _;
 
 use super::{hex, sha256};

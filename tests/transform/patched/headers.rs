@@ -3,8 +3,8 @@
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use rockpack::error::Kind;
 use rockpack::split::host_binary::Examined;
+use rockpack_base::error::Kind;
 
 use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};
 

@@ -2,7 +2,7 @@
 //! indexes, and looks at no section.
 
 use object::elf;
-use rockpack::error::Kind;
+use rockpack_base::error::Kind;
 
 use super::file::{LINK, Patched, SIZE};
 

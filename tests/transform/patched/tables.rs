@@ -6,8 +6,8 @@ use std::process::Command;
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use rockpack::content::Content;
-use rockpack::error::Kind;
+use rockpack_base::content::Content;
+use rockpack_base::error::Kind;
 use support::{fixtures, tools};
 
 use super::file::{ADDRESS, ALIGN, FLAGS, OFFSET, Patched, SIZE, transformed};

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use rockpack::input::artifact::{Scan, scan};
 use rockpack::report::Silent;
-use rockpack::run::Budget;
 use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
+use rockpack_base::run::Budget;
 use support::program::{repository, rockpack};
 use support::sweep;
 use support::tampered::{self, Run, Set, section};

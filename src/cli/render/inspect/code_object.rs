@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::amdgpu_metadata::KernelMetadata;
+
 use crate::cli::render::units::bytes;
-use crate::formats::amdgpu_metadata::KernelMetadata;
 use crate::inspect::CodeObjectReport;
 
 pub(super) fn code_object_text(code: &CodeObjectReport) -> String {

@@ -6,19 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::error::Result;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
+
 use super::sorting::has_fat;
 use crate::config::{ArchitectureGroup, Config, UnassignedArchitectures};
 use crate::emit::directories::Means;
 use crate::emit::directories::output::OutputArtifact;
 use crate::emit::directories::places::Places;
 use crate::emit::directories::recombine::Writer;
-use crate::error::Result;
-use crate::gfx::BaseArch;
 use crate::input::artifact::Artifact;
 use crate::recombine;
 use crate::report::{Finding, Findings, Stage};
 use crate::split::SplitArtifact;
-use crate::tree::TreePath;
 
 /// Whether two artifacts have a build of one binary, and any binary of the component is fat.
 pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {

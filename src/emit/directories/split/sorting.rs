@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::content::Content;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::gfx::{BaseArch, Target, no_target};
+use rockpack_base::tree::{Node, TreePath};
+
 use crate::emit::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
 use crate::emit::directories::output::{OutputArtifact, Outputs};
 use crate::emit::directories::{GENERIC, Means};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::gfx::{BaseArch, Target, no_target};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
 use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, SplitArtifact};
-use crate::tree::{Node, TreePath};
 
 /// All artifacts of a shard with one name and kind.
 pub(super) struct ShardComponent<'a> {

@@ -11,8 +11,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::content::{Inputs, hex, if_there, unhex};
-use crate::error::{Error, Result};
+use rockpack_base::content::{Inputs, hex, if_there, unhex};
+use rockpack_base::error::{Error, Result};
 
 /// What the name of an archive's checksum file adds to the archive's.
 pub(in crate::input::artifact) const ENDING: &str = ".sha256sum";

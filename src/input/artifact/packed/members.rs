@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::content::{BlockWriter, Blocks};
-use crate::error::{Error, Kind, Result};
-use crate::formats::compression::decoder_fault;
-use crate::formats::tar::{self, EntryType};
+use rockpack_base::content::{BlockWriter, Blocks};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::compression::decoder_fault;
+use rockpack_base::formats::tar::{self, EntryType};
+use rockpack_base::tree::TreePath;
+
 use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
-use crate::tree::TreePath;
 
 /// Bytes of a member that are read at once.
 const BUFFER: usize = 128 << 10;

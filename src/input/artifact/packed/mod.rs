@@ -34,15 +34,15 @@ use sha2::{Digest as _, Sha256};
 pub use checksum::parse as parse_checksum;
 pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
 use members::{Collector, PackedNode, named};
+use rockpack_base::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::compression::{Decoder, Method};
+use rockpack_base::formats::tar::{Dialect, TarMembers};
+use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::contents::{Contents, PrefixContent};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
-use crate::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
-use crate::error::{Error, Faults, Kind, Result};
-use crate::formats::compression::{Decoder, Method};
-use crate::formats::tar::{Dialect, TarMembers};
-use crate::tree::{Node, Tree, TreePath};
 
 /// Bytes that are read ahead of a decoder.
 const BUFFER: usize = 256 << 10;

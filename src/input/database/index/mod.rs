@@ -28,12 +28,12 @@ mod walk;
 use std::collections::BTreeSet;
 use std::io::{self, Read};
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::message_pack_stream::fault;
+use rockpack_base::gfx::BaseArch;
 use serde::Serialize;
 
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::message_pack_stream::fault;
-use crate::gfx::BaseArch;
 use source::Source;
 pub(super) use source::is_zlib;
 use walk::Walk;

@@ -3,8 +3,8 @@
 use std::io;
 use std::ops::Range;
 
-use crate::formats::message_pack_stream::{Skip, Token, TokenReader, fault};
-use crate::run::Budget;
+use rockpack_base::formats::message_pack_stream::{Skip, Token, TokenReader, fault};
+use rockpack_base::run::Budget;
 
 /// Places of solutions, in the order in which they are listed.
 #[derive(Debug, Default)]

@@ -3,11 +3,10 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::ZlibDecoder;
-
-use crate::content::{Content, ContentReader, WINDOW};
-use crate::error::Result;
-use crate::formats::message_pack_stream::{Skip, fault};
-use crate::run::interrupt;
+use rockpack_base::content::{Content, ContentReader, WINDOW};
+use rockpack_base::error::Result;
+use rockpack_base::formats::message_pack_stream::{Skip, fault};
+use rockpack_base::run::interrupt;
 
 /// Most bytes that a compressed index inflates to. Its longest values have less by their format, and
 /// the largest index known has a tenth of it.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use rockpack_base::content::Content;
+use rockpack_base::formats::message_pack_stream::{Token, TokenReader, fault};
+use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::run::Budget;
+
 use super::solutions::SolutionPlaces;
 use super::source::Source;
 use super::{DEPTH_LIMIT, IndexDescription};
-use crate::content::Content;
-use crate::formats::message_pack_stream::{Token, TokenReader, fault};
-use crate::gfx::{self, BaseArch};
-use crate::run::Budget;
 
 /// Longest text that may be a name, in bytes. In longer ones archs alone are looked for.
 const NAME_LIMIT: u32 = 4096;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::content::Content;
-use crate::error::{Error, Result};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
 
 /// Disjoint changes of a file, by its own offsets.
 #[derive(Debug, Default, Clone)]

@@ -2,10 +2,10 @@
 
 use object::elf;
 use object::read::elf::{ProgramHeader as _, SectionHeader as _};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
 
 use super::removal::{Cut, PAGE, Removal, other};
-use crate::content::Content;
-use crate::error::Result;
 use crate::verify::own::tables::{
     LE, SEGMENT, SectionRow, Segment, addresses_of, bytes_of, has, is_in_file, name_of,
     takes_addresses,

@@ -26,11 +26,11 @@ mod search;
 use object::elf;
 use object::pod;
 use object::read::elf::{ProgramHeader as _, SectionHeader as _};
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::TreePath;
 
 use super::split_inputs::BinaryBuild;
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::tree::TreePath;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::tables::{FILE_HEADER, LE, SECTION, SectionRow, Shape, Tables, bytes_of};

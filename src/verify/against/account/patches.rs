@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use object::elf::{self, Dyn64, Rela64, Sym64};
 use object::pod;
 use object::read::elf::SectionHeader as _;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
 
 use super::edits::Edits;
 use super::removal::Removal;
-use crate::content::Content;
-use crate::error::Result;
 use crate::verify::own::host_elf::{HIPF, HIPK, WRAPPER_LEN};
 use crate::verify::own::tables::{
     LE, SectionRow, Tables, addresses_of, bytes_of, has, is_in_file, name_of, record,

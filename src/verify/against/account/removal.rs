@@ -13,8 +13,8 @@ use std::ops::Range;
 
 use object::elf;
 use object::read::elf::{ProgramHeader as _, SectionHeader as _};
+use rockpack_base::error::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::verify::own::tables::{
     FILE_HEADER, LE, SEGMENT, SectionRow, Segment, Tables, addresses_of, bytes_of, has, is_in_file,
 };

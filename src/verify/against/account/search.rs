@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::elf::{self, Dyn64};
 use object::read::elf::SectionHeader as _;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::TreePath;
 
 use super::edits::Edits;
 use super::patches::each_record;
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::tree::TreePath;
 use crate::verify::own::tables::{LE, SectionRow, Tables, bytes_of, is_in_file, record};
 
 /// The longest path that Linux opens, in bytes.

@@ -29,9 +29,10 @@ mod versions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use rockpack_base::error::Result;
+
 use super::excuses::Excuses;
 use crate::dependencies::Distribution;
-use crate::error::Result;
 use crate::package::Format;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{Problem, Problems};

@@ -3,8 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::tree::LINK_LIMIT;
+
 use super::LibraryTables;
-use crate::tree::LINK_LIMIT;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::{Value, context};
+use rockpack_base::tree::TreePath;
 
-use crate::tree::TreePath;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
 /// The changes that the maintainer scripts of a `.deb` make, by absolute path.

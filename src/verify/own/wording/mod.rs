@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::TreePath;
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::maintainer::InstalledScript;
-use crate::error::{Error, Result};
 use crate::package::{Format, RoleKind, Version, system_folders};
-use crate::tree::TreePath;
 use changes::{DebChanges, RpmChanges};
 
 /// The beginning of every maintainer script of a `.deb`.

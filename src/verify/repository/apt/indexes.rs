@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::content::is_there;
-use crate::error::{Error, Result};
-use crate::formats::apt_index::{IndexFile, Release};
+use rockpack_base::content::is_there;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::apt_index::{IndexFile, Release};
+
 use crate::verify::problem::IndexDifference;
 use crate::verify::repository::context::{Context, method, named_file, sha256, sha512};
 

@@ -3,10 +3,11 @@
 mod indexes;
 mod packages;
 
+use rockpack_base::content::is_file;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::apt_index::{Release, parse_date};
+
 use super::context::Context;
-use crate::content::is_file;
-use crate::error::{Error, Result};
-use crate::formats::apt_index::{Release, parse_date};
 use crate::verify::problem::{IndexContradiction, IndexFault, Problem, SignatureFault};
 
 /// Checks the suite `dists/<suite>`.

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-
-use crate::content::Content;
-use crate::error::{Error, Kind, Result};
-use crate::formats::apt_index;
-use crate::formats::deb::{
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::apt_index;
+use rockpack_base::formats::deb::{
     ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
     why_unread,
 };
-use crate::formats::path_digests::{PathDigests, path_digest};
+use rockpack_base::formats::path_digests::{PathDigests, path_digest};
+
 use crate::package::bounds::{Relations, deb_bounds};
 use crate::package::indexed::deb_path;
 use crate::package::owners::Owner;
@@ -224,8 +224,8 @@ fn compare(
         sha2::Digest::update(&mut bytes.0, window);
         sha2::Digest::update(&mut bytes.1, window);
     })?;
-    let digest256 = crate::content::hex(&sha2::Digest::finalize(bytes.0));
-    let digest512 = crate::content::hex(&sha2::Digest::finalize(bytes.1));
+    let digest256 = rockpack_base::content::hex(&sha2::Digest::finalize(bytes.0));
+    let digest512 = rockpack_base::content::hex(&sha2::Digest::finalize(bytes.1));
     let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
     // Not every writer of indexes states SHA-512.
     let stated = |name: &str| fields.get(name).map(String::as_str);

@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::rpm;
+
 use super::lists::{RelationEntry, RpmEntry};
 use super::names::REPOMD;
-use crate::formats::rpm;
 use crate::verify::problem::{IndexFault, OpenDependency};
 use crate::verify::repository::closure::{self, KnownNames, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::Context;

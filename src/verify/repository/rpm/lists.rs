@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use sha2::{Digest, Sha256};
 
 use super::names::evr;
-use crate::error::{Error, Kind, Result};
-use crate::formats::path_digests::{PathDigests, path_digest};
 use crate::package::Format;
 use crate::package::owners::is_shared_by_design;
 use crate::verify::repository::closure::RelationsLeft;

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayon::prelude::*;
+use rockpack_base::content::{self, is_file, is_folder, read_file};
+use rockpack_base::error::{Error, Result};
 
 use super::context::{Context, LOOKED_AT, place, sha256};
 use super::places::{self, PackagePlace, identity};
 use super::xml::Element;
-use crate::content::{self, is_file, is_folder, read_file};
-use crate::error::{Error, Result};
 use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::rpm::Front;
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
-use crate::content::Content;
-use crate::error::{Error, Result};
-use crate::formats::rpm::Front;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::named_file;
 use crate::verify::repository::keys::Trust;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rockpack_base::content::Content;
+use rockpack_base::formats::rpm::Front;
+
 use super::lists::{RpmEntry, RpmFiles};
-use crate::content::Content;
-use crate::formats::rpm::Front;
 use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::Owner;

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::run::{Budget, Use};
+
 use crate::config::CONTENT_DATE;
-use crate::content::Content;
 use crate::emit::{
     self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
 };
-use crate::error::Result;
 use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
@@ -18,7 +20,6 @@ use crate::package::lengths::refuse_overlong;
 use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
-use crate::run::{Budget, Use};
 use crate::settings::BuildSettings;
 use crate::signing::Signer;
 

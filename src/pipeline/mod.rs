@@ -1,0 +1,313 @@
+//! The pipeline: from artifacts to packages.
+//!
+//! ```text
+//! settings ─ resolve: everything that can be refused without input
+//! artifacts ─ artifact::scan ─ split ─ recombine ─ plan ─ pack ─ emit ─► .deb, .rpm, packages.json
+//!                                                                  verify ◄─ the finished output
+//! ```
+//!
+//! Each stage is a function from the previous stage's value to its own; nothing reaches back.
+//! `decide` is the line from artifacts to packages, `write_set` that from packages to files.
+
+mod write;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use rockpack_base::error::{Faults, Kind, Result, ResultExt};
+use rockpack_base::run::{Budget, threads};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::emit::{self, Staging, sbom};
+use crate::input::artifact::{self, Scan, ScanOptions};
+use crate::input::database::DatabaseRules;
+use crate::inspect::discover;
+use crate::pack::cache::Cache;
+use crate::pack::kept;
+use crate::pack::partition;
+use crate::pack::planned::{self, Digests, Planned};
+use crate::package::indexed::Indexed;
+use crate::plan::{self, Import, Plan};
+use crate::receipt::listing::Listing;
+use crate::receipt::{PartRecord, Receipt, SetPart, listing};
+use crate::recombine::{self, Recombined};
+use crate::repo;
+use crate::report::{Finding, Findings, Progress, Stage};
+use crate::settings::{
+    BuildSettings, CacheSettings, Grouping, OutputSettings, PublishSettings, SetSettings,
+};
+use crate::split::{self, SplitArtifact, SplitPolicy};
+
+pub use write::write_key_package;
+use write::{WriteOptions, whole_set, write};
+
+/// A set that was written, and what the index of a repository says of its packages, by path.
+type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
+
+/// What a build wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Built {
+    /// The receipt: the last file written.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+    /// Packages of the earlier set in the output folder that are not in this one and were removed,
+    /// by name. They are not in the receipt, which is the same whatever was there before.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub removed: BTreeSet<String>,
+}
+
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
+/// output folder; on an error that set stays.
+pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
+    settings.output.check()?;
+    build_set(settings, progress).map(|(built, _)| built)
+}
+
+fn build_set(settings: &BuildSettings, progress: &dyn Progress) -> Result<WrittenSet> {
+    let budget = Budget::new(settings.cost.limits);
+    threads::with(budget.threads(), || run_build(settings, &budget, progress))
+}
+
+/// [`build`], and publishes what was written where the settings say so. The packages are not read
+/// again; where the repository is on the same file system, they are hard links there. What can be
+/// refused of the output folder and the publication without the packages is refused before they are
+/// built.
+pub fn build_and_publish(
+    settings: &BuildSettings,
+    progress: &dyn Progress,
+) -> Result<(Built, Option<repo::Published>)> {
+    let jobs = settings.set.jobs;
+    let repo = settings.publish.as_ref().map(PublishSettings::options);
+    let mut faults = Faults::default();
+    faults.keep(settings.output.check());
+    if let Some(repo) = &repo {
+        faults.keep(threads::with(jobs, || repo::check_ahead(repo)));
+    }
+    faults.finish()?;
+    let (built, indexed) = build_set(settings, progress)?;
+    let Some(repo) = repo else {
+        return Ok((built, None));
+    };
+    let packages = indexed.keys().cloned().collect();
+    let repo = repo::RepoOptions { packages, built: indexed, ..repo };
+    let doing = || "the packages are written, and not published".to_owned();
+    let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing);
+    let published = built.receipt.known_findings().explain(published)?;
+    Ok((built, Some(published)))
+}
+
+/// Decides the packages of the artifacts and says what they would be; writes nothing.
+pub fn plan_set(
+    settings: &SetSettings,
+    digests: Digests,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Planned> {
+    threads::with(settings.jobs, || {
+        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
+        let Decided { scan, recombined, plan, findings } = &decided;
+        let planned = planned::planned(recombined, plan, findings.clone(), digests);
+        findings.explain(planned.and_then(|planned| scan.inputs.recheck().map(|()| planned)))
+    })
+}
+
+/// Decides the packages of the artifacts and cuts them into parts for `jobs` machines.
+pub fn plan_matrix(
+    settings: &SetSettings,
+    jobs: u32,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<partition::Matrix> {
+    threads::with(settings.jobs, || {
+        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
+        let Decided { scan, recombined, plan, findings } = &decided;
+        let shares = partition::divide(recombined, plan, jobs);
+        let shares = shares.and_then(|shares| scan.inputs.recheck().map(|()| shares));
+        findings.explain(shares).map(partition::matrix)
+    })
+}
+
+/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+pub fn discover(
+    artifacts: &[PathBuf],
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<discover::Discovery> {
+    threads::some(|| {
+        let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
+        let rules = DatabaseRules::builtin()?;
+        // What cannot be packaged is for `build` to refuse; here it is a finding.
+        let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
+        let split = scan.findings.explain(split)?;
+        let discovery = discover::discover(&scan, &split);
+        discovery.findings.explain(scan.inputs.recheck())?;
+        Ok(discovery)
+    })
+}
+
+fn run_build(
+    settings: &BuildSettings,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
+    let BuildSettings { set, output, .. } = settings;
+    let cache = open_cache(output, progress)?;
+    let decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
+    let findings = decided.findings.clone();
+    findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+}
+
+/// The cache of a build, if one is asked for and can be opened. One that is there and cannot be read
+/// fails no run; a place where none can be made does.
+fn open_cache(output: &OutputSettings, progress: &dyn Progress) -> Result<Option<Cache>> {
+    let Some(CacheSettings { folder, limit }) = &output.cache else { return Ok(None) };
+    match Cache::open(folder, *limit) {
+        Err(error) if error.kind() == Kind::Io && folder.is_dir() => {
+            let (cache, reason) = (folder.display().to_string(), error.in_full());
+            progress.warn(&Finding::CacheUnusable { cache, reason });
+            Ok(None)
+        }
+        opened => opened.map(Some),
+    }
+}
+
+/// Writes the packages that were decided, and their receipt.
+fn write_set(
+    mut decided: Decided,
+    settings: &BuildSettings,
+    cache: Option<&Cache>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
+    let BuildSettings { set, output, .. } = settings;
+    let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
+    let Decided { scan, recombined, plan, findings } = &decided;
+    let staging = Staging::begin_part(&output.folder, output.part)?;
+    if output.sbom {
+        staging.expect_sbom()?;
+    }
+    let write_options = WriteOptions { settings, budget, staging: &staging, cache };
+    let written = write(recombined, plan, &write_options, progress)?;
+    for finding in cache.into_iter().flat_map(Cache::findings) {
+        progress.warn(&finding);
+    }
+    scan.inputs.recheck()?;
+    let emitted = written.iter().flat_map(|written| &written.emitted);
+    let indexed =
+        emitted.filter_map(|e| Some((output.folder.join(&e.file_name), e.indexed.clone()?)));
+    let indexed = indexed.collect();
+    if output.sbom {
+        let stamp = i64::from(set.plan.time);
+        let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
+        staging.write_sbom(|sink| document.write(sink))?;
+    }
+    let receipt = emit::receipt(whole_set(plan), written, part, findings)?;
+    let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
+    let kept = kept.map(|record| record.file_name.clone()).collect();
+    let removed = staging.commit(&kept, |sink| receipt.write(sink))?;
+    Ok((Built { receipt, removed }, indexed))
+}
+
+/// A set before anything of it is written.
+struct Decided {
+    scan: Scan,
+    recombined: Recombined,
+    plan: Plan,
+    /// Those of all stages.
+    findings: Findings,
+}
+
+impl Decided {
+    /// Leaves what belongs to `part`, and says what the whole set is.
+    fn keep_part(&mut self, part: SetPart, settings: &BuildSettings) -> Result<PartRecord> {
+        let settings = settings.bytes_key();
+        let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
+        partition::keep(&self.recombined, &mut self.plan, part, digest)
+    }
+}
+
+/// The pure part of a build: from artifacts to packages.
+fn decide(
+    settings: &SetSettings,
+    scan_options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Decided> {
+    settings.plan.config.accept_of_error(decide_scanned(settings, scan_options, progress))
+}
+
+fn decide_scanned(
+    settings: &SetSettings,
+    scan_options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Decided> {
+    let earlier: Vec<_> =
+        settings.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?;
+    let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
+    let joined = join_scanned(settings, &scan, &earlier, progress);
+    let (mut recombined, mut plan) = scan.findings.explain(joined)?;
+    plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
+    plan::note_effect(&mut plan, &settings.plan, &earlier);
+    let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    settings.plan.config.accept(&mut findings, settings.scope());
+    if settings.strict {
+        let otherwise = "accept them by `accept` in the configuration, or build without it";
+        findings.notes().explain(findings.refuse_warnings(otherwise))?;
+    }
+    Ok(Decided { scan, recombined, plan, findings })
+}
+
+/// The components of a scan, and the packages of a set that updates `earlier` ones.
+fn join_scanned(
+    settings: &SetSettings,
+    scan: &Scan,
+    earlier: &[Listing],
+    progress: &dyn Progress,
+) -> Result<(Recombined, Plan)> {
+    let config = &settings.plan.config;
+    let rules = config.database_rules()?;
+    let keeps_fat = |name: &_| config.keeps_fat(name);
+    let allows_other_machine = |path: &_| config.allows_other_machine(path);
+    let split_options = SplitPolicy {
+        rules: &rules,
+        keeps_fat: &keeps_fat,
+        allows_other_machine: &allows_other_machine,
+    };
+    let split = split::split_all(scan, &split_options, progress)?;
+    progress.begin(Stage::Plan);
+    let config = grouped(settings, scan, &split, progress);
+    let recombined = recombine::recombine(split, &config)?;
+    let list = settings.packages.as_ref();
+    let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(scan) });
+    let plan = plan::plan(&recombined, &settings.plan, import.as_ref(), earlier);
+    let plan = recombined.findings.explain(plan)?;
+    progress.end(Stage::Plan);
+    Ok((recombined, plan))
+}
+
+/// The configuration, with groups and a primary shard where the artifacts are to decide them.
+fn grouped<'a>(
+    settings: &'a SetSettings,
+    scan: &Scan,
+    split: &[SplitArtifact],
+    progress: &dyn Progress,
+) -> Cow<'a, Config> {
+    let config = &settings.plan.config;
+    if settings.grouping != Grouping::Propose {
+        return Cow::Borrowed(config);
+    }
+    let mut config = config.clone();
+    let found = discover::discover(scan, split);
+    let said = discover::settle(&mut config, &settings.artifacts, &found);
+    said.iter().for_each(|said| progress.note(said));
+    Cow::Owned(config)
+}
+
+fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Findings {
+    let mut findings = scan.findings.clone();
+    findings.extend(std::mem::take(recombined));
+    findings.extend(std::mem::take(plan));
+    findings.sort();
+    findings
+}

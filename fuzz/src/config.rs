@@ -14,7 +14,7 @@ pub fn run(bytes: &[u8]) {
             continue;
         };
         let mut archs = BTreeSet::new();
-        for group in &config.groups {
+        for group in &config.grouping.groups {
             assert!(!group.architectures.is_empty());
             for arch in &group.architectures {
                 assert!(archs.insert(arch), "{arch} is in two groups");

@@ -64,8 +64,7 @@ fn options(
     written: &WrittenArguments,
 ) -> Result<RecombineOptions> {
     let mut faults = Faults::default();
-    let config = faults.keep(config.map_or_else(|| Ok(Config::default()), Config::open));
-    config.iter().for_each(|config| drop(faults.keep(config.database_rules())));
+    let config = faults.keep(config.map_or_else(Config::none, Config::open));
     faults.keep(directories::check_ahead(&artifacts, &out));
     let budget = written.memory.budget();
     let options = config.map(|config| RecombineOptions { artifacts, config, out, budget });

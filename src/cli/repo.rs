@@ -11,7 +11,7 @@ use rockpack_base::formats::rpm::HeaderSigner;
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render;
-use crate::config::{MAINTAINER, is_maintainer};
+use crate::config::{Keys, is_maintainer};
 use crate::package::{Format, Package};
 use crate::repo::{Changes, KeyPackage, RepoOptions, keyring, publish};
 use crate::report::Progress;
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "VERSION")]
     key_package: Option<String>,
     /// Who maintains the key package
-    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value = MAINTAINER)]
+    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value_t = Keys::default().maintainer)]
     maintainer: String,
     /// Publish only .deb packages
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! From keys to a checked configuration. All faults are gathered.
+//! From keys to a checked configuration. All faults are gathered; the default stands for what is refused.
 
 use std::mem::take;
 
@@ -8,46 +8,52 @@ use super::accept::accepted;
 use super::architectures::{ArchNames, components, groups, packages};
 use super::databases;
 use super::document::ConfigDocument;
+use super::folders::Folders;
 use super::former::{VersionBound, former};
 use super::globs;
 use super::keys::Keys;
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
-use super::{Config, Validation};
+use super::{Config, Grouping};
 
-pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config> {
-    let mut faults = Faults::default();
-    words(&keys, &document, &mut faults);
-    let names = ArchNames::new(&take(&mut keys.additional_architectures), &document, &mut faults);
-    let groups = groups(take(&mut keys.architecture_groups), &names, &mut faults);
-    let components = components(take(&mut keys.components), &names, &mut faults);
-    let texts = texts(&keys.packages, &document, &mut faults);
-    let packages = packages(take(&mut keys.packages), &names, &mut faults);
-    let selectors = selectors(take(&mut keys.selectors), &document, &mut faults);
+/// The configuration; none only where rockpack itself is wrong.
+pub(super) fn checked(
+    mut keys: Keys,
+    document: ConfigDocument,
+    faults: &mut Faults,
+) -> Option<Config> {
+    let instead = Keys::default();
+    words(&keys, &document, faults);
+    let names = ArchNames::new(&take(&mut keys.additional_architectures), &document, faults);
+    let groups = groups(take(&mut keys.architecture_groups), &names, faults);
+    let components = components(take(&mut keys.components), &names, faults);
+    let texts = texts(&keys.packages, &document, faults);
+    let packages = packages(take(&mut keys.packages), &names, faults);
+    let selectors = selectors(take(&mut keys.selectors), &document, faults);
     let replaces = take(&mut keys.replaces);
-    let replaces = former("replaces", replaces, VersionBound::Optional, &document, &mut faults);
-    let moved =
-        former("moved", take(&mut keys.moved), VersionBound::Required, &document, &mut faults);
-    databases::check(&keys.databases, &names, &document, &mut faults);
-    globs::check("other_machines", &keys.other_machines, &document, &mut faults);
-    let accept = accepted(take(&mut keys.accept), &document, &mut faults);
-    let date = keys.content_date.as_deref().map(|text| content_date(text, &document));
-    let content_date = date.and_then(|date| faults.keep(date));
+    let replaces = former("replaces", replaces, VersionBound::Optional, &document, faults);
+    let moved = former("moved", take(&mut keys.moved), VersionBound::Required, &document, faults);
+    globs::check("other_machines", &keys.other_machines, &document, faults);
+    let accept = accepted(take(&mut keys.accept), &document, faults);
+    let date = faults.keep(content_date(&keys.content_date, &document));
+    let date = date.or_else(|| faults.keep(content_date(&instead.content_date, &document)));
+    let folders = Folders::new(&keys, &document, faults)?;
+    let databases = databases::rules(&take(&mut keys.databases), &names, &document, faults)?;
     // Debian's tools keep it in a signed number of 32 bits.
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
         faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
     }
-    faults.finish()?;
-    let validation = take(&mut keys.validation).over(Validation::default());
-    Ok(Config {
+    let grouping = Grouping { primary_shard: keys.primary_shard.take(), groups };
+    Some(Config {
         keys,
-        groups,
-        validation,
+        grouping,
+        folders,
+        databases,
         components,
         packages,
         texts,
-        content_date,
+        content_date: date?,
         replaces,
         moved,
         selectors,
@@ -58,16 +64,14 @@ pub(super) fn checked(mut keys: Keys, document: ConfigDocument) -> Result<Config
 
 fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     let lines = [
-        ("maintainer", keys.maintainer.as_deref()),
+        ("maintainer", Some(keys.maintainer.as_str())),
         ("vendor", keys.vendor.as_deref()),
         ("homepage", keys.homepage.as_deref()),
-        ("license", keys.license.as_deref()),
+        ("license", Some(keys.license.as_str())),
         ("copyright", keys.copyright.as_deref()),
     ];
     single_lines(&[], lines, document, faults);
-    if let Some(maintainer) = &keys.maintainer
-        && !is_address(maintainer)
-    {
+    if !is_address(&keys.maintainer) {
         let error = document.fault(&["maintainer"], "is no name with an address");
         faults.add(error.hint("it is written as in `ROCm packagers <rocm@example.org>`"));
     }

@@ -3,28 +3,31 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::error::{Faults, Result};
+use rockpack_base::error::Faults;
 
-use super::Config;
 use super::architectures::ArchNames;
 use super::document::ConfigDocument;
 use crate::input::database::{DatabaseRules, LazyNames, Rule};
 
-impl Config {
-    /// The configuration's database rules before the shipped ones, of which those give way whose
-    /// name the configuration uses.
-    pub fn database_rules(&self) -> Result<DatabaseRules> {
-        DatabaseRules::builtin()?.behind(&self.keys.databases)
-    }
-}
-
-/// Refuses rules that cannot claim anything, names given twice, and patterns that pair nothing.
-pub(super) fn check(
-    rules: &[Rule],
+/// The configuration's rules before the shipped ones, of which those give way whose name the
+/// configuration uses. Refused: rules that cannot claim anything, names given twice, and patterns that
+/// pair nothing.
+pub(super) fn rules(
+    own: &[Rule],
     archs: &ArchNames<'_>,
     document: &ConfigDocument,
     faults: &mut Faults,
-) {
+) -> Option<DatabaseRules> {
+    let mut of_rules = Faults::default();
+    check(own, archs, document, &mut of_rules);
+    let builtin = faults.keep(DatabaseRules::builtin())?;
+    match faults.keep(of_rules.finish()) {
+        Some(()) => faults.keep(builtin.behind(own)),
+        None => Some(builtin),
+    }
+}
+
+fn check(rules: &[Rule], archs: &ArchNames<'_>, document: &ConfigDocument, faults: &mut Faults) {
     let mut names = BTreeSet::new();
     for (index, rule) in rules.iter().enumerate() {
         let index = index.to_string();

@@ -1,7 +1,7 @@
 //! Where a configuration came from, and where in it a value stands.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use rockpack_base::error::{Error, Kind, Result};
@@ -28,6 +28,13 @@ pub(super) struct ConfigDocument {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
+    /// Keys in whose place the command line has a value.
+    given: BTreeSet<String>,
+}
+
+/// An option by its key, as it is written.
+pub fn option_of(key: &str) -> String {
+    format!("--{}", key.replace('_', "-"))
 }
 
 /// Where a value stands; line and column are counted from 1, the column in characters.
@@ -43,7 +50,7 @@ pub struct Position {
 
 impl ConfigDocument {
     pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
-        Self { file, text, syntax }
+        Self { file, text, syntax, given: BTreeSet::new() }
     }
 
     /// Whether there is no text at all.
@@ -68,8 +75,21 @@ impl ConfigDocument {
         decoded.map_err(|error| error.hint(hint))
     }
 
-    /// Where the value at `keys` stands.
+    /// The command line has the value of this key.
+    pub fn give(&mut self, key: &str) {
+        self.given.insert(key.to_owned());
+    }
+
+    /// Tells if the command line has the value at `keys`.
+    pub fn is_given(&self, keys: &[&str]) -> bool {
+        matches!(keys, [key] if self.given.contains(*key))
+    }
+
+    /// The place of the value at `keys`; none if the command line has it.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
+        if self.is_given(keys) {
+            return None;
+        }
         let offset = match self.syntax {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
@@ -80,6 +100,9 @@ impl ConfigDocument {
 
     /// An error about the value at `keys`.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        if self.is_given(keys) {
+            return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));
+        }
         let at = self.position(keys).map(|at| (at.line, at.column));
         let message = match keys {
             [] => message.into(),

@@ -2,8 +2,8 @@
 //!
 //! Each key is declared here once. serde reads configurations by these types; their comments are the
 //! texts of the documentation's table, of the JSON Schema for editors and, for keys that are options as
-//! well, of `--help`. `[default: x]` at the end of a comment is the default: one word, or what stands
-//! between backquotes, is the value itself; several words describe it.
+//! well, of `--help`. What stands behind `=` holds where nobody sets the key. Where other values decide
+//! that, `[default: …]` at the end of the comment describes it in words.
 
 use clap::Args;
 use rockpack_base::gfx::BaseArchSchema;
@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accept::AcceptSchema;
+use super::declared::declared;
 use super::former::FormerSchema;
 use super::interpreter::InterpreterSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
@@ -21,8 +22,9 @@ use crate::input::artifact::ComponentKind;
 use crate::input::database::Rule;
 use crate::package::DistributionTag;
 
-/// What a packaging configuration says; on the command line, the keys that are options.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema, Args)]
+declared! {
+/// The keys of a packaging configuration
+#[derive(Debug, Clone, Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields, default)]
 #[allow(rustdoc::broken_intra_doc_links, reason = "these are the words of --help and the schema")]
 pub struct Keys {
@@ -44,7 +46,7 @@ pub struct Keys {
     pub additional_architectures: Vec<String>,
     /// Which contradictions fail a run
     #[arg(skip)]
-    pub validation: ValidationOverrides,
+    pub validation: Validation,
     /// Artifact (`blas`) or component (`blas_lib`) → rules of its own; those of a component win over
     /// those of its artifact [default: as for all]
     #[arg(skip)]
@@ -58,28 +60,27 @@ pub struct Keys {
     ///
     /// rocm-versioned has minor versions side by side; amdrocm has AMD's own names and kernel packages
     /// per target; as an option also a FILE.toml of your own, see docs/reference/schemes.md
-    /// [default: rocm]
     #[arg(long, value_name = "NAME")]
     #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
-    pub scheme: Option<String>,
+    pub scheme: String = "rocm",
     /// Kind of build, as a word in names and prefix, e.g. asan
     #[arg(long, hide_short_help = true, value_name = "WORD")]
     pub variant: Option<String>,
-    /// Upstream version of all packages, e.g. 7.1.0 [default: 0.0.0]
+    /// Upstream version of all packages, e.g. 7.1.0
     #[arg(long)]
-    pub version: Option<String>,
-    /// Release of all packages [default: 1]
+    pub version: String = "0.0.0",
+    /// Release of all packages
     #[arg(long)]
-    pub release: Option<String>,
+    pub release: String = "1",
     /// Install prefix [default: the scheme's, `/opt/rocm-<major>.<minor>`]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<String>,
     /// Folder below the prefix where the artifacts have their libraries, and where the loader looks
     /// for them. It moves none: what a build writes into files (search paths, CMake's targets, the
     /// places of databases) knows the folder by its name. `R083` warns of libraries that lie elsewhere
-    /// and that no search path leads to [default: lib]
+    /// and that no search path leads to
     #[arg(skip)]
-    pub libdir: Option<String>,
+    pub libdir: String = "lib",
     /// Folder below the prefix for kernel archives and their manifests, where the markers of
     /// binaries lead: `lib64/rocm/kpack`, say [default: `.kpack` in `libdir`]
     #[arg(skip)]
@@ -101,38 +102,37 @@ pub struct Keys {
     /// `config/components.toml`
     #[arg(skip)]
     pub parts: Vec<PartSchema>,
-    /// Time of every packed file, in RFC 3339 [default: 2025-01-01T00:00:00Z]
+    /// Time of every packed file, in RFC 3339
     #[arg(skip)]
     #[schemars(extend("format" = "date-time"))]
-    pub content_date: Option<String>,
+    pub content_date: String = "2025-01-01T00:00:00Z",
     /// Who maintains the packages, as `Name <address>`
-    /// [default: `Unnamed packager <packager@rockpack.invalid>`]
     #[arg(skip)]
-    pub maintainer: Option<String>,
+    pub maintainer: String = "Unnamed packager <packager@rockpack.invalid>",
     /// Who builds the packages
     #[arg(skip)]
     pub vendor: Option<String>,
     /// Home page
     #[arg(skip)]
     pub homepage: Option<String>,
-    /// Licence expression [default: LicenseRef-Unstated]
+    /// Licence expression
     #[arg(skip)]
-    pub license: Option<String>,
+    pub license: String = "LicenseRef-Unstated",
     /// Who has the copyright (`2015-2026 A Company`), for the `copyright` files [default: what the
     /// licence texts of the artifacts say]
     #[arg(skip)]
     pub copyright: Option<String>,
     /// What becomes of the programs in `<prefix>/bin` of host packages: `programs` makes them
     /// `/usr/bin/<name>` by update-alternatives, the highest version first (`R082` names those that
-    /// cannot be); `none` leaves `/usr/bin` alone, which is the system's [default: none]
+    /// cannot be); `none` leaves `/usr/bin` alone, which is the system's
     #[arg(skip)]
     pub alternatives: Alternatives,
     /// Distribution whose libraries the .deb packages depend on.
     ///
     /// debian-12 or debian-13, which satisfies what packages for debian-12 need where it has the
-    /// libraries at all [default: debian-12]
+    /// libraries at all
     #[arg(long, value_name = "NAME")]
-    pub distro: Option<String>,
+    pub distro: String = "debian-12",
     /// Soname → the package with a library that is in neither the set nor the distribution, or that
     /// comes from elsewhere
     #[arg(skip)]
@@ -143,7 +143,7 @@ pub struct Keys {
     #[arg(skip)]
     pub interpreters: Ordered<InterpreterSchema>,
     /// What becomes of library search paths in files: `keep` leaves them; of them, `origin` leaves
-    /// only folders relative to the file [default: keep]
+    /// only folders relative to the file
     #[arg(skip)]
     pub runpath: Runpath,
     /// How packages of different families, and metapackages, depend on packages of the set: `exact` in
@@ -154,7 +154,7 @@ pub struct Keys {
     /// How kernel packages and their host package belong to each other: `release` in exactly one version
     /// and release, `code` in the releases of a patch version in which the device code is the same, so
     /// that a fix of host code alone ships no kernel package again. Where families depend on exactly one
-    /// version, so do these [default: release]
+    /// version, so do these
     #[arg(skip)]
     pub kernel_relations: KernelRelations,
     /// The HIP runtime that reads `.kpack`
@@ -183,6 +183,7 @@ pub struct Keys {
     #[arg(skip)]
     pub other_machines: Vec<String>,
 }
+}
 
 /// One group of architectures.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -199,17 +200,17 @@ validation_keys! {
     everywhere {
         /// Different code for one kernel key in two shards is an error; if `false`, the first shard's
         /// is packed. Different database files at one path are always an error: code and index of a
-        /// database fit only each other [default: true]
+        /// database fit only each other
         error_on_duplicate_device_code: bool = true,
-        /// Host files have to be the same in all shards [default: false]
+        /// Host files have to be the same in all shards
         verify_generic_artifacts_match: bool = false,
-        /// A grouped architecture without code is an error [default: false]
+        /// A grouped architecture without code is an error
         error_on_missing_architecture: bool = false,
         /// What becomes of code of an architecture in no group, which is never packed: `error`,
-        /// `warn`, or `drop` (a note only) [default: warn]
+        /// `warn`, or `drop` (a note only)
         unassigned_architectures: UnassignedArchitectures = UnassignedArchitectures::Warn,
         /// What becomes of fat binaries that cannot be transformed: `error`, or `keep-fat`, which
-        /// leaves them in their host package [default: error]
+        /// leaves them in their host package
         untransformable: Untransformable = Untransformable::Error,
     }
 

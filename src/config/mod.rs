@@ -12,13 +12,16 @@ mod accept;
 mod architectures;
 mod check;
 mod databases;
+mod declared;
 mod document;
+mod folders;
 mod former;
 mod globs;
 mod interpreter;
 mod keys;
 mod lines;
 mod nearest;
+mod options;
 mod package_list;
 mod per_format;
 mod rules;
@@ -29,7 +32,8 @@ mod texts;
 use std::path::Path;
 
 pub use accept::{AcceptSchema, Accepted, SetScope};
-pub use document::{Position, Syntax};
+pub use document::{Position, Syntax, option_of};
+pub use folders::Folders;
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use interpreter::InterpreterSchema;
 pub use keys::{
@@ -39,32 +43,24 @@ pub use keys::{
 };
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::gfx::BaseArch;
 
+use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 use document::ConfigDocument;
 pub use globs::{check_glob, matches_any};
 pub use lines::is_maintainer;
 pub use nearest::{meant_arch, nearest, nearest_arch};
+pub use options::KeyOptions;
 pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable,
 };
-pub use scheme::{DEFAULT_SCHEME, KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
+pub use scheme::{KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
 pub use selectors::Selector;
 pub use texts::PackageTexts;
-
-/// The default time of packed files: 2025-01-01T00:00:00Z, a date after every supported
-/// distribution's idea of an implausibly old file.
-pub const CONTENT_DATE: u32 = 1_735_689_600;
-
-/// The default maintainer, in a top-level domain that is reserved for addresses of nobody.
-pub const MAINTAINER: &str = "Unnamed packager <packager@rockpack.invalid>";
-
-/// The default licence expression: SPDX's way to say that none was stated.
-pub const LICENSE: &str = "LicenseRef-Unstated";
 
 /// What to do about a configuration that does not have the schema.
 const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
@@ -73,16 +69,18 @@ const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same fo
 /// Longest configuration that is read, in bytes: thousands of groups fit.
 const CONFIG_LIMIT: u64 = 4 << 20;
 
-/// A checked packaging configuration.
-#[derive(Debug, Clone, Default)]
+/// A checked packaging configuration, with defaults for what it does not say.
+#[derive(Debug, Clone)]
 pub struct Config {
-    /// Keys whose values are used as they stand, or checked where they are used. A key that
-    /// has a field of its own here is empty, but for `content_date`, which keeps its text.
+    /// Keys whose values are used as they stand. Those whose checked value has a field here are not to be
+    /// asked.
     pub keys: Keys,
-    /// The arch groups in file order; none means that each arch is its own group.
-    pub groups: Vec<ArchitectureGroup>,
-    /// Which contradictions fail a run.
-    pub validation: Validation,
+    /// The archs that share a kernel package, and the shard whose host files are packed.
+    pub grouping: Grouping,
+    /// The folders of libraries and of kernel archives.
+    pub folders: Folders,
+    /// The rules that say which files are kernel databases.
+    pub databases: DatabaseRules,
     /// Artifact or component → rules of its own, in file order.
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that its kernel packages are made for, in file order.
@@ -90,7 +88,7 @@ pub struct Config {
     /// Package → what is said of it in words, in file order.
     pub texts: Vec<(String, PackageTexts)>,
     /// Time of packed files, in seconds since 1970.
-    pub content_date: Option<u32>,
+    pub content_date: u32,
     /// Package → packages whose place it takes, in file order.
     pub replaces: Vec<(String, FormerPackages)>,
     /// Package → packages that had paths of it, each with a bound, in file order.
@@ -100,6 +98,15 @@ pub struct Config {
     /// Findings that are accepted, in file order.
     pub accept: Vec<Accepted>,
     document: ConfigDocument,
+}
+
+/// The archs that share a kernel package, and the shard whose host files are packed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grouping {
+    /// In order; none means that each arch is its own group.
+    pub groups: Vec<ArchitectureGroup>,
+    /// The shard; the first by name if unset.
+    pub primary_shard: Option<String>,
 }
 
 /// Archs that share a kernel package.
@@ -114,8 +121,22 @@ pub struct ArchitectureGroup {
 }
 
 impl Config {
-    /// Reads the configuration file at `path`; its ending says in which syntax it is.
+    /// The configuration in the file at `path`, whose ending says in which syntax it is. Keys at fault have
+    /// their defaults; nothing where the file cannot be read or parsed.
+    pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {
+        let document = faults.keep(Self::document(path))?;
+        let keys = faults.keep(document.decode(SCHEMA_HINT))?;
+        check::checked(keys, document, faults)
+    }
+
+    /// Reads the configuration file at `path`.
     pub fn open(path: &Path) -> Result<Self> {
+        let mut faults = Faults::default();
+        let config = Self::read(path, &mut faults);
+        faults.settle(config)
+    }
+
+    fn document(path: &Path) -> Result<ConfigDocument> {
         // A file that is not there is told as that, whatever its name.
         let text = read_text(path, "configuration")?;
         let syntax = match path.extension().and_then(|ending| ending.to_str()) {
@@ -128,17 +149,23 @@ impl Config {
                 return Err(error.file(path).hint("give it the ending of what it is written in"));
             }
         };
-        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
+        Ok(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
     }
 
     /// Reads a configuration from text.
     pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
-        Self::read(ConfigDocument::new(None, text.to_owned(), syntax))
+        let document = ConfigDocument::new(None, text.to_owned(), syntax);
+        let mut faults = Faults::default();
+        let keys = document.decode(SCHEMA_HINT)?;
+        let config = check::checked(keys, document, &mut faults);
+        faults.settle(config)
     }
 
-    fn read(document: ConfigDocument) -> Result<Self> {
-        let keys = document.decode(SCHEMA_HINT)?;
-        check::checked(keys, document)
+    /// The defaults, which hold without a configuration.
+    pub fn none() -> Result<Self> {
+        let mut faults = Faults::default();
+        let config = check::checked(Keys::default(), ConfigDocument::default(), &mut faults);
+        faults.settle(config)
     }
 
     /// `result`; of the findings that its error keeps, those are marked that the configuration accepts.
@@ -169,7 +196,18 @@ impl Config {
         self.document.fault(keys, message)
     }
 
-    /// Where the value at `keys` stands; none where the configuration does not have it.
+    /// Tells if the command line has the value at `keys`.
+    pub fn is_given(&self, keys: &[&str]) -> bool {
+        self.document.is_given(keys)
+    }
+
+    /// Tells if somebody set the value at `keys`.
+    pub fn is_set(&self, keys: &[&str]) -> bool {
+        self.is_given(keys) || self.position(keys).is_some()
+    }
+
+    /// The place of the value at `keys`; none where the configuration does not have it, or the command
+    /// line has another one.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         self.document.position(keys)
     }

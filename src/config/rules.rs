@@ -18,23 +18,17 @@ macro_rules! validation_keys {
         everywhere { $($(#[$($about:tt)*])* $key:ident: $type:ty = $default:expr,)* }
         of_components { $($of_components:tt)* }
     ) => {
-        /// Which contradictions fail a run, and what becomes of what cannot be packaged.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-        #[allow(missing_docs, reason = "the keys of the configuration say what they mean")]
-        pub struct Validation { $(pub $key: $type,)* }
-
-        impl Default for Validation {
-            fn default() -> Self {
-                Self { $($key: $default,)* }
-            }
+        declared! {
+            /// Which contradictions fail a run, and what becomes of what cannot be packaged.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+            #[serde(deny_unknown_fields, default)]
+            pub struct Validation { $($(#[$($about)*])* pub $key: $type = $default,)* }
         }
 
         /// What is said of [`Validation`] in one place; what is unset is as elsewhere.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct ValidationOverrides {
-            $($(#[$($about)*])* pub $key: Option<$type>,)*
-        }
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the keys of the configuration say what they mean")]
+        pub struct ValidationOverrides { $(pub $key: Option<$type>,)* }
 
         impl ValidationOverrides {
             /// `base`, with what is said here.
@@ -131,7 +125,7 @@ impl Config {
     /// those of all.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
         let over = |base, (_, own): (&str, &ComponentRules)| own.validation.over(base);
-        self.rules_of(artifact, kind).fold(self.validation, over)
+        self.rules_of(artifact, kind).fold(self.keys.validation, over)
     }
 
     /// Whether fat binaries of an artifact that cannot be transformed stay as they are.

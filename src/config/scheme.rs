@@ -13,9 +13,6 @@ use super::document::{ConfigDocument, Syntax};
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::read_text;
 
-/// The scheme of packages for which none was chosen.
-pub const DEFAULT_SCHEME: &str = "rocm";
-
 /// The shipped schemes by name.
 const SHIPPED: [(&str, &str); 3] = [
     ("amdrocm", include_str!("../../config/schemes/amdrocm.toml")),

@@ -20,12 +20,12 @@ fn shown(text: &str, syntax: Syntax) -> String {
 #[test]
 fn the_tutorials_json_is_accepted_as_it_is() {
     let config = Config::parse(TUTORIAL, Syntax::Json).unwrap();
-    assert_eq!(config.keys.primary_shard.as_deref(), Some("gfx110X-build"));
-    let names: Vec<_> = config.groups.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(config.grouping.primary_shard.as_deref(), Some("gfx110X-build"));
+    let names: Vec<_> = config.grouping.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gfx110X", "gfx115X", "gfx120X"]);
-    assert_eq!(config.groups[0].display_name, "ROCm gfx110X (RDNA3)");
-    assert_eq!(config.groups[2].architectures[1].as_str(), "gfx1201");
-    assert_eq!(config.validation, Validation::default());
+    assert_eq!(config.grouping.groups[0].display_name, "ROCm gfx110X (RDNA3)");
+    assert_eq!(config.grouping.groups[2].architectures[1].as_str(), "gfx1201");
+    assert_eq!(config.keys.validation, Validation::default());
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn groups_keep_the_order_of_the_file_in_both_syntaxes() {
     let json = r#"{"architecture_groups": {"zeta": {"architectures": ["gfx90a"]},
                    "alpha": {"architectures": ["gfx942"]}}}"#;
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
-        let groups = Config::parse(text, syntax).unwrap().groups;
+        let groups = Config::parse(text, syntax).unwrap().grouping.groups;
         assert_eq!((groups[0].name.as_str(), groups[1].name.as_str()), ("zeta", "alpha"));
         assert_eq!(groups[0].display_name, "zeta");
     }
@@ -45,8 +45,9 @@ fn groups_keep_the_order_of_the_file_in_both_syntaxes() {
 fn an_empty_configuration_is_the_default() {
     for (text, syntax) in [("{}", Syntax::Json), ("", Syntax::Toml)] {
         let config = Config::parse(text, syntax).unwrap();
-        assert_eq!((config.content_date, &config.keys.maintainer), (None, &None));
-        assert!(config.groups.is_empty());
+        assert_eq!(config.grouping, Grouping::default());
+        // 2025-01-01T00:00:00Z.
+        assert_eq!(config.content_date, 1_735_689_600);
     }
 }
 
@@ -143,7 +144,7 @@ fn the_ending_chooses_the_syntax() {
     assert_eq!(Config::open(&path).unwrap_err().kind(), Kind::Usage);
     let path = folder.path().join("packaging.json");
     std::fs::write(&path, "{\"release\": \"2\"}").unwrap();
-    assert_eq!(Config::open(&path).unwrap().keys.release.as_deref(), Some("2"));
+    assert_eq!(Config::open(&path).unwrap().keys.release, "2");
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
     let json =
         r#"{"databases": [{"name": "mine", "directories": ["share/mine"], "data": ["*.bin"]}]}"#;
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
-        let rules = Config::parse(text, syntax).unwrap().database_rules().unwrap();
+        let rules = Config::parse(text, syntax).unwrap().databases;
         let claim = |path: &str| {
             let path = rockpack_base::tree::TreePath::new(path).unwrap();
             rules.claim(&path).map(|claim| claim.rule.name.clone())

@@ -19,7 +19,7 @@ use rockpack_base::error::{Faults, Kind, Result, ResultExt};
 use rockpack_base::run::{Budget, threads};
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::Grouping;
 use crate::emit::{self, Staging, sbom};
 use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
@@ -35,9 +35,7 @@ use crate::receipt::{PartRecord, Receipt, SetPart, listing};
 use crate::recombine::{self, Recombined};
 use crate::repo;
 use crate::report::{Finding, Findings, Progress, Stage};
-use crate::settings::{
-    BuildSettings, CacheSettings, Grouping, OutputSettings, PublishSettings, SetSettings,
-};
+use crate::settings::{BuildSettings, CacheSettings, OutputSettings, PublishSettings, SetSettings};
 use crate::split::{self, SplitArtifact, SplitPolicy};
 
 pub use write::write_key_package;
@@ -250,7 +248,7 @@ fn decide_scanned(
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
     plan::note_effect(&mut plan, &settings.plan, &earlier);
     let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
-    settings.plan.config.accept(&mut findings, settings.scope());
+    settings.plan.config.accept(&mut findings, settings.scope);
     if settings.strict {
         let otherwise = "accept them by `accept` in the configuration, or build without it";
         findings.notes().explain(findings.refuse_warnings(otherwise))?;
@@ -266,18 +264,17 @@ fn join_scanned(
     progress: &dyn Progress,
 ) -> Result<(Recombined, Plan)> {
     let config = &settings.plan.config;
-    let rules = config.database_rules()?;
     let keeps_fat = |name: &_| config.keeps_fat(name);
     let allows_other_machine = |path: &_| config.allows_other_machine(path);
     let split_options = SplitPolicy {
-        rules: &rules,
+        rules: &config.databases,
         keeps_fat: &keeps_fat,
         allows_other_machine: &allows_other_machine,
     };
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);
-    let config = grouped(settings, scan, &split, progress);
-    let recombined = recombine::recombine(split, &config)?;
+    let grouping = grouping(settings, scan, &split, progress);
+    let recombined = recombine::recombine(split, config, &grouping)?;
     let list = settings.packages.as_ref();
     let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(scan) });
     let plan = plan::plan(&recombined, &settings.plan, import.as_ref(), earlier);
@@ -286,22 +283,20 @@ fn join_scanned(
     Ok((recombined, plan))
 }
 
-/// The configuration, with groups and a primary shard where the artifacts are to decide them.
-fn grouped<'a>(
+/// The groups and the primary shard of the configuration, or those that the artifacts decide.
+fn grouping<'a>(
     settings: &'a SetSettings,
     scan: &Scan,
     split: &[SplitArtifact],
     progress: &dyn Progress,
-) -> Cow<'a, Config> {
-    let config = &settings.plan.config;
-    if settings.grouping != Grouping::Propose {
-        return Cow::Borrowed(config);
+) -> Cow<'a, Grouping> {
+    if let Some(grouping) = &settings.grouping {
+        return Cow::Borrowed(grouping);
     }
-    let mut config = config.clone();
     let found = discover::discover(scan, split);
-    let said = discover::settle(&mut config, &settings.artifacts, &found);
+    let (grouping, said) = discover::settle(&settings.artifacts, &found);
     said.iter().for_each(|said| progress.note(said));
-    Cow::Owned(config)
+    Cow::Owned(grouping)
 }
 
 fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Findings {

@@ -8,7 +8,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::run::{Budget, Use};
 
-use crate::config::CONTENT_DATE;
+use crate::config::Config;
 use crate::emit::{
     self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
 };
@@ -120,7 +120,7 @@ pub fn write_key_package(
     signer: Option<&Arc<dyn Signer>>,
 ) -> Result<BTreeMap<PathBuf, Indexed>> {
     refuse_overlong(std::slice::from_ref(package))?;
-    let date = i64::from(CONTENT_DATE);
+    let date = i64::from(Config::none()?.content_date);
     let options = EmitOptions {
         jobs: 1,
         budget: Budget::default(),

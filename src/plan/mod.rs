@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, `folders`, and the
+//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, and the
 //!              `relations` of the configuration
 //!
 //! components ─ contents   what goes into which family and part, or listed package ─► portions
@@ -31,7 +31,6 @@
 mod contents;
 mod drafts;
 mod finish;
-mod folders;
 mod libraries;
 mod naming;
 mod prefix;
@@ -184,7 +183,7 @@ fn decide(
         packages,
         prefix: setting.prefix.clone(),
         version: setting.version.clone(),
-        content_date: setting.content_date,
+        content_date: setting.config.content_date,
         standing,
         kept,
         rewritten: linkage.rewritten,

@@ -6,14 +6,13 @@ use jiff::tz::TimeZone;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::TreePath;
 
-use super::folders::Folders;
 use super::naming::Naming;
 use super::naming::families;
 use super::naming::parts::Parts;
 use super::prefix::Prefix;
 use super::relations::{self, PackageRelations};
 use super::texts::Texts;
-use crate::config::{CONTENT_DATE, Config, KernelRelations, LICENSE, MAINTAINER, SetRelations};
+use crate::config::{Config, KernelRelations, SetRelations};
 use crate::dependencies::distribution::PayloadCompression;
 use crate::dependencies::{Distribution, KnownNames, names};
 use crate::package::{Format, Relation, Version};
@@ -68,14 +67,11 @@ pub struct Setting {
     /// configuration and, behind it, the scheme say.
     libraries: Vec<(String, Option<Relation>)>,
     pub(super) prefix: Prefix,
-    pub(super) folders: Folders,
     /// In order.
     pub formats: Vec<Format>,
     /// What the set is limited to; all if empty.
     pub only: Vec<String>,
     pub(super) texts: Texts,
-    /// Time of every packed file, in seconds since 1970.
-    pub content_date: u32,
     /// The time of changelog entries, as Debian's write it.
     pub(super) date: String,
     /// Time of changelog entries, headers and signatures, in seconds since 1970.
@@ -105,14 +101,12 @@ impl Setting {
         faults.keep(families::check(&config));
         let parts = faults.keep(Parts::new(&config, &names));
         let libraries = faults.keep(relations::libraries(&config, &names));
-        let folders = faults.keep(Folders::new(&config));
         let runtime =
             |format: &Format| Ok((*format, relations::runtime(&config, &names, *format)?));
         let runtime = faults.keep(formats.iter().map(runtime).collect());
         let relations = faults.keep(relations::configured(&config, &version));
         let next_patch = faults.keep(next_patch(&config, &version));
-        let content_date = config.content_date.unwrap_or(CONTENT_DATE);
-        let seconds = choices.changelog_date.unwrap_or(i64::from(content_date));
+        let seconds = choices.changelog_date.unwrap_or(i64::from(config.content_date));
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
         let systems = choices.distribution;
@@ -123,7 +117,6 @@ impl Setting {
             Some(Self {
                 parts: parts?,
                 libraries: libraries?,
-                folders: folders?,
                 texts: texts?,
                 known: known?,
                 runtime: runtime?,
@@ -136,7 +129,6 @@ impl Setting {
                 version,
                 names,
                 formats,
-                content_date,
                 date,
                 time,
                 systems,
@@ -145,24 +137,14 @@ impl Setting {
         faults.settle(made())
     }
 
-    /// Of all packages, unless one says otherwise: `Name <address>`.
-    pub fn maintainer(&self) -> &str {
-        self.config.keys.maintainer.as_deref().unwrap_or(MAINTAINER)
-    }
-
-    /// Licence expression of all packages, unless one says otherwise.
-    pub fn license(&self) -> &str {
-        self.config.keys.license.as_deref().unwrap_or(LICENSE)
-    }
-
     /// Where the dynamic linker is told to look, below the prefix.
     pub fn libdir(&self) -> &TreePath {
-        &self.folders.libraries
+        &self.config.folders.libraries
     }
 
     /// Where kernel archives and their manifests are installed, below the prefix.
     pub fn kpackdir(&self) -> &TreePath {
-        &self.folders.kernels
+        &self.config.folders.kernels
     }
 
     /// Whether the distribution has the library `soname`, or the configuration says who has. For `.rpm`

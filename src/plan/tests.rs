@@ -5,15 +5,18 @@ mod schemes;
 mod shared;
 mod upgrades;
 
+use std::iter;
+
+use clap::{Args, Command, FromArgMatches};
 use rockpack_base::content::Content;
 use rockpack_base::tree::Node;
 
 use super::*;
-use crate::config::{Config, Keys, PackageList, Scheme};
+use crate::config::{Config, KeyOptions, PackageList, Scheme};
 use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
-use crate::settings::{Gathered, Layers};
+use crate::settings::{Gathered, distribution, named};
 use crate::split::WrapperCode;
 
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
@@ -44,13 +47,20 @@ fn options() -> Options {
 }
 
 impl Options {
-    fn setting(&self, config: Config) -> Result<Setting> {
-        let keys =
-            Keys { version: self.version.clone(), prefix: self.prefix.clone(), ..Keys::default() };
+    /// The options that are keys.
+    fn given(&self) -> KeyOptions {
+        let command = KeyOptions::augment_args(Command::new("keys"));
+        let options = [("--version", &self.version), ("--prefix", &self.prefix)];
+        let given = options.into_iter().filter_map(|(option, text)| Some([option, text.as_ref()?]));
+        let words: Vec<&str> = iter::once("keys").chain(given.flatten()).collect();
+        KeyOptions::from_arg_matches(&command.get_matches_from(words)).unwrap()
+    }
+
+    fn setting(&self, mut config: Config) -> Result<Setting> {
+        config.put(&self.given())?;
         let mut gathered = Gathered::default();
-        let mut layers = Layers { given: &keys, config: &config, gathered: &mut gathered };
-        let mut named = layers.named().unwrap();
-        let distribution = layers.distribution().unwrap();
+        let mut named = named(&config, &mut gathered).unwrap();
+        let distribution = distribution(&config, &mut gathered.faults).unwrap();
         gathered.faults.finish()?;
         if let Some(scheme) = &self.scheme {
             named.names = Naming::new(scheme.clone(), &named.version, None)?;

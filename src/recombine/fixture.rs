@@ -211,5 +211,6 @@ pub(crate) fn config(toml: &str) -> Config {
 pub(crate) fn join(parts: Vec<ArtifactBuilder>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(ArtifactBuilder::done).collect();
     let readers = Readers { kernel_names: &names, loaded_code: &loaded_code::digest };
-    recombine_with(split, &config(toml), readers)
+    let config = config(toml);
+    recombine_with(split, &config, &config.grouping, readers)
 }

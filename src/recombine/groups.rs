@@ -17,7 +17,7 @@ use rockpack_base::tree::TreePath;
 use super::Group;
 use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 use super::sources::{ComponentKey, ComponentSources};
-use crate::config::{ArchFilter, Config, UnassignedArchitectures};
+use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
 use crate::report::{ArchFilterTable, Finding, Findings};
 use crate::split::SplitArtifact;
 
@@ -48,20 +48,20 @@ enum Reason {
 }
 
 impl ArchGrouping {
-    pub fn new(sources: &ComponentSources, config: &Config) -> Result<Self> {
+    pub fn new(sources: &ComponentSources, config: &Config, grouping: &Grouping) -> Result<Self> {
         let found = found(sources);
-        let mut groups: Vec<Group> = config.groups.iter().map(configured).collect();
+        let mut groups: Vec<Group> = grouping.groups.iter().map(configured).collect();
         let mut grouped: BTreeSet<BaseArch> =
             groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
         let own = |arch: &&BaseArch| {
             !grouped.contains(arch)
-                && (config.groups.is_empty() || arch.is_generic() || arch.is_spirv())
+                && (grouping.groups.is_empty() || arch.is_generic() || arch.is_spirv())
         };
         let alone: Vec<Group> = found.iter().filter(own).map(alone).collect();
         refuse_same_name(&groups, &alone, config)?;
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
-        let unassigned = config.validation.unassigned_architectures;
+        let unassigned = config.keys.validation.unassigned_architectures;
         let rules = ArchRules { unassigned, filters: Vec::new() };
         Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
     }
@@ -144,7 +144,7 @@ impl ArchGrouping {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
                 let missing =
                     Finding::ArchMissing { arch: arch.clone(), group: group.name.clone() };
-                if config.validation.error_on_missing_architecture {
+                if config.keys.validation.error_on_missing_architecture {
                     let keys = ["architecture_groups", &group.name, "architectures"];
                     let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
                     let hint = "validation.error_on_missing_architecture is set";

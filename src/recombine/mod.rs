@@ -47,7 +47,7 @@ use rockpack_base::formats::{code_object, loaded_code};
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{Tree, TreePath};
 
-use crate::config::{Config, Validation};
+use crate::config::{Config, Grouping, Validation};
 use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use groups::ArchGrouping;
@@ -55,10 +55,14 @@ use kept::NotPacked;
 use sources::ComponentSources;
 
 /// Joins the artifacts of all shards.
-pub fn recombine(split: Vec<SplitArtifact>, config: &Config) -> Result<Recombined> {
+pub fn recombine(
+    split: Vec<SplitArtifact>,
+    config: &Config,
+    grouping: &Grouping,
+) -> Result<Recombined> {
     let readers =
         Readers { kernel_names: &code_object::kernel_names, loaded_code: &loaded_code::digest };
-    recombine_with(split, config, readers)
+    recombine_with(split, config, grouping, readers)
 }
 
 /// How code objects are looked into; tests look into texts instead.
@@ -74,11 +78,12 @@ pub struct Readers<'a> {
 pub fn recombine_with(
     split: Vec<SplitArtifact>,
     config: &Config,
+    grouping: &Grouping,
     readers: Readers<'_>,
 ) -> Result<Recombined> {
     let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
     let mut findings = Findings::default();
-    let joined = join(split, config, readers, &mut findings);
+    let joined = join(split, config, grouping, readers, &mut findings);
     noticed.explain(findings.explain(joined))
 }
 
@@ -86,11 +91,13 @@ pub fn recombine_with(
 fn join(
     split: Vec<SplitArtifact>,
     config: &Config,
+    grouping: &Grouping,
     readers: Readers<'_>,
     findings: &mut Findings,
 ) -> Result<Recombined> {
-    let mut sources = ComponentSources::new(split, config)?;
-    let mut grouping = ArchGrouping::new(&sources, config)?;
+    let mut sources = ComponentSources::new(split, config, grouping)?;
+    let has_groups = !grouping.groups.is_empty();
+    let mut grouping = ArchGrouping::new(&sources, config, grouping)?;
     let mut faults = Faults::default();
     faults.keep(sources.check_rules(config));
     let mut not_packed = NotPacked::new();
@@ -102,7 +109,7 @@ fn join(
             component: key.to_string(),
             primary: &sources.primary,
             validation: config.validation_of(&key.artifact, key.kind),
-            has_groups: !config.groups.is_empty(),
+            has_groups,
             findings,
             faults: &mut faults,
             not_packed: &mut not_packed,
@@ -122,7 +129,7 @@ fn join(
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
     links::check(&components, findings)?;
-    integrity::check(&components, &grouping.groups, &config.database_rules()?, findings)?;
+    integrity::check(&components, &grouping.groups, &config.databases, findings)?;
     let findings = kept::settle(&sources.findings(std::mem::take(findings)), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }

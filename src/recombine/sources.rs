@@ -7,7 +7,7 @@ use derive_more::Display;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::Node;
 
-use crate::config::Config;
+use crate::config::{Config, Grouping};
 use crate::input::artifact::ComponentKind;
 use crate::report::Findings;
 use crate::split::SplitArtifact;
@@ -31,8 +31,12 @@ pub(super) struct ComponentSources {
 const GENERIC: &str = "generic";
 
 impl ComponentSources {
-    pub fn new(mut split: Vec<SplitArtifact>, config: &Config) -> Result<Self> {
-        let primary = primary(&split, config)?;
+    pub fn new(
+        mut split: Vec<SplitArtifact>,
+        config: &Config,
+        grouping: &Grouping,
+    ) -> Result<Self> {
+        let primary = primary(&split, config, grouping)?;
         split.sort_by_key(|artifact| {
             let is_primary = artifact.shard == primary;
             let generic = artifact.name.gpu_family == GENERIC;
@@ -88,12 +92,12 @@ fn is_joined(split: &[SplitArtifact]) -> bool {
     split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_files(artifact))
 }
 
-fn primary(split: &[SplitArtifact], config: &Config) -> Result<String> {
+fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Result<String> {
     let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
     let Some(first) = shards.first() else {
         return Err(Error::new(Kind::Usage, "there is no artifact to package"));
     };
-    let Some(wanted) = &config.keys.primary_shard else {
+    let Some(wanted) = &grouping.primary_shard else {
         return Ok((*first).to_owned());
     };
     if shards.contains(wanted.as_str()) {

@@ -5,6 +5,7 @@ use clap::{ArgAction, ArgMatches, Args, Command};
 use serde_json::Value;
 
 use super::origin::{Origin, Resolved};
+use crate::config::option_of;
 
 /// The options that say how a command prints, and nothing about what it makes.
 const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
@@ -31,7 +32,7 @@ impl GivenOptions {
         let command = T::augment_args(Command::new("options"));
         let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
         let given = ids.filter(|id| self.is_given(id));
-        given.map(Origin::option).collect()
+        given.map(option_of).collect()
     }
 
     /// All options that decide something, by their key and in the order of the help.
@@ -59,15 +60,30 @@ impl GivenOptions {
         known && self.matches.value_source(id) == Some(ValueSource::CommandLine)
     }
 
-    fn values(&self, id: &str) -> Option<Vec<String>> {
-        let values = self.matches.try_get_raw(id).ok()??;
-        Some(values.map(|value| value.to_string_lossy().into_owned()).collect())
+    /// The values of an option: those of numbers as numbers, others as they are written.
+    fn values(&self, id: &str) -> Option<Vec<Value>> {
+        let numbers = self.numbers::<u16>(id).or_else(|| self.numbers::<u32>(id));
+        let numbers =
+            numbers.or_else(|| self.numbers::<u64>(id)).or_else(|| self.numbers::<i32>(id));
+        numbers.or_else(|| {
+            let values = self.matches.try_get_raw(id).ok()??;
+            Some(values.map(|value| value.to_string_lossy().into()).collect())
+        })
+    }
+
+    /// The values of an option of that type.
+    fn numbers<T>(&self, id: &str) -> Option<Vec<Value>>
+    where
+        T: Copy + Into<Value> + Send + Sync + 'static,
+    {
+        let numbers = self.matches.try_get_many::<T>(id).ok()??;
+        Some(numbers.map(|number| (*number).into()).collect())
     }
 }
 
-fn one_or_all(values: Vec<String>) -> Value {
-    match <[String; 1]>::try_from(values) {
-        Ok([value]) => value.into(),
+fn one_or_all(values: Vec<Value>) -> Value {
+    match <[Value; 1]>::try_from(values) {
+        Ok([value]) => value,
         Err(values) => values.into(),
     }
 }

@@ -12,8 +12,8 @@ mod build;
 mod cost;
 mod environment;
 mod given;
-mod layers;
 mod memory;
+mod named;
 mod origin;
 mod output_path;
 mod publish;
@@ -23,7 +23,7 @@ mod show;
 mod signing;
 
 #[cfg(test)]
-pub(crate) use layers::Layers;
+pub(crate) use named::{distribution, named};
 #[cfg(test)]
 pub(crate) use origin::Gathered;
 
@@ -36,5 +36,5 @@ pub use origin::{Origin, Resolved};
 pub use output_path::output_path;
 pub use publish::{PublicationArguments, PublishRequest, PublishSettings};
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
-pub use set::{Grouping, SetArguments, SetSettings};
+pub use set::{SetArguments, SetSettings};
 pub use signing::SigningArguments;

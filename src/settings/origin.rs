@@ -6,7 +6,7 @@ use rockpack_base::error::Faults;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::Position;
+use crate::config::{Config, Position, option_of};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,12 +40,16 @@ impl Origin {
 
     /// An option of the command line, by its key.
     pub fn flag(key: &str) -> Self {
-        Self::Flag { option: Self::option(key) }
+        Self::Flag { option: option_of(key) }
     }
 
-    /// An option by its key, as it is written.
-    pub fn option(key: &str) -> String {
-        format!("--{}", key.replace('_', "-"))
+    /// The origin of the value at `keys` of the configuration, if somebody set it.
+    pub(super) fn of_key(config: &Config, keys: &[&str]) -> Option<Self> {
+        if config.is_given(keys) {
+            Some(Self::flag(&keys.concat()))
+        } else {
+            config.position(keys).map(Self::File)
+        }
     }
 }
 
@@ -84,6 +88,11 @@ impl Resolved {
     pub(super) fn new(key: impl Into<String>, value: impl Into<Value>, origin: Origin) -> Self {
         Self { key: key.into(), value: value.into(), unset: None, origin }
     }
+
+    /// Tells if the command line has it.
+    pub(super) fn is_given(&self) -> bool {
+        matches!(self.origin, Origin::Flag { .. })
+    }
 }
 
 /// What is gathered while settings are resolved.
@@ -99,5 +108,17 @@ impl Gathered {
     /// Notes the value of a key or option.
     pub fn note(&mut self, key: &str, value: impl Into<Value>, origin: Origin) {
         self.resolved.push(Resolved::new(key, value, origin));
+    }
+
+    /// Notes the value of a key that comes from `default` where nobody set it.
+    pub fn note_key(
+        &mut self,
+        config: &Config,
+        keys: &[&str],
+        value: impl Into<Value>,
+        default: Origin,
+    ) {
+        let origin = Origin::of_key(config, keys).unwrap_or(default);
+        self.note(&keys.join("."), value, origin);
     }
 }

@@ -86,7 +86,7 @@ pub fn table() -> String {
     table
 }
 
-/// A text and what stands at its end in `[default: …]`.
+/// A text and the words that stand at its end in `[default: …]`.
 pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
     let split = text.trim_end().strip_suffix(']').and_then(|rest| rest.rsplit_once("[default: "));
     match split {
@@ -95,8 +95,7 @@ pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Descriptions become lines without their default, which has a keyword of its own where it is a
-/// value; what may be left out need not be null.
+/// Descriptions become lines; what may be left out need not be null.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -116,31 +115,8 @@ fn tidy(schema: &mut Value) {
 }
 
 fn describe(map: &mut Map<String, Value>) {
-    let Some(Value::String(text)) = map.get("description") else {
-        return;
-    };
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (meaning, default) = split_default(&text);
-    let value = default.and_then(|default| literal(map, default));
-    let description = match value {
-        None => text.trim_end_matches('.').to_owned(),
-        Some(_) => meaning.to_owned(),
-    };
-    map.insert("description".to_owned(), description.into());
-    value.into_iter().for_each(|value| drop(map.insert("default".to_owned(), value)));
-}
-
-/// A default as the value that it is, unless it describes one.
-fn literal(schema: &Map<String, Value>, default: &str) -> Option<Value> {
-    let quoted = default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-    let word = Some(default).filter(|default| !default.contains([' ', '`']));
-    let text = quoted.filter(|text| !text.contains('`')).or(word)?;
-    match schema.get("type").and_then(Value::as_str) {
-        Some("boolean") => Some((text == "true").into()),
-        // A schema elsewhere is that of a word.
-        Some("string") | None => Some(text.into()),
-        Some(_) => None,
-    }
+    let Some(Value::String(text)) = map.get_mut("description") else { return };
+    *text = text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned();
 }
 
 fn refuse_null(map: &mut Map<String, Value>) {
@@ -205,18 +181,4 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let name = name.and_then(|name| name.strip_prefix(DEFINITIONS));
     let found = name.and_then(|name| root.get("$defs")?.get(name));
     found.unwrap_or(schema)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Validation;
-
-    #[test]
-    fn the_defaults_of_validation_are_those_that_apply() {
-        let schema = schema();
-        let said = schema["$defs"]["ValidationOverrides"]["properties"].as_object().unwrap();
-        let said = said.iter().map(|(key, said)| (key.clone(), said["default"].clone()));
-        assert_eq!(json!(Validation::default()), Value::Object(said.collect()));
-    }
 }

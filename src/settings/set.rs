@@ -4,17 +4,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jiff::Timestamp;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::threads;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::environment::{EPOCH, Environment};
-use super::layers::Layers;
+use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
-use crate::config::{Config, Keys, PackageList, SetScope};
-use crate::dependencies::distribution;
+use crate::config::{Config, Grouping, KeyOptions, PackageList, SetScope};
 use crate::package::{Format, Relation};
 use crate::plan::{Choices, Setting};
 
@@ -41,7 +38,7 @@ pub struct SetArguments {
     #[arg(long, value_name = "FILE")]
     packages: Option<PathBuf>,
     #[command(flatten)]
-    keys: Keys,
+    keys: KeyOptions,
     /// Package formats
     #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
     format: Vec<FormatArgument>,
@@ -83,17 +80,6 @@ impl From<FormatArgument> for Format {
     }
 }
 
-/// Which archs share a kernel package, and which shard's host files are packed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grouping {
-    /// The configuration has groups.
-    Configured,
-    /// Each arch is a group: the configuration has none, or a list of packages says what goes where.
-    PerArch,
-    /// There is no configuration: as `discover --propose` would write one for the artifacts.
-    Propose,
-}
-
 /// Which package set is meant.
 #[derive(Debug)]
 pub struct SetSettings {
@@ -101,8 +87,9 @@ pub struct SetSettings {
     pub artifacts: Vec<PathBuf>,
     /// What holds for all of its packages.
     pub plan: Setting,
-    /// Which archs share a kernel package.
-    pub grouping: Grouping,
+    /// The archs that share a kernel package, and the shard whose host files are packed; none where there is no
+    /// configuration: as `discover --propose` would write one for the artifacts.
+    pub grouping: Option<Grouping>,
     /// A list of packages, in place of the configuration's selectors and parts.
     pub packages: Option<PackageList>,
     /// Earlier sets that this one updates.
@@ -111,22 +98,8 @@ pub struct SetSettings {
     pub jobs: usize,
     /// Whether warnings are errors.
     pub strict: bool,
-}
-
-impl SetSettings {
     /// How much of what the configuration is for the run makes.
-    pub fn scope(&self) -> SetScope {
-        let plan = &self.plan;
-        let configured = plan.config.keys.distro.as_deref().unwrap_or(distribution::DEFAULT);
-        let is_another = plan.distribution().is_some_and(|it| it.name != configured);
-        if !plan.only.is_empty() || plan.formats.len() < Format::ALL.len() || is_another {
-            SetScope::Limited
-        } else if self.since.is_empty() {
-            SetScope::WithoutEarlier
-        } else {
-            SetScope::Whole
-        }
-    }
+    pub scope: SetScope,
 }
 
 impl SetArguments {
@@ -144,26 +117,30 @@ impl SetArguments {
         environment: &Environment,
         gathered: &mut Gathered,
     ) -> Option<SetSettings> {
-        let config = self.config.as_deref().map_or_else(|| Ok(Config::default()), Config::open);
-        let config = gathered.faults.keep(config);
+        let config = match &self.config {
+            Some(path) => Config::read(path, &mut gathered.faults),
+            None => gathered.faults.keep(Config::none()),
+        };
         let packages = self.packages.as_deref().map(PackageList::open).transpose();
         let packages = gathered.faults.keep(packages);
         // What the command line says is checked even if a file cannot be read.
         let is_read = config.is_some() && packages.is_some();
-        let (config, packages) = (config.unwrap_or_default(), packages.flatten());
+        let config = config.or_else(|| gathered.faults.keep(Config::none()));
+        let (mut config, packages) = (config?, packages.flatten());
+        let configured_distro = config.keys.distro.clone();
+        gathered.faults.keep(config.put(&self.keys));
+        let scope = self.scope(&configured_distro, &config);
         if packages.is_some() {
             gathered.faults.keep(config.refuse_selectors_beside_list());
         }
         let choices = self.choices(config, environment, gathered)?;
         let plan = gathered.faults.keep(Setting::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
-        for (key, value) in gathered.faults.keep(unset(&plan)).into_iter().flatten() {
-            gathered.note(&key, value, Origin::Default);
-        }
         let jobs = self.jobs.map_or_else(threads::count, usize::from);
         gathered.note("jobs", jobs, Origin::given("jobs", self.jobs.is_some()));
-        let grouping = self.grouping(&plan);
-        if grouping == Grouping::Propose {
+        let is_decided = self.config.is_some() || self.packages.is_some();
+        let grouping = is_decided.then(|| plan.config.grouping.clone());
+        if grouping.is_none() {
             for key in ["primary_shard", "architecture_groups"] {
                 let unset = Some("what the artifacts hold decides".to_owned());
                 let known = Resolved::new(key, Value::Null, Origin::Proposed);
@@ -171,14 +148,19 @@ impl SetArguments {
             }
         }
         let Self { artifacts, since, strict, .. } = self;
-        Some(SetSettings { artifacts, plan, grouping, packages, since, jobs, strict })
+        Some(SetSettings { artifacts, plan, grouping, packages, since, jobs, strict, scope })
     }
 
-    fn grouping(&self, plan: &Setting) -> Grouping {
-        match (plan.config.groups.is_empty(), &self.config, &self.packages) {
-            (false, ..) => Grouping::Configured,
-            (true, None, None) => Grouping::Propose,
-            (true, ..) => Grouping::PerArch,
+    /// How much of what the configuration is for is made, which names that distribution.
+    fn scope(&self, configured_distro: &str, config: &Config) -> SetScope {
+        let formats = self.formats();
+        let is_another = formats.contains(&Format::Deb) && config.keys.distro != configured_distro;
+        if !self.only.is_empty() || formats.len() < Format::ALL.len() || is_another {
+            SetScope::Limited
+        } else if self.since.is_empty() {
+            SetScope::WithoutEarlier
+        } else {
+            SetScope::Whole
         }
     }
 
@@ -204,53 +186,23 @@ impl SetArguments {
             gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
         }
         let formats = self.formats();
-        let mut layers = Layers { given: &self.keys, config: &config, gathered };
-        let named = layers.named();
-        let distribution = layers.distribution()?;
+        let named = named(&config, gathered);
+        let distribution = distribution(&config, &mut gathered.faults)?;
         let (named, only) = (named?, std::mem::take(&mut self.only));
         Some(Choices { config, named, distribution, formats, only, changelog_date })
     }
 }
 
-/// Notes values that the configuration has, or the scheme, or a default that is more than a word.
+/// Notes the values of keys for which others decide where nobody sets them.
 fn note_settled(plan: &Setting, gathered: &mut Gathered) {
-    let mut note = |key: &str, value: Option<String>, default: Origin| {
-        let keys: Vec<&str> = key.split('.').collect();
-        let position = plan.config.position(&keys).map(Origin::File);
-        gathered.note(key, value, position.unwrap_or(default));
-    };
-    note("libdir", Some(plan.libdir().to_string()), Origin::Default);
-    note("kpackdir", Some(plan.kpackdir().to_string()), Origin::Default);
-    note("maintainer", Some(plan.maintainer().to_owned()), Origin::Default);
-    note("license", Some(plan.license().to_owned()), Origin::Default);
+    let kernels = plan.kpackdir().to_string();
+    gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
     for format in &plan.formats {
         let relation = plan.runtime(*format).map(text);
         let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
-        note(&format!("runtime_relation.{}", format.as_str()), relation, default);
+        let keys = ["runtime_relation", format.as_str()];
+        gathered.note_key(&plan.config, &keys, relation, default);
     }
-}
-
-/// What the plan has for keys that the configuration leaves out, and that no option decides: what is
-/// shown of them is what holds, and not what their declaration says.
-fn unset(plan: &Setting) -> Result<Vec<(String, Value)>> {
-    let Config { keys, validation, .. } = &plan.config;
-    let mut values = match json(validation)? {
-        Value::Object(rules) => Vec::from_iter(
-            rules.into_iter().map(|(rule, value)| (format!("validation.{rule}"), value)),
-        ),
-        _ => Vec::new(),
-    };
-    let date = Timestamp::from_second(i64::from(plan.content_date)).ok();
-    values.push(("content_date".to_owned(), date.map(|date| date.to_string()).into()));
-    values.push(("alternatives".to_owned(), json(&keys.alternatives)?));
-    values.push(("runpath".to_owned(), json(&keys.runpath)?));
-    let is_unset = |key: &str| plan.config.position(&Vec::from_iter(key.split('.'))).is_none();
-    values.retain(|(key, _)| is_unset(key));
-    Ok(values)
-}
-
-fn json(value: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(value).map_err(|_| Error::bug("a setting has no JSON"))
 }
 
 fn text(relation: &Relation) -> String {

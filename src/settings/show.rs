@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::given::GivenOptions;
 use super::origin::{Gathered, Origin, Resolved};
 use super::schema::{self, KeyDefault};
-use crate::config::Config;
+use crate::config::{Config, option_of};
 
 impl BuildArguments {
     /// Every key of the configuration and every option of the command line, as a build or a plan with
@@ -19,17 +19,19 @@ impl BuildArguments {
         let Gathered { faults, mut resolved } = gathered;
         let settings = faults.of_settings().settle(settings)?;
         let keys = ConfiguredValues::of(&settings.set.plan.config)?;
-        let mut shown = Vec::new();
+        let (options, mut shown) = (given.options(), Vec::new());
         for key in schema::keys() {
-            match take(&mut resolved, &key.path.join(".")) {
+            let name = key.path.join(".");
+            let option = options.iter().find(|option| option.key == name && option.is_given());
+            match take(&mut resolved, &name).or_else(|| option.cloned()) {
                 Some(known) => shown.push(known),
                 None => keys.add(&key.path, key.default, &mut shown),
             }
         }
-        for option in given.options() {
+        for option in options {
             let is_key = shown.iter().any(|known| known.key == option.key);
             let known = take(&mut resolved, &option.key).unwrap_or(option);
-            shown.extend((!is_key).then(|| Resolved { key: Origin::option(&known.key), ..known }));
+            shown.extend((!is_key).then(|| Resolved { key: option_of(&known.key), ..known }));
         }
         shown.extend(resolved);
         Ok(shown)

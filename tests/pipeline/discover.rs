@@ -91,8 +91,8 @@ fn the_numbers_are_those_of_the_files() {
 
 /// What a configuration means, whatever its syntax.
 fn meaning(config: &Config) -> (Option<String>, String, String) {
-    let groups = format!("{:?}", config.groups);
-    (config.keys.primary_shard.clone(), groups, format!("{:?}", config.validation))
+    let groups = format!("{:?}", config.grouping.groups);
+    (config.grouping.primary_shard.clone(), groups, format!("{:?}", config.keys.validation))
 }
 
 #[test]

@@ -59,16 +59,15 @@ fn recombine_scanned(
     options: &RecombineOptions,
     progress: &dyn Progress,
 ) -> Result<RecombineReport> {
-    let rules = options.config.database_rules()?;
     let keeps_fat = |name: &_| options.config.keeps_fat(name);
     let allows_other_machine = |path: &_| options.config.allows_other_machine(path);
     let split_options = SplitPolicy {
-        rules: &rules,
+        rules: &options.config.databases,
         keeps_fat: &keeps_fat,
         allows_other_machine: &allows_other_machine,
     };
     let split = split::split_all(scan, &split_options, progress)?;
-    let recombined = recombine::recombine(split, &options.config)?;
+    let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;
     let written = write(scan, &recombined, options, progress);
     let done = recombined.findings.explain(written)?;
     let mut findings = all_findings(scan, recombined);
@@ -84,7 +83,7 @@ fn write(
     progress: &dyn Progress,
 ) -> Result<Committed> {
     let staging = ArtifactStaging::begin(&options.out)?;
-    let primary = options.config.keys.primary_shard.as_deref();
+    let primary = options.config.grouping.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
     progress.expect(Stage::Pack, device_bytes(recombined));

@@ -158,7 +158,7 @@ mod tests {
         for syntax in [Syntax::Json, Syntax::Toml] {
             let text = proposal.configuration(syntax).unwrap();
             let config = Config::parse(&text, syntax).unwrap();
-            assert_eq!(config.groups.len(), 4, "{text}");
+            assert_eq!(config.grouping.groups.len(), 4, "{text}");
         }
     }
 

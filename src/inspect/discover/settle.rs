@@ -5,30 +5,29 @@ use std::path::{Path, PathBuf};
 use rockpack_base::gfx::BaseArch;
 
 use super::{Discovery, Proposal, propose};
-use crate::config::{ArchitectureGroup, Config};
+use crate::config::{ArchitectureGroup, Grouping};
 
 /// What a proposed configuration is called in the command that saves it.
 const FILE: &str = "packaging.toml";
 
-/// Gives `config`, which has no groups, those that [`propose`] proposes for what was found in
-/// `artifacts`; says what was decided, and how to save it. Where nothing can be proposed, each arch
-/// stays a group.
-pub fn settle(config: &mut Config, artifacts: &[PathBuf], found: &Discovery) -> Option<String> {
+/// The groups and primary shard that [`propose`] proposes for what was found in `artifacts`, and what was
+/// decided, and how to save it. Where nothing can be proposed, each arch is a group.
+pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<String>) {
     // Without device code there is nothing to group.
-    found.architectures.first()?;
+    if found.architectures.is_empty() {
+        return (Grouping::default(), None);
+    }
     let Ok(proposal) = propose(found) else {
-        return Some(
-            "note: no configuration, and none to propose: each architecture is a group".to_owned(),
-        );
+        let none = "note: no configuration, and none to propose: each architecture is a group";
+        return (Grouping::default(), Some(none.to_owned()));
     };
     let groups = proposal.groups.iter().map(|group| ArchitectureGroup {
         name: group.name.clone(),
         display_name: group.display_name.clone(),
         architectures: group.architectures.clone(),
     });
-    config.groups = groups.collect();
-    config.keys.primary_shard = Some(proposal.primary_shard.name.clone());
-    Some(said(&proposal, artifacts))
+    let primary_shard = Some(proposal.primary_shard.name.clone());
+    (Grouping { groups: groups.collect(), primary_shard }, Some(said(&proposal, artifacts)))
 }
 
 fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
@@ -65,19 +64,17 @@ mod tests {
     use super::*;
     use crate::inspect::discover::fixture::discovery;
 
-    fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Config, Option<String>) {
-        let mut config = Config::default();
+    fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Grouping, Option<String>) {
         let artifacts: Vec<PathBuf> = artifacts.iter().map(PathBuf::from).collect();
-        let said = settle(&mut config, &artifacts, &discovery(archs));
-        (config, said)
+        settle(&artifacts, &discovery(archs))
     }
 
     #[test]
     fn groups_and_shard_are_the_proposed_ones() {
         let archs = [("gfx906", true), ("gfx1100", false), ("gfx11-generic", false)];
-        let (config, said) = settled(&archs, &["a b", "it's"]);
-        assert_eq!(config.groups[0].architectures, ["gfx1100".parse().unwrap()]);
-        assert_eq!((config.groups.len(), config.keys.primary_shard.as_deref()), (1, Some("one")));
+        let (grouping, said) = settled(&archs, &["a b", "it's"]);
+        assert_eq!(grouping.groups[0].architectures, ["gfx1100".parse().unwrap()]);
+        assert_eq!((grouping.groups.len(), grouping.primary_shard.as_deref()), (1, Some("one")));
         let expected = "note: no configuration: the groups are gfx110X, without gfx906, the primary \
                         shard is one; `rockpack discover 'a b' 'it'\\''s' --propose packaging.toml` \
                         saves that as one";
@@ -86,9 +83,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_grouped_stays_as_it_is() {
-        let (config, said) = settled(&[("gfx906", true)], &["a"]);
+        let (grouping, said) = settled(&[("gfx906", true)], &["a"]);
         assert!(said.unwrap().contains("none to propose: each architecture is a group"));
-        assert!(config.groups.is_empty() && config.keys.primary_shard.is_none());
+        assert_eq!(grouping, Grouping::default());
         assert_eq!(settled(&[], &["a"]).1, None);
     }
 }

@@ -47,7 +47,7 @@ pub(in crate::plan) fn contents(
     let mut contents = DeviceContents::default();
     for arch in archives.iter().flat_map(|set| &set.archs) {
         let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
-        let path = setting.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
+        let path = setting.config.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
         let data = FileSource::Archive { archives: set, arch: arch.clone() };
         let node = Node::File { data, mode: file_mode(0) };
         contents.add(groups, std::slice::from_ref(arch), path, node)?;
@@ -126,7 +126,7 @@ fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSourc
 
 /// The archives of a portion's fat binaries; every marker needs a name, even without any code.
 fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
-    let Setting { names, folders, .. } = setting;
+    let Setting { names, config, .. } = setting;
     let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
@@ -139,9 +139,9 @@ fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<Archiv
     let search = search.collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
         name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
-        folder: folders.kernels.clone(),
-        search: search.into_iter().filter(|folder| *folder != folders.kernels).collect(),
-        manifest_prefix: folders.manifest_prefix(),
+        folder: config.folders.kernels.clone(),
+        search: search.into_iter().filter(|folder| *folder != config.folders.kernels).collect(),
+        manifest_prefix: config.folders.manifest_prefix(),
         binaries,
         archs: archs.into_iter().cloned().collect(),
         kept: BTreeMap::new(),

@@ -275,7 +275,7 @@ impl Maker<'_> {
             files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
         }
         if let Some(archives) = archives {
-            let path = self.setting.folders.kernels.join(&format!("{archives}.kpm"))?;
+            let path = self.setting.config.folders.kernels.join(&format!("{archives}.kpm"))?;
             if files.contains_key(&path) {
                 let message =
                     format!("{path} comes from the input, and is made for the package too");

@@ -35,10 +35,10 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
     if components.is_empty() {
         return Ok(None);
     }
-    let libraries = setting.folders.libraries.as_str();
+    let libraries = setting.config.folders.libraries.as_str();
     let values = context! { prefix => setting.prefix.absolute(), libraries };
     let description = setting.texts.description("set", &names.deb, values)?;
-    let line = format!("{}/{}\n", setting.prefix.absolute(), setting.folders.libraries);
+    let line = format!("{}/{}\n", setting.prefix.absolute(), setting.config.folders.libraries);
     let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };
     let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
     let (section, rpm_group) = ("libs", "System Environment/Libraries");
@@ -86,7 +86,7 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 
 /// Whether ldconfig finds something of the package in the linker path.
 pub(in crate::plan) fn has_linker_libraries(setting: &Setting, draft: &Draft) -> bool {
-    let mut files = draft.files.iter().filter(|(path, _)| setting.folders.is_public(path));
+    let mut files = draft.files.iter().filter(|(path, _)| setting.config.folders.is_public(path));
     files.any(|(path, node)| is_library(path.name(), node))
 }
 

@@ -190,7 +190,7 @@ impl<'a> Scripts<'a> {
         let values = context! {
             package => &self.draft.names.deb,
             prefix => self.setting.prefix.absolute(),
-            libdir => self.setting.folders.libraries.as_str(),
+            libdir => self.setting.config.folders.libraries.as_str(),
             programs,
             priority => self.setting.version.priority(),
             file => format!("/{file}"),

@@ -27,10 +27,10 @@ impl<'a> Words<'a> {
     pub fn of(draft: &'a Draft, setting: &'a Setting) -> Self {
         let (says, keys) = (&draft.says, &setting.config.keys);
         Self {
-            license: says.license.as_deref().unwrap_or(setting.license()),
+            license: says.license.as_deref().unwrap_or(&keys.license),
             homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
             copyright: says.copyright.as_deref().or(keys.copyright.as_deref()),
-            maintainer: says.maintainer.as_deref().unwrap_or(setting.maintainer()),
+            maintainer: says.maintainer.as_deref().unwrap_or(&keys.maintainer),
             vendor: says.vendor.as_deref().or(keys.vendor.as_deref()),
         }
     }

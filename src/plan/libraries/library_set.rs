@@ -88,7 +88,7 @@ impl<'a> LibrarySet<'a> {
                 places.push(path);
             }
         }
-        let linker_path = setting.folders.libraries.clone();
+        let linker_path = setting.config.folders.libraries.clone();
         let mut set =
             Self { setting, portions, by_name, by_path, by_file_name, linkings, linker_path };
         if let Some(behind) = set.behind_links(set.linker_path.clone()) {
@@ -99,7 +99,8 @@ impl<'a> LibrarySet<'a> {
 
     /// Whether the dynamic linker finds what lies at `path` by its name alone.
     fn is_public(&self, path: &TreePath) -> bool {
-        self.setting.folders.is_public(path) || path.parent().as_ref() == Some(&self.linker_path)
+        self.setting.config.folders.is_public(path)
+            || path.parent().as_ref() == Some(&self.linker_path)
     }
 
     /// The files that the dynamic linker finds by their names alone, also through links.

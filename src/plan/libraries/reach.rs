@@ -81,7 +81,7 @@ fn note_misplaced(
         if is_libdir || (is_unfound && is_misplaced()) {
             findings.add(Finding::LibraryMisplaced {
                 package: name(file.linked.portion),
-                libdir: setting.folders.libraries.clone(),
+                libdir: setting.config.folders.libraries.clone(),
                 place: place(setting, folder),
                 library: path.clone(),
             });
@@ -93,7 +93,7 @@ fn note_misplaced(
 fn place(setting: &Setting, folder: Option<TreePath>) -> LibraryFolder {
     let Some(folder) = folder else { return LibraryFolder::Prefix };
     let is_below_libdir = std::iter::successors(folder.parent(), TreePath::parent)
-        .any(|above| above == setting.folders.libraries);
+        .any(|above| above == setting.config.folders.libraries);
     if search::is_prefix_libraries(folder.as_str()) {
         return LibraryFolder::Libraries(folder);
     }

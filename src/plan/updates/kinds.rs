@@ -202,7 +202,7 @@ fn add_to_rpm(setting: &Setting, control: &mut RpmControl, changes: &PathChanges
         is_moved,
         file => lua_text(&format!("/{loader_file}")),
         moved => lua_text(&format!("{MOVED} ")),
-        libdir => lua_text(&format!("/{}", setting.folders.libraries)),
+        libdir => lua_text(&format!("/{}", setting.config.folders.libraries)),
         folders,
         links,
     };

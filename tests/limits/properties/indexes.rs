@@ -194,8 +194,8 @@ proptest! {
         let proposal = Proposal { primary_shard, groups: groups.collect(), left_out: Vec::new() };
         let syntax = if json { Syntax::Json } else { Syntax::Toml };
         let read = Config::parse(&proposal.configuration(syntax).unwrap(), syntax).unwrap();
-        prop_assert_eq!(read.keys.primary_shard, Some(proposal.primary_shard.name));
-        let found = read.groups.into_iter().map(|group| ProposedGroup {
+        prop_assert_eq!(read.grouping.primary_shard, Some(proposal.primary_shard.name));
+        let found = read.grouping.groups.into_iter().map(|group| ProposedGroup {
             name: group.name,
             display_name: group.display_name,
             architectures: group.architectures,

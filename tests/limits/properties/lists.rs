@@ -1,7 +1,7 @@
 //! Samples of text: indexes of repositories, configurations, rules; and of what is packed around
 //! artifacts.
 
-use rockpack::config::{Config, PackageList, Syntax};
+use rockpack::config::{Config, Grouping, PackageList, Syntax};
 use rockpack::emit::Compression;
 use rockpack::input::artifact;
 use rockpack::input::database::{DatabaseRules, Index, read_index};
@@ -114,11 +114,11 @@ fn package_list(bytes: &[u8]) -> Result<String> {
 /// What the file does not say, which is the same of any beginning of it; then what it says.
 fn toml(bytes: &[u8]) -> Result<String> {
     let mut config = Config::parse(text(bytes)?, Syntax::Toml)?;
-    let (shard, groups) = (config.keys.primary_shard.take(), std::mem::take(&mut config.groups));
+    let Grouping { groups, primary_shard } = std::mem::take(&mut config.grouping);
     let unsaid = format!("{config:?}");
     // Its last field is the text itself, for messages.
     let mut items = vec![unsaid.split(", document: ").next().unwrap().to_owned()];
-    items.extend(shard);
+    items.extend(primary_shard);
     items.extend(groups.iter().map(|group| format!("{group:?}")));
     Ok(items.join("\n"))
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use rmpv::Value;
-use rockpack::config::{Config, Syntax};
+use rockpack::config::{Config, Grouping, Syntax};
 use rockpack::input::artifact::Artifact;
 use rockpack::input::database::DatabaseRules;
 use rockpack::recombine::recombine;
@@ -80,7 +80,7 @@ fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
     let borrowed: Vec<&Artifact> = artifacts.iter().collect();
     let split = split_artifacts(&borrowed, &SplitPolicy::strict(&rules), &Silent).unwrap();
-    let recombined = recombine(split, &Config::default()).unwrap();
+    let recombined = recombine(split, &Config::none().unwrap(), &Grouping::default()).unwrap();
     let told =
         recombined.findings.iter().filter(|finding| finding.code().severity() == Severity::Warning);
     let told = told.map(|finding| {
@@ -312,10 +312,10 @@ fn a_rule_says_which_indexes_have_mappings() {
     ]);
     for (text, expected) in [(rule.to_owned(), 0), (format!("{rule}{lazy}"), 1)] {
         let config = Config::parse(&text, Syntax::Toml).unwrap();
-        let rules = config.database_rules().unwrap();
         let artifact = artifact("one", "blas_lib_all", &files);
-        let split = split_artifacts(&[&artifact], &SplitPolicy::strict(&rules), &Silent).unwrap();
-        let recombined = recombine(split, &config).unwrap();
+        let split = split_artifacts(&[&artifact], &SplitPolicy::strict(&config.databases), &Silent)
+            .unwrap();
+        let recombined = recombine(split, &config, &Grouping::default()).unwrap();
         let is_own = |finding: &&Finding| matches!(finding, Finding::DatabaseInconsistent { .. });
         assert_eq!(recombined.findings.iter().filter(is_own).count(), expected, "{text}");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use rmpv::Value;
-use rockpack::config::Config;
+use rockpack::config::{Config, Grouping};
 use rockpack::recombine::{Recombined, recombine};
 use rockpack::report::Code;
 use rockpack::split::HostKind;
@@ -125,7 +125,7 @@ fn references_stay_within_an_arch() {
 /// Joins shards, each with its files.
 fn joined(shards: &[(&str, Files)]) -> Result<Recombined> {
     let split = shards.iter().map(|(shard, files)| split_files(shard, files)).collect();
-    recombine(split, &Config::default())
+    recombine(split, &Config::none()?, &Grouping::default())
 }
 
 /// Path → archs of the only component: `host` for host files.

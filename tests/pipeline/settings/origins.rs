@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rockpack::settings::{KeyDefault, KeyDocument, keys};
+use rockpack_base::run::shares::parse_size;
 use serde_json::{Value, json};
 
 use super::{Room, shown};
@@ -56,12 +57,12 @@ fn every_value_says_where_it_comes_from() {
         ("kpackdir", json!("lib/.kpack"), default.clone()),
         ("--preset", json!("small"), flag("--preset")),
         ("--archive-level", json!(19), flag("--preset")),
-        ("--payload-level", json!("3"), flag("--payload-level")),
+        ("--payload-level", json!(3), flag("--payload-level")),
         ("--compression", json!("zstd"), default.clone()),
         ("--sbom", json!(true), flag("--sbom")),
         ("--strict", json!(false), default.clone()),
         ("--cache", json!("c"), flag("--cache")),
-        ("--cache-size", json!("32G"), default),
+        ("--cache-size", json!(32_u64 << 30), default),
         ("--artifacts", json!(["x", "y"]), flag("--artifacts")),
         (
             "SOURCE_DATE_EPOCH",
@@ -190,6 +191,10 @@ fn every_default_that_is_stated_is_the_one_that_holds() {
         let (_, value, origin) = known.next().unwrap_or_else(|| panic!("{key} is not shown"));
         // What an earlier publication named is not known without it.
         let is_remembered = key == "--name";
+        let default = match parse_size(&default) {
+            Ok(bytes) if key == "--cache-size" => bytes.to_string(),
+            _ => default,
+        };
         assert!(is_remembered || plain(value) == default, "{key}: {value} is not {default}");
         assert_eq!(origin["origin"], "default", "{key}");
     }

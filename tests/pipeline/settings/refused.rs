@@ -160,6 +160,9 @@ name = 'tools'
 components = ['bin']
 role = 'host'
 suffix = { deb = '-utils', rpm = '-tools' }
+
+[architecture_groups.one]
+architectures = ['gfx11OO']
 ";
 
 #[test]
@@ -167,6 +170,8 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
     let room = Room::new();
     let file = room.write("c.toml", WRONG);
     let expected = [
+        "c.toml: line 29, column 18: architecture_groups.one.architectures.0: ",
+        "c.toml: line 5, column 10: libdir: `/lib` cannot be a folder",
         "c.toml: line 1, column 11: version: `7_1` is no version",
         "c.toml: line 6, column 24: distribution_tag",
         "c.toml: line 2, column 10: scheme: there is no naming scheme",
@@ -176,7 +181,6 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
         "c.toml: line 20, column 11: selectors.rocm-x.0: takes nothing",
         "c.toml: line 24, column 15: parts.0.components.0: ",
         "c.toml: line 12, column 7: libraries.libx.so.1.deb: `x,y` is no relation",
-        "c.toml: line 5, column 10: libdir: `/lib` cannot be a folder",
         "c.toml: line 9, column 7: runtime_relation.deb: `a b` is no relation",
         "c.toml: line 15, column 24: relations.rocm-blas.deb.depends.1: `not fine` is no relation",
         "c.toml: line 16, column 17: relations.rocm-blas.rpm.requires.0: `a >=` is no relation",

@@ -76,10 +76,10 @@ impl Compression {
     }
 
     /// The level or preset, as rpm's PAYLOADFLAGS has it.
-    pub fn level(self) -> String {
+    pub fn level(self) -> i64 {
         match self {
-            Self::Zstd { level, .. } => level.to_string(),
-            Self::Xz { preset } => preset.to_string(),
+            Self::Zstd { level, .. } => level.into(),
+            Self::Xz { preset } => preset.into(),
         }
     }
 

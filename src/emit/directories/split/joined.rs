@@ -11,7 +11,7 @@ use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 
 use super::sorting::has_fat;
-use crate::config::{ArchitectureGroup, Config, UnassignedArchitectures};
+use crate::config::{ArchitectureGroup, Config, Grouping, UnassignedArchitectures};
 use crate::emit::directories::Means;
 use crate::emit::directories::output::OutputArtifact;
 use crate::emit::directories::places::Places;
@@ -59,7 +59,8 @@ pub(super) fn outputs(
     targets: &BTreeSet<BaseArch>,
     means: Means<'_>,
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
-    let mut recombined = recombine::recombine(split, &each_arch_alone(targets))?;
+    let mut recombined =
+        recombine::recombine(split, &ungrouped_dropped()?, &each_arch_alone(targets))?;
     // Of targets that were not asked for, or that nothing is for, the caller tells.
     // Where links lead is looked at across components, when all are there.
     recombined.findings.retain(|finding| {
@@ -90,16 +91,19 @@ pub(super) fn outputs(
     Ok((outputs, recombined.findings))
 }
 
-/// Each of `targets` is a group of its own, and what is in none is left out; all archs that there
-/// are if none is given.
-fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Config {
+/// Each of `targets` is a group of its own; all archs that there are if none is given.
+fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
     let group = |arch: &BaseArch| ArchitectureGroup {
         name: arch.to_string(),
         display_name: arch.to_string(),
         architectures: vec![arch.clone()],
     };
-    let mut config = Config::default();
-    config.groups = targets.iter().map(group).collect();
-    config.validation.unassigned_architectures = UnassignedArchitectures::Drop;
-    config
+    Grouping { groups: targets.iter().map(group).collect(), primary_shard: None }
+}
+
+/// No configuration, but that code in no group is left out.
+fn ungrouped_dropped() -> Result<Config> {
+    let mut config = Config::none()?;
+    config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;
+    Ok(config)
 }

@@ -134,7 +134,7 @@ fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Ta
         size,
         (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
         (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().name())),
-        (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level())),
+        (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level().to_string())),
         (IndexTag::RPMTAG_PAYLOADSHA256, digest(&digests.payload)),
         (IndexTag::RPMTAG_PAYLOADSHA256ALGO, algorithm()),
         (IndexTag::RPMTAG_PAYLOADSHA256ALT, digest(&digests.archive)),

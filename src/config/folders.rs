@@ -9,13 +9,11 @@
 //! Refused: what is not a plain way down from the prefix, and what a shell or the loader's
 //! configuration would read as more than a path.
 
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::TreePath;
 
-use crate::config::Config;
-
-/// Where builds have their libraries unless the configuration says otherwise.
-const LIBRARIES: &str = "lib";
+use super::document::ConfigDocument;
+use super::keys::Keys;
 
 /// The folder of kernel archives in that of libraries, unless the configuration says otherwise.
 const KERNELS: &str = ".kpack";
@@ -25,7 +23,7 @@ const PREFIX_ITSELF: &str = ".";
 
 /// Folders relative to the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Folders {
+pub struct Folders {
     /// Where the dynamic linker is told to look.
     pub libraries: TreePath,
     /// Where kernel archives and their manifests are installed.
@@ -33,16 +31,16 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Those of the configuration.
-    pub fn new(config: &Config) -> Result<Self> {
-        let checked =
-            |key: &str, text: &str| folder(text).map_err(|error| config.located(&[key], &error));
-        let libraries = checked("libdir", config.keys.libdir.as_deref().unwrap_or(LIBRARIES))?;
-        let kernels = match &config.keys.kpackdir {
-            Some(text) => checked("kpackdir", text)?,
-            None => libraries.join(KERNELS)?,
+    /// Those that `keys` name, or else the defaults.
+    pub(super) fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
+        let mut checked = |key: &str, text: &str| {
+            faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
         };
-        Ok(Self { libraries, kernels })
+        let libraries = checked("libdir", &keys.libdir);
+        let kernels = keys.kpackdir.as_ref().and_then(|text| checked("kpackdir", text));
+        let libraries = libraries.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
+        let kernels = kernels.or_else(|| faults.keep(libraries.join(KERNELS)))?;
+        Some(Self { libraries, kernels })
     }
 
     /// Whether the dynamic linker finds what lies at `path` by its name alone.
@@ -82,10 +80,10 @@ fn folder(text: &str) -> Result<TreePath> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Syntax;
+    use crate::config::{Config, Syntax};
 
     fn folders(toml: &str) -> Result<Folders> {
-        Folders::new(&Config::parse(toml, Syntax::Toml)?)
+        Ok(Config::parse(toml, Syntax::Toml)?.folders)
     }
 
     #[test]

@@ -1,0 +1,32 @@
+//! Tables of keys with their defaults.
+
+/// Declares a table whose keys have the values behind `=` where nobody sets them, or else the default of
+/// their type. serde, the JSON Schema and `--help` take them from there.
+macro_rules! declared {
+    ($(#[$($about:tt)*])* pub struct $name:ident {
+        $($(#[$($of:tt)*])* pub $key:ident: $type:ty $(= $default:expr)?,)*
+    }) => {
+        $(#[$($about)*])*
+        pub struct $name {
+            $($(#[$($of)*])* pub $key: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $crate::config::declared::default!($($default)?),)* }
+            }
+        }
+    };
+}
+pub(super) use declared;
+
+/// What stands behind `=`, or the default of the type.
+macro_rules! default {
+    () => {
+        Default::default()
+    };
+    ($default:expr) => {
+        ($default).into()
+    };
+}
+pub(super) use default;

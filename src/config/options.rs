@@ -1,0 +1,64 @@
+//! Keys that are options, too: the command line goes before the configuration.
+
+use clap::builder::StyledStr;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use rockpack_base::error::{Error, Result};
+use schemars::Schema;
+use serde_json::Value;
+
+use super::{Config, Keys};
+
+/// The keys that the command line has as options.
+#[derive(Debug, Clone)]
+pub struct KeyOptions(ArgMatches);
+
+impl Args for KeyOptions {
+    fn augment_args(command: Command) -> Command {
+        let schema = schemars::schema_for!(Keys);
+        let keys = Keys::augment_args(Command::new("keys").next_display_order(None));
+        command.args(keys.get_arguments().map(|argument| as_option(argument.clone(), &schema)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// The option of a key, which need not be given; its help ends in the default.
+fn as_option(option: Arg, keys: &Schema) -> Arg {
+    let default = keys.pointer(&format!("/properties/{}/default", option.get_id()));
+    let default = default.and_then(Value::as_str);
+    let default = default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
+    let with_default = |help: &StyledStr| format!("{help}{default}");
+    let (help, long_help) =
+        (option.get_help().map(with_default), option.get_long_help().map(with_default));
+    let option = option.required(false).help(help.unwrap_or_default());
+    long_help.into_iter().fold(option, Arg::long_help)
+}
+
+impl FromArgMatches for KeyOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> clap::error::Result<Self> {
+        Ok(Self(matches.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> clap::error::Result<()> {
+        self.0 = matches.clone();
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Puts what the command line says in the place of what stands here.
+    pub fn put(&mut self, options: &KeyOptions) -> Result<()> {
+        let KeyOptions(matches) = options;
+        let bug = |error| Error::bug("an option of a key has no value").cause(error);
+        self.keys.update_from_arg_matches(matches).map_err(bug)?;
+        for argument in Keys::augment_args(Command::new("keys")).get_arguments() {
+            let key = argument.get_id().as_str();
+            if matches.contains_id(key) {
+                self.document.give(key);
+            }
+        }
+        Ok(())
+    }
+}

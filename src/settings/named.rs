@@ -1,0 +1,112 @@
+//! What packages are called and where they are installed, by the configuration and the naming scheme.
+//!
+//! A value that is refused is reported, and the default stands for it in what is checked behind it:
+//! so one fault hides no other.
+
+use std::path::Path;
+
+use rockpack_base::error::{Faults, Result};
+
+use super::origin::{Gathered, Origin};
+use crate::config::{Config, Keys, Scheme};
+use crate::dependencies::Distribution;
+use crate::package::{DistributionTag, Version};
+use crate::plan::{Named, Naming, Prefix};
+use crate::report::{Finding, Findings};
+
+/// A prefix that stands for one that was refused.
+const NO_PREFIX: &str = "/opt/rocm-0.0";
+
+/// Version, names and prefix; nothing only where rockpack itself is wrong.
+pub(crate) fn named(config: &Config, gathered: &mut Gathered) -> Option<Named> {
+    let mut findings = Findings::default();
+    if !config.is_set(&["version"]) {
+        findings.add(Finding::VersionUnset { version: config.keys.version.clone() });
+    }
+    let asked = Asked { config, instead: Keys::default() };
+    let version = asked.version(&mut gathered.faults)?;
+    let names = asked.naming(&version, &mut gathered.faults)?;
+    let prefix = asked.prefix(&names, gathered)?;
+    Some(Named { version, names, prefix, findings })
+}
+
+/// The distribution whose libraries `.deb` packages depend on.
+pub(crate) fn distribution(config: &Config, faults: &mut Faults) -> Option<Distribution> {
+    let asked = Asked { config, instead: Keys::default() };
+    let named = asked.keep("distro", Distribution::named(&config.keys.distro), faults);
+    named.or_else(|| faults.keep(Distribution::named(&asked.instead.distro)))
+}
+
+/// The values of the keys, and those that stand in for refused ones.
+struct Asked<'a> {
+    config: &'a Config,
+    instead: Keys,
+}
+
+impl Asked<'_> {
+    /// The value made of a key; nothing, after noting it, where that is wrong.
+    fn keep<T>(&self, key: &str, made: Result<T>, faults: &mut Faults) -> Option<T> {
+        faults.keep(made.map_err(|error| self.config.located(&[key], &error)))
+    }
+
+    fn version(&self, faults: &mut Faults) -> Option<Version> {
+        let (keys, instead) = (&self.config.keys, &self.instead);
+        let upstream = Version::new(&keys.version, &instead.release);
+        let release = Version::new(&instead.version, &keys.release);
+        let upstream = self.keep("version", upstream, faults).map(|_| &keys.version);
+        let release = self.keep("release", release, faults).map(|_| &keys.release);
+        let version =
+            Version::new(upstream.unwrap_or(&instead.version), release.unwrap_or(&instead.release));
+        let version = faults.keep(version)?.with_epoch(keys.epoch);
+        let DistributionTag { deb, rpm } = keys.distribution_tag.clone();
+        let none = DistributionTag::default();
+        let tags = [
+            ("deb", DistributionTag { deb, ..none.clone() }),
+            ("rpm", DistributionTag { rpm, ..none }),
+        ];
+        for (format, tag) in tags {
+            let place = ["distribution_tag", format];
+            let tagged = version.clone().with_tags(&tag);
+            faults.keep(tagged.map_err(|error| self.config.located(&place, &error)));
+        }
+        Some(version.clone().with_tags(&keys.distribution_tag).unwrap_or(version))
+    }
+
+    fn naming(&self, version: &Version, faults: &mut Faults) -> Option<Naming> {
+        let (keys, instead) = (&self.config.keys, &self.instead);
+        let scheme = if self.config.is_given(&["scheme"]) && keys.scheme.ends_with(".toml") {
+            // Its errors say where in the file they are.
+            faults.keep(Scheme::open(Path::new(&keys.scheme)))
+        } else {
+            self.keep("scheme", Scheme::shipped(&keys.scheme), faults)
+        };
+        let is_read = scheme.is_some();
+        let scheme = scheme.or_else(|| faults.keep(Scheme::shipped(&instead.scheme)))?;
+        let names = Naming::new(scheme.clone(), version, keys.variant.as_deref());
+        let names = self.keep("variant", names, faults);
+        let mut names = names.or_else(|| faults.keep(Naming::new(scheme, version, None)))?;
+        if self.keep("version", names.check_version(), faults).is_none() {
+            let version = Version::new(&instead.version, &instead.release);
+            names = names.of_version(faults.keep(version)?);
+        }
+        if is_read {
+            faults.keep(names.check_templates());
+        }
+        Some(names)
+    }
+
+    fn prefix(&self, names: &Naming, gathered: &mut Gathered) -> Option<Prefix> {
+        let faults = &mut gathered.faults;
+        let prefix = match &self.config.keys.prefix {
+            Some(text) => self.keep("prefix", Prefix::new(text), faults),
+            None => {
+                let own = names.prefix().and_then(|text| Prefix::new(&text));
+                self.keep("version", own, faults)
+            }
+        };
+        let shown = prefix.as_ref().map(Prefix::absolute);
+        let prefix = prefix.or_else(|| faults.keep(Prefix::new(NO_PREFIX)));
+        gathered.note_key(self.config, &["prefix"], shown, Origin::Scheme);
+        prefix
+    }
+}

@@ -7,11 +7,10 @@ use rockpack_base::error::Result;
 use rockpack_base::gfx::Target;
 
 use super::progress::Terminal;
-use super::targets::target_id;
 use super::{Outcome, memory};
 use crate::cli::render;
 use crate::inspect::extract::{Selection, extract};
-use crate::settings::output_path;
+use crate::settings::{output_path, target_id};
 
 /// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
 /// into files of their own.

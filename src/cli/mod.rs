@@ -22,11 +22,9 @@ pub mod render;
 mod repo;
 mod signals;
 mod split;
-mod targets;
 mod terminal;
 mod verify;
 mod version;
-mod written;
 
 use std::process::ExitCode;
 use std::sync::Arc;

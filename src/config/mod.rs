@@ -121,6 +121,14 @@ pub struct ArchitectureGroup {
 }
 
 impl Config {
+    /// The configuration in the file, or else the defaults.
+    pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
+        match file {
+            Some(path) => Self::read(path, faults),
+            None => faults.keep(Self::none()),
+        }
+    }
+
     /// The configuration in the file at `path`, whose ending says in which syntax it is. Keys at fault have
     /// their defaults; nothing where the file cannot be read or parsed.
     pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {

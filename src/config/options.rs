@@ -30,10 +30,11 @@ fn as_option(option: Arg, keys: &Schema) -> Arg {
     let default = default.and_then(Value::as_str);
     let default = default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
     let with_default = |help: &StyledStr| format!("{help}{default}");
-    let (help, long_help) =
-        (option.get_help().map(with_default), option.get_long_help().map(with_default));
-    let option = option.required(false).help(help.unwrap_or_default());
-    long_help.into_iter().fold(option, Arg::long_help)
+    match (option.get_long_help().map(with_default), option.get_help().map(with_default)) {
+        (Some(long_help), _) => option.long_help(long_help),
+        (None, help) => option.help(help.unwrap_or_default()),
+    }
+    .required(false)
 }
 
 impl FromArgMatches for KeyOptions {

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use rockpack_base::error::{Faults, Kind, Result, ResultExt};
+use rockpack_base::error::{Kind, Result, ResultExt};
 use rockpack_base::run::{Budget, threads};
 use serde::Serialize;
 
@@ -59,7 +59,6 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
-    settings.output.check()?;
     build_set(settings, progress).map(|(built, _)| built)
 }
 
@@ -69,21 +68,13 @@ fn build_set(settings: &BuildSettings, progress: &dyn Progress) -> Result<Writte
 }
 
 /// [`build`], and publishes what was written where the settings say so. The packages are not read
-/// again; where the repository is on the same file system, they are hard links there. What can be
-/// refused of the output folder and the publication without the packages is refused before they are
-/// built.
+/// again; where the repository is on the same file system, they are hard links there.
 pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
     let jobs = settings.set.jobs;
     let repo = settings.publish.as_ref().map(PublishSettings::options);
-    let mut faults = Faults::default();
-    faults.keep(settings.output.check());
-    if let Some(repo) = &repo {
-        faults.keep(threads::with(jobs, || repo::check_ahead(repo)));
-    }
-    faults.finish()?;
     let (built, indexed) = build_set(settings, progress)?;
     let Some(repo) = repo else {
         return Ok((built, None));

@@ -65,7 +65,7 @@ use rayon::prelude::*;
 
 pub use body::{Body, KnownFile};
 pub use input::refuse_output_inside;
-pub use options::{Changes, Confirmed, KeyPackage, RepoOptions};
+pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};
 pub use published::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
 };

@@ -77,7 +77,8 @@ pub struct Confirmed {
 }
 
 /// Writes a package into a folder and says what the index has of its files.
-type Write<'a> = dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;
+pub type WriteKeyPackage<'a> =
+    dyn Fn(&Package<Content>, &Path) -> Result<BTreeMap<PathBuf, Indexed>> + Sync + 'a;
 
 /// A package with the keys that clients are to trust.
 #[derive(Clone, Copy)]
@@ -87,5 +88,5 @@ pub struct KeyPackage<'a> {
     /// Who maintains it.
     pub maintainer: &'a str,
     /// What writes it, signed as packages of the repository are.
-    pub write: &'a Write<'a>,
+    pub write: &'a WriteKeyPackage<'a>,
 }

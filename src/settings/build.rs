@@ -17,6 +17,7 @@ use super::set::{SetArguments, SetSettings};
 use super::signing::{SigningArguments, Signs};
 use crate::emit::{SpdxDocument, Staging};
 use crate::input::artifact;
+use crate::pack::cache::Cache;
 use crate::package::Format;
 use crate::receipt::SetPart;
 use crate::repo::{self, Changes};
@@ -137,10 +138,7 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
-        // `config show` may have no output folder.
-        if !output.folder.as_os_str().is_empty() {
-            gathered.faults.keep(output.check());
-        }
+        output.check(&mut gathered.faults);
         output.refuse_inside(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
@@ -165,7 +163,11 @@ impl BuildArguments {
                     changes: Changes::default(),
                     now,
                 };
-                publication.resolve(request, &signers, &mut gathered.faults)
+                let publish = publication.resolve(request, &signers, &mut gathered.faults);
+                if let Some(publish) = &publish {
+                    gathered.faults.keep(repo::check_ahead(&publish.options()));
+                }
+                publish
             }
             None => {
                 gathered.faults.keep(refuse_given(given));
@@ -215,10 +217,16 @@ impl OutputArguments {
 }
 
 impl OutputSettings {
-    /// Refuses a folder that no set can be written into, so that nobody waits for one first.
-    pub fn check(&self) -> Result<()> {
+    /// Refuses folders that no set, or no cache, can be written into, so that nobody waits for one first.
+    fn check(&self, faults: &mut Faults) {
         let document = if self.sbom { SpdxDocument::Present } else { SpdxDocument::Absent };
-        Staging::check_ahead(&self.folder, self.part, document)
+        // `config show` may have no output folder.
+        if !self.folder.as_os_str().is_empty() {
+            faults.keep(Staging::check_ahead(&self.folder, self.part, document));
+        }
+        if let Some(cache) = &self.cache {
+            faults.keep(Cache::check_ahead(&cache.folder));
+        }
     }
 
     fn refuse_inside(&self, artifacts: &[PathBuf], faults: &mut Faults) {

@@ -10,6 +10,7 @@
 
 mod build;
 mod cost;
+mod discover;
 mod environment;
 mod given;
 mod memory;
@@ -17,10 +18,15 @@ mod named;
 mod origin;
 mod output_path;
 mod publish;
+mod recombine;
+mod repo;
 mod schema;
 mod set;
 mod show;
 mod signing;
+mod split;
+mod targets;
+mod verify;
 
 #[cfg(test)]
 pub(crate) use named::{distribution, named};
@@ -29,12 +35,18 @@ pub(crate) use origin::Gathered;
 
 pub use build::{BuildArguments, BuildSettings, CacheSettings, OutputSettings};
 pub use cost::CostSettings;
+pub use discover::{DiscoverArguments, DiscoverSettings, ProposalPlace};
 pub use environment::{Environment, Now};
 pub use given::GivenOptions;
 pub use memory::MemoryArguments;
 pub use origin::{Origin, Resolved};
 pub use output_path::output_path;
 pub use publish::{PublicationArguments, PublishRequest, PublishSettings};
+pub use recombine::RecombineArguments;
+pub use repo::{RepoArguments, RepoSettings};
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
 pub use set::{SetArguments, SetSettings};
 pub use signing::SigningArguments;
+pub use split::SplitArguments;
+pub use targets::target_id;
+pub use verify::{VerifyArguments, VerifySettings};

@@ -117,10 +117,7 @@ impl SetArguments {
         environment: &Environment,
         gathered: &mut Gathered,
     ) -> Option<SetSettings> {
-        let config = match &self.config {
-            Some(path) => Config::read(path, &mut gathered.faults),
-            None => gathered.faults.keep(Config::none()),
-        };
+        let config = Config::of(self.config.as_deref(), &mut gathered.faults);
         let packages = self.packages.as_deref().map(PackageList::open).transpose();
         let packages = gathered.faults.keep(packages);
         // What the command line says is checked even if a file cannot be read.

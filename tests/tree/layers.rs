@@ -132,9 +132,12 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
         "settings",
         &[
             "config",
+            "content",
             "dependencies",
             "emit",
+            "files",
             "formats",
+            "gfx",
             "input",
             "pack",
             "package",
@@ -143,6 +146,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "repo",
             "run",
             "signing",
+            "verify",
         ],
     ),
     // The line of stages.

@@ -80,6 +80,11 @@ impl Cache {
         Ok(cache)
     }
 
+    /// Refuses a place where no cache can be, and makes nothing.
+    pub fn check_ahead(path: &Path) -> Result<()> {
+        room::check_ahead(path)
+    }
+
     /// The entry with this key, if there is one that can be read.
     pub fn find(&self, key: &Key) -> Option<CacheEntry> {
         let place = key.place();

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rockpack_base::content::is_file;
 use rockpack_base::error::{Error, Kind, Result};
 
-use crate::files::{Dir, lock, make_folders, refuse_open_to_all};
+use crate::files::{Dir, check_folder, lock, make_folders, refuse_open_to_all};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
@@ -106,13 +106,18 @@ struct StoredEntry {
     size: u64,
 }
 
-/// Opens the folder of a cache, which is made if it is missing.
-pub(super) fn open_folder(path: &Path) -> Result<Dir> {
+/// Refuses a place where no cache can be, and makes nothing.
+pub(super) fn check_ahead(path: &Path) -> Result<()> {
     if is_file(path)? {
         let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
         return Err(error.file(path).hint(HINT));
     }
-    refuse_open_to_all(path)?;
+    if check_folder(path, "entries of a cache")? { refuse_open_to_all(path) } else { Ok(()) }
+}
+
+/// Opens the folder of a cache, which is made if it is missing.
+pub(super) fn open_folder(path: &Path) -> Result<Dir> {
+    check_ahead(path)?;
     make_folders(path).map_err(hinted)?;
     Dir::open(path).map_err(hinted)
 }

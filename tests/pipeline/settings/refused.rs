@@ -228,3 +228,33 @@ fn options_of_a_repository_without_one_are_named() {
     let expected = ["--suite, --generations, --wait: nothing is published without --repo"];
     refused(&mut build, USAGE, &expected);
 }
+
+/// Folders that cannot be written to are refused with everything else, and `config show` refuses what
+/// `build` does.
+#[test]
+fn folders_that_cannot_be_written_to_are_refused_ahead() {
+    let room = Room::new();
+    let file = room.write("README.md", "text");
+    let file = file.to_str().unwrap();
+    let below = format!("{file}/cache");
+    let foreign = room.path("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("packages.json"), "{}").unwrap();
+    let foreign = foreign.to_str().unwrap();
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["--out", file, "--version", "7_1"], &["README.md: is a file", "--version"]),
+        (
+            &["--out", "o", "--cache", file, "--version", "7_1"],
+            &["README.md: is a file", "--version"],
+        ),
+        (&["--out", "o", "--cache", &below], &["README.md"]),
+        (&["--out", foreign], &["packages.json"]),
+    ];
+    for (options, expected) in cases {
+        for words in [&["build"][..], &["config", "show"]] {
+            let mut command = rockpack();
+            command.current_dir(room.path("")).args(words).arg("--artifacts").arg(shards());
+            refused(command.args(options), USAGE, expected);
+        }
+    }
+}

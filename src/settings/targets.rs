@@ -14,7 +14,7 @@ pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
 }
 
 /// The target ID `text`, for the parser of the command line.
-pub(super) fn target_id(text: &str) -> Result<Target, String> {
+pub fn target_id(text: &str) -> Result<Target, String> {
     checked(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
 }
 

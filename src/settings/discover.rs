@@ -1,0 +1,80 @@
+//! The settings of `discover`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+
+use super::output_path::output_path;
+use crate::config::Syntax;
+use crate::files::new_file;
+
+/// The options of `discover`.
+#[derive(Debug, Args)]
+pub struct DiscoverArguments {
+    /// A shard (folder of artifacts) or a folder of shards
+    #[arg(value_name = "DIR", required_unless_present = "artifacts")]
+    folders: Vec<PathBuf>,
+    /// The same as DIR; may be given several times
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    artifacts: Vec<PathBuf>,
+    /// Propose a packaging configuration
+    ///
+    /// Into FILE (.json or .toml), which must not be there with another content, or to stdout as
+    /// TOML in place of the table
+    #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
+    propose: Option<Option<PathBuf>>,
+}
+
+/// What to look into, and what to propose.
+#[derive(Debug)]
+pub struct DiscoverSettings {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// What becomes of a proposed configuration; nothing is proposed if unset.
+    pub propose: Option<ProposalPlace>,
+}
+
+/// Where a proposed configuration goes.
+#[derive(Debug)]
+pub enum ProposalPlace {
+    /// Standard output.
+    Output,
+    /// A file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What its ending says.
+        syntax: Syntax,
+    },
+}
+
+impl DiscoverArguments {
+    /// Resolves the settings, whatever the artifacts are. Faults of several settings are refused together.
+    pub fn resolve(self) -> Result<DiscoverSettings> {
+        let mut faults = Faults::default();
+        let propose = match self.propose {
+            None => None,
+            Some(None) => Some(ProposalPlace::Output),
+            Some(Some(path)) => {
+                let syntax = faults.keep(syntax_of(&path));
+                faults.keep(new_file::check_place(&path));
+                syntax.map(|syntax| ProposalPlace::File { path, syntax })
+            }
+        };
+        let artifacts = [self.folders, self.artifacts].concat();
+        faults.of_settings().settle(Some(DiscoverSettings { artifacts, propose }))
+    }
+}
+
+fn syntax_of(file: &Path) -> Result<Syntax> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Syntax::Json),
+        Some("toml") => Ok(Syntax::Toml),
+        _ => {
+            let error = Error::new(Kind::Usage, "names neither a .json nor a .toml file");
+            let hint = "--propose takes the file to write; give the folders before it";
+            Err(error.file(file).hint(hint))
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The settings of `repo`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::rpm::HeaderSigner;
+
+use super::environment::Environment;
+use super::output_path::output_path;
+use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
+use super::signing::SigningArguments;
+use crate::config::{Keys, is_maintainer};
+use crate::package::Format;
+use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, keyring};
+use crate::report::Finding;
+use crate::signing::{Signer, header_signer, header_signer_of};
+
+/// The options of `repo`.
+#[derive(Debug, Args)]
+pub struct RepoArguments {
+    /// Packages, and folders of packages
+    ///
+    /// Without any, REPO is published again, with a new date
+    #[arg(value_name = "DIR|PACKAGE")]
+    packages: Vec<PathBuf>,
+    /// Folder of the repository; created if missing
+    #[arg(long, value_name = "REPO", value_parser = output_path())]
+    out: PathBuf,
+    #[command(flatten)]
+    publication: PublicationArguments,
+    #[command(flatten)]
+    signing: SigningArguments,
+    /// Sign the headers of the .rpm packages that are added
+    ///
+    /// By what signs the indexes, in place of signatures that they have; clients are told to insist
+    /// on signatures when all packages have one
+    #[arg(long)]
+    sign_packages: bool,
+    /// Also publish a package with the public keys
+    ///
+    /// The package <name>-archive-keyring of this version: what clients need when the key changes
+    #[arg(long, value_name = "VERSION")]
+    key_package: Option<String>,
+    /// Who maintains the key package
+    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value_t = Keys::default().maintainer)]
+    maintainer: String,
+    /// Publish only .deb packages
+    #[arg(long)]
+    deb: bool,
+    /// Publish only .rpm packages (with --deb: both)
+    #[arg(long)]
+    rpm: bool,
+    /// Keep no more than the N highest versions of each package
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Take packages out: NAME or NAME=VERSION; may be given several times
+    #[arg(long, value_name = "NAME")]
+    remove: Vec<String>,
+    /// Treat warnings as errors, before anything is written
+    #[arg(long)]
+    strict: bool,
+    /// Read all packages again, those of REPO, too
+    #[arg(long)]
+    check: bool,
+}
+
+/// What is published, and by which keys.
+pub struct RepoSettings {
+    publish: PublishSettings,
+    /// The first key in a file, which signs packages.
+    pub signer: Option<Arc<dyn Signer>>,
+    /// What signs the packages that are added, if they are to be signed.
+    package_signer: Option<HeaderSigner>,
+    /// The version of a package with the public keys, if one is to be published.
+    key_version: Option<String>,
+    /// Who maintains that package.
+    maintainer: String,
+    strict: bool,
+    check: bool,
+}
+
+impl RepoSettings {
+    /// The options of the publication; `write` writes the package with the public keys.
+    pub fn options<'a>(&'a self, write: &'a WriteKeyPackage<'a>) -> RepoOptions<'a> {
+        let (strict, check, maintainer) = (self.strict, self.check, &self.maintainer);
+        let key_package =
+            self.key_version.as_deref().map(|version| KeyPackage { version, maintainer, write });
+        let package_signer = self.package_signer.clone();
+        RepoOptions { strict, check, key_package, package_signer, ..self.publish.options() }
+    }
+}
+
+impl RepoArguments {
+    /// The warnings of the files with secrets that are named.
+    pub fn exposed_secrets(&self) -> Vec<Finding> {
+        self.signing.exposed()
+    }
+
+    /// Resolves the settings, whatever the packages are. Faults of several settings are refused together.
+    pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
+        let mut faults = Faults::default();
+        self.refuse_without_key(&mut faults);
+        let (strict, check, maintainer) = (self.strict, self.check, self.maintainer);
+        let key_version = self.key_package;
+        if let Some(version) = &key_version {
+            faults.keep(keyring::check_version(version));
+            faults.keep(check_maintainer(&maintainer));
+        }
+        let now = faults.keep(environment.now());
+        let signers = faults.keep(self.signing.signers(environment, now));
+        let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
+        let asked = [(self.deb, Format::Deb), (self.rpm, Format::Rpm)];
+        let request = PublishRequest {
+            packages: self.packages,
+            out: self.out,
+            formats: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
+            changes: Changes { keep, remove: self.remove, ..Changes::default() },
+            now,
+        };
+        let known = signers.as_deref().unwrap_or_default();
+        let publish = self.publication.resolve(request, known, &mut faults);
+        let package_signer = match &publish {
+            Some(publish) if self.sign_packages => {
+                faults.keep(package_signer(known.first(), publish))
+            }
+            _ => None,
+        };
+        let settings = signers.zip(publish).map(|(signers, publish)| RepoSettings {
+            publish,
+            signer: signers.into_iter().next(),
+            package_signer: package_signer.flatten(),
+            key_version,
+            maintainer,
+            strict,
+            check,
+        });
+        faults.of_settings().settle(settings)
+    }
+
+    /// Refuses what needs a key where none is named; whether it can be used is told apart.
+    fn refuse_without_key(&self, faults: &mut Faults) {
+        if self.signing.has_key() || self.publication.has_own_key() {
+            return;
+        }
+        let needs = [
+            (self.sign_packages, "--sign-packages needs a key"),
+            (self.key_package.is_some(), "a key package needs a key"),
+        ];
+        for (_, message) in needs.into_iter().filter(|(wanted, _)| *wanted) {
+            let hint = "give --sign-key, --gpg-key-id or --sign-command";
+            faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+    }
+}
+
+fn check_maintainer(text: &str) -> Result<()> {
+    if is_maintainer(text) {
+        return Ok(());
+    }
+    let message = format!("--maintainer `{}` is no name with an address", text.escape_debug());
+    let hint = "it is written as in `ROCm packagers <rocm@example.org>`";
+    Err(Error::new(Kind::Usage, message).hint(hint))
+}
+
+/// What signs packages: the key in the file, or the program that signs indexes.
+fn package_signer(
+    key: Option<&Arc<dyn Signer>>,
+    publish: &PublishSettings,
+) -> Result<Option<HeaderSigner>> {
+    match (key, publish.index_signer()) {
+        (Some(key), _) => header_signer(key, publish.options().date).map(Some),
+        (None, other) => Ok(other.map(|other| header_signer_of(Arc::clone(other)))),
+    }
+}

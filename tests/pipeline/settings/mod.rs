@@ -5,6 +5,7 @@
 //! With `ROCKPACK_BLESS=1` the schema and the documentation's table are written instead of compared; look at
 //! the difference before you keep it.
 
+mod bytes;
 mod commands;
 mod origins;
 mod proposed;

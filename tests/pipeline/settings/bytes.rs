@@ -1,0 +1,262 @@
+//! Settings are told apart by what they change: a part of a set knows that it was made with other ones,
+//! and a cache gives nothing that other ones made. A key or option that is declared and not tried here
+//! fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::Args;
+use rockpack::settings::{BuildArguments, keys};
+use serde_json::Value;
+use support::example::{configuration, contents, rockpack, shards};
+use support::program::repository;
+use support::tools;
+use tempfile::TempDir;
+
+/// Another value than the example's for each key; `+` where it changes the bytes of packages, `!` where the
+/// example is refused with it.
+const KEYS: &str = r#"
+- $schema = "a.json"
++ primary_shard = "gfx120X-build"
++ architecture_groups.gfx110X.display_name = "RDNA 3"
++ architecture_groups.gfx110X.architectures = ["gfx1100"]
+- additional_architectures = ["gfx1400"]
+- validation.error_on_duplicate_device_code = false
+! validation.verify_generic_artifacts_match = true
+- validation.error_on_missing_architecture = true
+- validation.unassigned_architectures = "drop"
+- validation.untransformable = "keep-fat"
+- components.blas_lib.error_on_duplicate_device_code = false
+! components.blas_lib.verify_generic_artifacts_match = true
+- components.blas_lib.error_on_missing_architecture = true
+- components.blas_lib.unassigned_architectures = "drop"
+- components.blas_lib.untransformable = "keep-fat"
++ components.blas_lib.include_architectures = ["gfx1100", "gfx1151", "gfx1200"]
++ components.blas_lib.exclude_architectures = ["gfx1101"]
++ packages.rocm-blas.summary = "Other words"
++ packages.rocm-blas.description = "Other words."
++ packages.rocm-blas.section = "contrib/libs"
++ packages.rocm-blas.license = "MIT"
++ packages.rocm-blas.homepage = "https://example.org"
++ packages.rocm-blas.copyright = "2026 A Company"
++ packages.rocm-blas.include_architectures = ["gfx1100"]
++ packages.rocm-blas.exclude_architectures = ["gfx1151"]
++ scheme = "rocm-versioned"
++ variant = "asan"
++ version = "7.1.1"
++ release = "2"
++ prefix = "/opt/other-7.1"
++ libdir = "lib64"
++ kpackdir = "lib/kernels"
++ epoch = 1
++ distribution_tag.deb = "~deb12"
++ distribution_tag.rpm = ".el9"
+- accept = [{ "code": "R001", "subject": "*", "reason": "why" }]
++ parts = [{ "name": "tools", "components": ["run"], "role": "host", "suffix": { "deb": "-utils", "rpm": "-tools" } }]
++ content_date = "2025-02-01T00:00:00Z"
++ maintainer = "Others <others@example.org>"
++ vendor = "A Company"
++ homepage = "https://example.org"
++ license = "MIT"
++ copyright = "2026 A Company"
++ alternatives = "programs"
+- distro = "debian-13"
++ libraries.libamdhip64·so·7.deb = "other-runtime"
+- interpreters./bin/never = "/bin/sh"
+- runpath = "origin"
++ set_relations = "exact"
++ kernel_relations = "code"
++ runtime_relation.deb = "other-runtime (>= 7.1)"
++ runtime_relation.rpm = "other-runtime >= 7.1"
++ relations.rocm-blas.deb = { "suggests": ["other"] }
++ relations.rocm-blas.rpm = { "suggests": ["other"] }
++ replaces.rocm-blas = ["rocblas"]
++ moved.rocm-blas = ["rocm-sparse < 7.0"]
++ selectors.rocm-linear = [{ "artifact": "blas" }]
++ databases = [{ "name": "rocblas", "directories": ["never"] }]
+- other_machines = ["share/never/*.elf"]
+"#;
+
+/// The same of options. Those of a publication are given together: none changes a package.
+const OPTIONS: &str = "
++ --scheme amdrocm
++ --variant asan
++ --version 7.1.1
++ --release 2
++ --prefix /opt/other-7.1
+- --distro debian-13
++ --packages {list} --scheme amdrocm
++ --format deb
++ --only blas
++ --since {earlier}/packages.json --release 2
+- --jobs 1
+! --strict
++ --compression xz
++ --preset small
++ --archive-level 1
++ --payload-level 1
+- --memory 1G
++ --sign-key {key}
+- --sbom
+- --repo {repo} --suite s --component c --codename n --origin o --label l --description d --valid-days 9 \
+  --url https://example.org --name n --rpm-md-compression zstd --generations 1 --allow-downgrade \
+  --allow-any-date --allow-releaseinfo-change --wait
+";
+
+/// Options that say what is read, and where is written; and those by which others sign indexes alone.
+const PLACES: [&str; 11] = [
+    "artifacts",
+    "config",
+    "out",
+    "partition",
+    "cache",
+    "cache_size",
+    "sign_passphrase_file",
+    "gpg_key_id",
+    "sign_command",
+    "public_key",
+    "also_key",
+];
+
+/// The packages of a set by file name, and the digest by which its parts are told from those of others.
+struct Made {
+    packages: BTreeMap<String, Vec<u8>>,
+    digest: String,
+}
+
+/// Builds of the example shards.
+struct Case {
+    folder: TempDir,
+    /// The example's configuration.
+    config: Value,
+    /// What is made of it.
+    made: Option<Made>,
+}
+
+impl Case {
+    fn new() -> Self {
+        let mut config: Value =
+            serde_json::from_slice(&fs::read(configuration()).unwrap()).unwrap();
+        config["version"] = "7.1.0".into();
+        let mut case = Self { folder: tempfile::tempdir().unwrap(), config, made: None };
+        case.made = case.made(&case.config, &[]);
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn build(&self, out: &str, config: &Value, options: &[String]) -> Command {
+        let file = self.path("config.json");
+        fs::write(&file, config.to_string()).unwrap();
+        let mut build = rockpack();
+        build.args(["build", "--artifacts"]).arg(shards()).arg("--config").arg(file);
+        build.arg("--out").arg(self.path(out)).args(options);
+        build
+    }
+
+    fn packages(&self, out: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut packages = contents(&self.path(out));
+        packages.retain(|name, _| !name.ends_with(".json"));
+        fs::remove_dir_all(self.path(out)).unwrap();
+        packages
+    }
+
+    /// The set as one part, made with the cache of all builds of this case; none if it is refused.
+    fn made(&self, config: &Value, options: &[String]) -> Option<Made> {
+        let mut build = self.build("part", config, options);
+        build.args(["--partition", "1/1", "--json", "--cache"]).arg(self.path("cache"));
+        let output = build.output().unwrap();
+        let receipt: Value = serde_json::from_slice(&output.stdout).ok()?;
+        let digest = receipt["part"]["plan"].as_str().unwrap().to_owned();
+        Some(Made { packages: self.packages("part"), digest })
+    }
+
+    /// What is wrong with what `line` changes: where packages are others, parts know it, and the cache gives
+    /// what is made without one.
+    fn fault(&self, line: &str, config: &Value, options: &[String]) -> Option<String> {
+        let before = self.made.as_ref().unwrap();
+        let Some(made) = self.made(config, options) else {
+            return (!line.starts_with('!')).then(|| format!("{line}: is refused"));
+        };
+        let changes = made.packages != before.packages;
+        let fault = if !line.starts_with(if changes { '+' } else { '-' }) {
+            "the sign in front is wrong"
+        } else if changes && made.digest == before.digest {
+            "parts do not know"
+        } else if changes && made.packages != self.plain(config, options) {
+            "the cache gives others"
+        } else {
+            return None;
+        };
+        Some(format!("{line}: {fault}"))
+    }
+
+    /// The packages that are made without a cache.
+    fn plain(&self, config: &Value, options: &[String]) -> BTreeMap<String, Vec<u8>> {
+        tools::run(&mut self.build("plain", config, options));
+        self.packages("plain")
+    }
+}
+
+/// The declared key that `place` is a value of.
+fn declared<'a>(place: &[&str], all: &'a [Vec<String>]) -> &'a [String] {
+    let fits = |key: &&Vec<String>| {
+        key.len() <= place.len()
+            && key.iter().zip(place).all(|(key, part)| key == "*" || key == part)
+    };
+    all.iter().filter(fits).max_by_key(|key| key.len()).unwrap()
+}
+
+#[test]
+fn parts_and_caches_know_the_keys_that_change_bytes() {
+    let case = Case::new();
+    let all: Vec<Vec<String>> = keys().into_iter().map(|key| key.path).collect();
+    let (mut tried, mut faults) = (BTreeSet::new(), Vec::new());
+    for line in KEYS.lines().filter(|line| !line.is_empty()) {
+        let (place, value) = line[2..].split_once(" = ").unwrap();
+        let place: Vec<&str> = place.split('.').collect();
+        let key = declared(&place, &all);
+        tried.extend((1..=key.len()).map(|depth| key[..depth].to_vec()));
+        let mut config = case.config.clone();
+        let at = place.iter().fold(&mut config, |value, part| &mut value[part.replace('·', ".")]);
+        *at = serde_json::from_str(value).unwrap();
+        faults.extend(case.fault(line, &config, &[]));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    let untried: Vec<_> = all.iter().filter(|key| !tried.contains(*key)).collect();
+    assert!(untried.is_empty(), "add a line to KEYS for each of {untried:?}");
+}
+
+#[test]
+fn parts_and_caches_know_the_options_that_change_bytes() {
+    let case = Case::new();
+    let key = repository("tests/pipeline/pins/key.asc");
+    let list = repository("tests/fixtures/package_list/package.json");
+    tools::run(&mut case.build("earlier", &case.config, &[]));
+    let (earlier, repo) = (case.path("earlier"), case.path("repo"));
+    let places = [("{key}", key), ("{list}", list), ("{earlier}", earlier), ("{repo}", repo)];
+    let mut faults = Vec::new();
+    let command = BuildArguments::augment_args(clap::Command::new("build"));
+    let mut untried: BTreeSet<&str> =
+        command.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+    PLACES.iter().for_each(|place| assert!(untried.remove(place), "{place}"));
+    for line in OPTIONS.lines().filter(|line| !line.is_empty()) {
+        let words = line[2..].split_whitespace().map(|word| {
+            let place = |text: String, (name, path): &(&str, PathBuf)| {
+                text.replace(name, path.to_str().unwrap())
+            };
+            places.iter().fold(word.to_owned(), place)
+        });
+        let words: Vec<String> = words.collect();
+        for option in words.iter().filter_map(|word| word.strip_prefix("--")) {
+            untried.remove(option.replace('-', "_").as_str());
+        }
+        faults.extend(case.fault(line, &case.config, &words));
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(untried.is_empty(), "add a line to OPTIONS for each of {untried:?}");
+}

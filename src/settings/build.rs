@@ -144,7 +144,7 @@ impl BuildArguments {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
         }
         let set = set.gather(environment, gathered);
-        let cost = cost.resolve(set.as_ref(), formats.len(), gathered);
+        let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
         let signs = match (&repo, formats.contains(&Format::Rpm)) {
             (Some(_), _) => Signs::Indexes,
             (None, true) => Signs::Packages,

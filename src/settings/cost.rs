@@ -8,6 +8,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::{Compression, WINDOW_LOG_MAX};
 use rockpack_base::run::{Limits, shares};
 
+use super::given::GivenOptions;
 use super::memory::MemoryArguments;
 use super::origin::{Gathered, Origin};
 use super::set::SetSettings;
@@ -25,9 +26,9 @@ pub(super) struct CostArguments {
     /// The default is the best that the package manager of the distribution can read
     #[arg(long)]
     compression: Option<PayloadMethod>,
-    /// Levels of kernel archives and payloads [default: balanced]
-    #[arg(long)]
-    preset: Option<Preset>,
+    /// Levels of kernel archives and payloads
+    #[arg(long, value_enum, default_value_t)]
+    preset: Preset,
     /// zstd level of kernel archives, 1 to 22 [default: the preset's]
     #[arg(long, hide_short_help = true, value_name = "LEVEL")]
     archive_level: Option<i32>,
@@ -47,11 +48,12 @@ enum PayloadMethod {
 }
 
 /// Levels; measured in `benches/RESULTS.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Preset {
     /// zstd -3, xz -1: three quarters of the time, 7 % larger
     Fast,
     /// zstd -9, xz -6
+    #[default]
     Balanced,
     /// zstd -19, xz -7: smaller, in many times the time
     Small,
@@ -93,6 +95,7 @@ impl CostArguments {
         &self,
         set: Option<&SetSettings>,
         formats: usize,
+        given: &GivenOptions,
         gathered: &mut Gathered,
     ) -> Option<CostSettings> {
         let readable = match set.map(|set| set.plan.compression()) {
@@ -102,7 +105,7 @@ impl CostArguments {
         let archive_level = gathered.faults.keep(self.archive_level());
         let compression = gathered.faults.keep(self.payload(readable));
         let (archive_level, compression) = (archive_level?, compression?);
-        self.note(archive_level, compression, gathered);
+        note(archive_level, compression, given, gathered);
         let needs = shares::BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
             thread: pack::thread_memory(archive_level),
@@ -112,26 +115,9 @@ impl CostArguments {
         Some(CostSettings { compression, archive_level, limits })
     }
 
-    fn note(&self, archive_level: i32, compression: Compression, gathered: &mut Gathered) {
-        let of_preset = Origin::given("preset", self.preset.is_some());
-        let preset = self.preset().to_possible_value().map(|value| value.get_name().to_owned());
-        gathered.note("preset", preset, of_preset.clone());
-        let level_of = |key, is_given| if is_given { Origin::flag(key) } else { of_preset.clone() };
-        let origin = level_of("archive_level", self.archive_level.is_some());
-        gathered.note("archive_level", archive_level, origin);
-        let origin = level_of("payload_level", self.payload_level.is_some());
-        gathered.note("payload_level", compression.level(), origin);
-        let origin = Origin::given("compression", self.compression.is_some());
-        gathered.note("compression", compression.method().name(), origin);
-    }
-
-    fn preset(&self) -> Preset {
-        self.preset.unwrap_or(Preset::Balanced)
-    }
-
     /// The level of code objects.
     fn archive_level(&self) -> Result<i32> {
-        let of_preset = i32::try_from(self.preset().zstd()).unwrap_or(i32::MAX);
+        let of_preset = i32::try_from(self.preset.zstd()).unwrap_or(i32::MAX);
         let level = self.archive_level.unwrap_or(of_preset);
         if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
             return Ok(level);
@@ -142,7 +128,7 @@ impl CostArguments {
 
     /// How payloads are compressed; by `readable` if nothing else was asked for.
     fn payload(&self, readable: PayloadMethod) -> Result<Compression> {
-        let preset = self.preset();
+        let preset = self.preset;
         let compression = match self.compression.unwrap_or(readable) {
             PayloadMethod::Xz => {
                 Compression::Xz { preset: self.payload_level.unwrap_or(preset.xz()) }
@@ -161,13 +147,26 @@ impl CostArguments {
     }
 }
 
+/// Notes what holds where an option is not given.
+fn note(
+    archive_level: i32,
+    compression: Compression,
+    given: &GivenOptions,
+    gathered: &mut Gathered,
+) {
+    let of_preset = given.origin("preset");
+    gathered.note("archive_level", archive_level, of_preset.clone());
+    gathered.note("payload_level", compression.level(), of_preset);
+    gathered.note("compression", compression.method().name(), Origin::Default);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn levels_come_from_the_preset_unless_given() {
-        let small = || CostArguments { preset: Some(Preset::Small), ..CostArguments::default() };
+        let small = || CostArguments { preset: Preset::Small, ..CostArguments::default() };
         assert_eq!(small().archive_level().unwrap(), 19);
         assert_eq!(small().payload(PayloadMethod::Zstd).unwrap().level(), 19);
         assert_eq!(small().payload(PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });

@@ -49,9 +49,14 @@ impl GivenOptions {
                 (None, false) => Value::Null,
             };
             let unset = default_in(argument).filter(|_| value.is_null());
-            Resolved { unset, ..Resolved::new(id, value, Origin::given(id, self.is_given(id))) }
+            Resolved { unset, ..Resolved::new(id, value, self.origin(id)) }
         });
         resolved.collect()
+    }
+
+    /// The origin of an option's value.
+    pub(super) fn origin(&self, id: &str) -> Origin {
+        if self.is_given(id) { Origin::flag(id) } else { Origin::Default }
     }
 
     fn is_given(&self, id: &str) -> bool {

@@ -33,11 +33,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// An option of the command line if it is given, else the default.
-    pub fn given(key: &str, is_given: bool) -> Self {
-        if is_given { Self::flag(key) } else { Self::Default }
-    }
-
     /// An option of the command line, by its key.
     pub fn flag(key: &str) -> Self {
         Self::Flag { option: option_of(key) }

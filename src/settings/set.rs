@@ -134,7 +134,7 @@ impl SetArguments {
         let plan = gathered.faults.keep(Setting::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
         let jobs = self.jobs.map_or_else(threads::count, usize::from);
-        gathered.note("jobs", jobs, Origin::given("jobs", self.jobs.is_some()));
+        gathered.note("jobs", jobs, Origin::Default);
         let is_decided = self.config.is_some() || self.packages.is_some();
         let grouping = is_decided.then(|| plan.config.grouping.clone());
         if grouping.is_none() {

@@ -30,7 +30,8 @@ impl BuildArguments {
         }
         for option in options {
             let is_key = shown.iter().any(|known| known.key == option.key);
-            let known = take(&mut resolved, &option.key).unwrap_or(option);
+            let settled = take(&mut resolved, &option.key);
+            let known = settled.filter(|_| !option.is_given()).unwrap_or(option);
             shown.extend((!is_key).then(|| Resolved { key: option_of(&known.key), ..known }));
         }
         shown.extend(resolved);

@@ -24,7 +24,7 @@ pub enum Syntax {
 
 /// The text of a configuration and its file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ConfigDocument {
+pub struct ConfigDocument {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
@@ -49,6 +49,7 @@ pub struct Position {
 }
 
 impl ConfigDocument {
+    /// The document of `text`, which was read from `file`.
     pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
         Self { file, text, syntax, given: BTreeSet::new() }
     }

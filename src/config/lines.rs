@@ -29,7 +29,7 @@ pub fn is_maintainer(text: &str) -> bool {
 }
 
 /// Whether it is `Name <address>`.
-pub(super) fn is_address(text: &str) -> bool {
+pub fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;
     };

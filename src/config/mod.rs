@@ -22,7 +22,6 @@ mod keys;
 mod lines;
 mod nearest;
 mod options;
-mod package_list;
 mod per_format;
 mod rules;
 mod scheme;
@@ -32,7 +31,7 @@ mod texts;
 use std::path::Path;
 
 pub use accept::{AcceptSchema, Accepted, SetScope};
-pub use document::{Position, Syntax, option_of};
+pub use document::{ConfigDocument, Position, Syntax, option_of};
 pub use folders::Folders;
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use interpreter::InterpreterSchema;
@@ -48,12 +47,10 @@ use rockpack_base::gfx::BaseArch;
 
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
-use document::ConfigDocument;
 pub use globs::{check_glob, matches_any};
-pub use lines::is_maintainer;
+pub use lines::{is_address, is_maintainer};
 pub use nearest::{meant_arch, nearest, nearest_arch};
 pub use options::KeyOptions;
-pub use package_list::{Claim, PackageList, PackageListEntry, deb_name};
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 pub use rules::{
     Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable,
@@ -236,7 +233,7 @@ impl Config {
 }
 
 /// The text of the file at `path`, which is to be a `what`.
-fn read_text(path: &Path, what: &str) -> Result<String> {
+pub fn read_text(path: &Path, what: &str) -> Result<String> {
     let read = || {
         let content = Content::open(path)?;
         content.read_vec(0..content.len(), CONFIG_LIMIT, what)

@@ -28,26 +28,36 @@
 //! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
 //! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
 
+mod conflicts;
 mod contents;
 mod drafts;
+mod extras;
 mod finish;
+mod layout;
 mod libraries;
+mod loader;
+mod metapackages;
 mod naming;
+mod package_list;
+mod placed;
 mod prefix;
 mod relations;
+mod scripts;
+mod selection;
 mod setting;
 mod source;
+mod taken_names;
 mod texts;
 mod updates;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use contents::listed::Import;
-pub use contents::stage_prefixes::StagePrefixes;
 pub use naming::Naming;
+pub use package_list::{Import, PackageList, StagePrefixes};
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, FileSource, KeptArchive};
@@ -63,16 +73,13 @@ use crate::receipt::listing::Listing;
 use crate::receipt::{KeptRecord, PartRecord, Standing};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
-use contents::listed::ClaimedList;
 use contents::portion::Portion;
 use contents::{exclude, missing, selectors};
 use drafts::Draft;
-use finish::only::Only;
-use finish::{
-    common, conflicts, extras, left_out, listed_packages, metas, scripts, taken_names, words,
-};
 use libraries::linkage;
+use package_list::owners::ClaimedList;
 use relations::edits::Edits;
+use selection::{Only, left_out};
 use updates::since::SetNames;
 use updates::{since, upgrades};
 
@@ -224,11 +231,11 @@ fn with_metas(
     match listed {
         Some(listed) => {
             listed.note(portions, findings);
-            drafts = listed_packages::complete(setting, listed, groups, drafts, findings)?;
+            drafts = package_list::packages::complete(setting, listed, groups, drafts, findings)?;
         }
-        None => drafts.extend(metas::make(setting, groups, &drafts)?),
+        None => drafts.extend(metapackages::make(setting, groups, &drafts)?),
     }
-    let common = common::make(setting, &mut drafts)?;
+    let common = loader::make(setting, &mut drafts)?;
     drafts.extend(common);
     conflicts::refuse(&drafts, &setting.formats)?;
     Ok(drafts)

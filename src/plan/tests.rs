@@ -12,7 +12,7 @@ use rockpack_base::content::Content;
 use rockpack_base::tree::Node;
 
 use super::*;
-use crate::config::{Config, KeyOptions, PackageList, Scheme};
+use crate::config::{Config, KeyOptions, Scheme};
 use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::environment::{EPOCH, Environment};
 use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
-use crate::config::{Config, Grouping, KeyOptions, PackageList, SetScope};
+use crate::config::{Config, Grouping, KeyOptions, SetScope};
 use crate::package::{Format, Relation};
-use crate::plan::{Choices, Setting};
+use crate::plan::{Choices, PackageList, Setting};
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]

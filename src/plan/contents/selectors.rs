@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::listed::ClaimedList;
 use super::missing::UnassignedContent;
 use super::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::config::Config;
 use crate::plan::naming::Naming;
 use crate::plan::naming::families::Families;
 use crate::plan::naming::parts::Parts;
+use crate::plan::package_list::owners::ClaimedList;
 use crate::recombine::{Component, Recombined};
 use crate::report::words::{are, counted};
 use crate::split::HostFile;

@@ -10,8 +10,8 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::{Node, TreePath};
 
-use crate::plan::contents::placed::file_mode;
 use crate::plan::contents::portion::{OwnedDatabase, Portion, PortionNode};
+use crate::plan::placed::file_mode;
 use crate::plan::setting::Setting;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;

@@ -10,11 +10,11 @@ use minijinja::context;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{Node, TreePath};
 
-use super::contents::placed::{Extras, file_mode};
 use super::contents::portion::{Portion, PortionNode};
 use super::libraries::discovered::Discovered;
 use super::libraries::linkage::Linkage;
 use super::naming::PackageNames;
+use super::placed::{Extras, file_mode};
 use super::relations::edits::{Edit, Edits};
 use super::relations::{Link, PackageRelations};
 use super::setting::Setting;

@@ -20,7 +20,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::formats::elf::{ElfFile, Linking};
 
-use super::contents::placed::file_mode;
+use super::placed::file_mode;
 use crate::dependencies::script::FirstLine;
 
 /// What starts an ELF file and a static archive: content of one processor.

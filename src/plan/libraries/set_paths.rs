@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 
 use crate::dependencies::search::normal;
-use crate::plan::contents::placed::file_mode;
 use crate::plan::contents::portion::Portion;
+use crate::plan::placed::file_mode;
 use crate::split::HostFile;
 
 /// The host files of a set by their paths below the prefix.

@@ -10,10 +10,9 @@ use rockpack_base::once::Ordered;
 use serde::Deserialize;
 
 use super::{Naming, PackageNames};
-use crate::config::{
-    Config, PackageListEntry, PartRole, PartSchema, Selector, SelectorSchema, Suffix,
-};
+use crate::config::{Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix};
 use crate::input::artifact::ComponentKind;
+use crate::plan::package_list::PackageListEntry;
 use crate::plan::texts;
 use crate::report::words::list;
 

@@ -30,8 +30,8 @@ use rockpack_base::tree::Node;
 use crate::package::{
     DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,
 };
-use crate::plan::finish::common;
-use crate::plan::finish::scripts::{DEB_START, MOVED};
+use crate::plan::loader;
+use crate::plan::scripts::{DEB_START, MOVED};
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
 use crate::receipt::listing::OwnedMember;
@@ -196,7 +196,7 @@ fn add_to_rpm(setting: &Setting, control: &mut RpmControl, changes: &PathChanges
         return Ok(());
     }
     let is_moved = !control.prefixes.is_empty();
-    let loader_file = common::loader_file(setting, &setting.names.system()?.rpm)?;
+    let loader_file = loader::loader_file(setting, &setting.names.system()?.rpm)?;
     let values = context! {
         prefix => lua_text(&prefix),
         is_moved,

@@ -1,10 +1,11 @@
 //! Samples of text: indexes of repositories, configurations, rules; and of what is packed around
 //! artifacts.
 
-use rockpack::config::{Config, Grouping, PackageList, Syntax};
+use rockpack::config::{Config, Grouping, Syntax};
 use rockpack::emit::Compression;
 use rockpack::input::artifact;
 use rockpack::input::database::{DatabaseRules, Index, read_index};
+use rockpack::plan::PackageList;
 use rockpack::receipt::listing;
 use rockpack::receipt::{PartRecord, Receipt, SetPart};
 use rockpack::verify::Element;

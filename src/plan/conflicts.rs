@@ -8,8 +8,8 @@ use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::package::Format;
-use crate::plan::contents::debug_places::is_debug_place;
 use crate::plan::drafts::Draft;
+use crate::plan::extras::debug_places::is_debug_place;
 
 /// Fails unless every name as `.deb`, every name in one of `formats`, and every path that is no folder
 /// belongs to one package.

@@ -17,9 +17,9 @@ use std::collections::BTreeSet;
 
 use rockpack_base::error::Result;
 
-use crate::config::{PackageList, PackageListEntry};
+use super::file::{PackageList, PackageListEntry, deb_name};
+use super::owners::stem;
 use crate::package::{Format, Relation, RelationKind, Role};
-use crate::plan::contents::listed::stem;
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
 use crate::plan::relations::{self, Link};
@@ -224,7 +224,7 @@ impl<'a> Resolver<'a> {
         for &(key, format, kind) in wanted {
             for (index, text) in entry.relations(key).iter().enumerate() {
                 let name = match format {
-                    Format::Deb => crate::config::deb_name(text),
+                    Format::Deb => deb_name(text),
                     Format::Rpm => text.clone(),
                 };
                 let text = Text { entry, key, index, format, kind, text: &name };

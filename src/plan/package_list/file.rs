@@ -6,20 +6,16 @@
 //! and column. `Disable_DWZ`, `Disable_RPM_STRIP`, `Disable_DEB_STRIP` and `Disable_Debug_Package`
 //! turn off what is never done here, and say nothing.
 
-mod schema;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use rockpack_base::error::{Error, Faults, Result};
 use serde_json::Value;
 
-use super::document::{ConfigDocument, Syntax};
-use super::lines::is_address;
-use super::read_text;
+use super::schema::{ArtifactSchema, EntrySchema};
+use crate::config::{ConfigDocument, Syntax, is_address, read_text};
 use crate::input::artifact::ComponentKind;
 use crate::report::{Finding, Findings, IgnoredClaim};
-use schema::{ArtifactSchema, EntrySchema};
 
 /// What to do about a list that does not have the schema.
 const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
@@ -382,6 +378,3 @@ fn said(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
-
-#[cfg(test)]
-mod tests;

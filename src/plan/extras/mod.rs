@@ -11,6 +11,8 @@
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 
+pub(super) mod debug_places;
+
 use std::collections::BTreeMap;
 
 use object::elf;
@@ -21,15 +23,15 @@ use rockpack_base::tree::{Node, TreePath};
 
 use crate::input::artifact::ComponentKind;
 use crate::package::{RelationKind, Role, Treatment};
-use crate::plan::contents::debug_places::{id_of, place_of, stood_in};
-use crate::plan::contents::placed::Placed;
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
+use crate::plan::placed::Placed;
 use crate::plan::relations::Link;
 use crate::plan::source::FileSource;
 use crate::plan::texts::licences::{self, Licence};
 use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
+use debug_places::{id_of, place_of, stood_in};
 
 /// Looks at the host files of all drafts.
 pub(in crate::plan) fn add(

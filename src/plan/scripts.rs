@@ -20,10 +20,10 @@ use minijinja::context;
 use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
-use super::common;
 use crate::config::Alternatives;
 use crate::package::{Format, Relation, RelationKind};
 use crate::plan::drafts::Draft;
+use crate::plan::loader;
 use crate::plan::setting::Setting;
 use crate::report::{Finding, Findings};
 
@@ -69,7 +69,7 @@ impl<'a> Scripts<'a> {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
         };
-        let loader = draft.is_common || common::has_linker_libraries(setting, draft);
+        let loader = draft.is_common || loader::has_linker_libraries(setting, draft);
         Self { setting, draft, programs, loader }
     }
 
@@ -185,7 +185,7 @@ impl<'a> Scripts<'a> {
     }
 
     fn render(&self, script: &str) -> Result<String> {
-        let file = common::loader_file(self.setting, &self.draft.names.rpm)?;
+        let file = loader::loader_file(self.setting, &self.draft.names.rpm)?;
         let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
             package => &self.draft.names.deb,

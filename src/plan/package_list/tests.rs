@@ -1,3 +1,6 @@
+use rockpack_base::error::Result;
+
+use super::file::deb_name;
 use super::*;
 
 const ENTRY: &str = r#"{

@@ -4,12 +4,13 @@
 use minijinja::context;
 use rockpack_base::error::Result;
 
-use super::listed_relations::{Dependent, EntryOutcome, Resolver};
-use super::metas::{self, About};
-use crate::config::{PackageListEntry, SUMMARY_LIMIT};
+use super::file::PackageListEntry;
+use super::owners::{ClaimedList, short, stem};
+use super::relations::{Dependent, EntryOutcome, Resolver};
+use crate::config::SUMMARY_LIMIT;
 use crate::package::{RelationKind, Role};
-use crate::plan::contents::listed::{ClaimedList, short, stem};
 use crate::plan::drafts::{Draft, Says};
+use crate::plan::metapackages::{self, About};
 use crate::plan::naming::PackageNames;
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
@@ -26,8 +27,8 @@ pub(in crate::plan) fn complete(
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
     let list = listed.list();
-    let host_metas = metas::host_metas(setting, groups, &drafts)?;
-    let unversioned = metas::unversioned(setting, &drafts, &host_metas)?;
+    let host_metas = metapackages::host_metas(setting, groups, &drafts)?;
+    let unversioned = metapackages::unversioned(setting, &drafts, &host_metas)?;
     drafts.extend(host_metas);
     let mut resolver = Resolver::new(setting, list, groups, &drafts);
     drafts.extend(unversioned);
@@ -134,7 +135,7 @@ fn metapackages<'a>(
 fn meta(setting: &Setting, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
     let values = context! { name => short(entry, &setting.names) };
     let about = About { names, template: "listed", values };
-    let mut draft = metas::meta(setting, about, std::iter::empty())?;
+    let mut draft = metapackages::meta(setting, about, std::iter::empty())?;
     draft.stem = stem(entry);
     draft.family.clone_from(&entry.name);
     Ok(draft)

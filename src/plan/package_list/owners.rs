@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::tree::TreePath;
 
-use super::portion::Portion;
+use super::file::{Claim, PackageList, PackageListEntry};
 use super::stage_prefixes::StagePrefixes;
-use crate::config::{Claim, PackageList, PackageListEntry, PartRole};
+use crate::config::PartRole;
 use crate::input::artifact::ComponentKind;
+use crate::plan::contents::portion::Portion;
 use crate::plan::naming::parts::PackagePart;
 use crate::plan::naming::{Naming, PackageNames};
 use crate::recombine::Component;

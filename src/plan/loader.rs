@@ -14,9 +14,9 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
-use crate::plan::contents::placed::{Extras, Placed, file_mode};
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
+use crate::plan::placed::{Extras, Placed, file_mode};
 use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;

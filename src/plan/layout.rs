@@ -10,7 +10,7 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::package::{Format, Formats, PackageEntry, Treatment};
-use crate::plan::contents::placed::{EXECUTABLE, Placed};
+use crate::plan::placed::{EXECUTABLE, Placed};
 use crate::plan::prefix::Prefix;
 use crate::plan::source::FileSource;
 
@@ -94,7 +94,7 @@ fn add_folders(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::contents::placed::file_mode;
+    use crate::plan::placed::file_mode;
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {

@@ -1,6 +1,8 @@
 //! What `--only` keeps of a set: components with all their packages, or a package with those that
 //! are made of the same parts of the same family (its kernel packages, its metapackage).
 
+pub(super) mod left_out;
+
 use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Kind, Result};

@@ -1,37 +1,24 @@
 //! Drafts in the words of the formats.
 
-pub(super) mod common;
-pub(super) mod conflicts;
-pub(super) mod extras;
-pub(super) mod layout;
-pub(super) mod left_out;
-pub(super) mod listed_packages;
-pub(super) mod listed_relations;
-pub(super) mod metas;
-pub(super) mod only;
-pub(super) mod scripts;
-pub(super) mod taken_names;
-pub(super) mod words;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
-use super::contents::debug_places::{is_debug_place, own_place};
-use super::contents::placed::{Placed, file_mode};
 use super::drafts::Draft;
+use super::extras::debug_places::{is_debug_place, own_place};
+use super::layout::PackageFiles;
 use super::libraries::discovered;
+use super::placed::{Placed, file_mode};
+use super::scripts::Scripts;
 use super::setting::Setting;
 use super::source::FileSource;
 use super::texts::CopyrightFacts;
+use super::words::Words;
 use crate::package::{
     ARCH_FIELD, ChangelogEntry, Comparison, DebControl, Format, Formats, Identity, Package,
     Relation, Role, RpmControl, Treatment,
 };
-use layout::PackageFiles;
-use scripts::Scripts;
-use words::Words;
 
 /// Where Debian's documents of a package go.
 const DOCUMENTS: &str = "usr/share/doc";

@@ -29,7 +29,7 @@ use crate::pack::kept;
 use crate::pack::partition;
 use crate::pack::planned::{self, Digests, Planned};
 use crate::package::indexed::Indexed;
-use crate::plan::{self, Import, Plan};
+use crate::plan::{self, Plan};
 use crate::receipt::listing::Listing;
 use crate::receipt::{PartRecord, Receipt, SetPart, listing};
 use crate::recombine::{self, Recombined};
@@ -266,9 +266,8 @@ fn join_scanned(
     progress.begin(Stage::Plan);
     let grouping = grouping(settings, scan, &split, progress);
     let recombined = recombine::recombine(split, config, &grouping)?;
-    let list = settings.packages.as_ref();
-    let import = list.map(|list| Import { list, stage_prefixes: plan::StagePrefixes::of(scan) });
-    let plan = plan::plan(&recombined, &settings.plan, import.as_ref(), earlier);
+    let list = settings.packages.as_ref().map(|list| list.over(scan));
+    let plan = plan::plan(&recombined, &settings.plan, list.as_ref(), earlier);
     let plan = recombined.findings.explain(plan)?;
     progress.end(Stage::Plan);
     Ok((recombined, plan))

@@ -57,7 +57,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use naming::Naming;
-pub use package_list::{Import, PackageList, StagePrefixes};
+pub use package_list::PackageList;
 pub use prefix::Prefix;
 pub use setting::{Choices, Named, Setting};
 pub use source::{ArchiveSet, FileSource, KeptArchive};
@@ -74,10 +74,10 @@ use crate::receipt::{KeptRecord, PartRecord, Standing};
 use crate::recombine::{Group, Recombined};
 use crate::report::{Finding, Findings};
 use contents::portion::Portion;
-use contents::{exclude, missing, selectors};
+use contents::{exclude, selectors};
 use drafts::Draft;
 use libraries::linkage;
-use package_list::owners::ClaimedList;
+use package_list::PackageListOwners;
 use relations::edits::Edits;
 use selection::{Only, left_out};
 use updates::since::SetNames;
@@ -126,16 +126,16 @@ impl Plan {
     }
 }
 
-/// Decides the packages of a set, which updates `earlier` ones. A list of packages says what goes
+/// Decides the packages of a set, which updates `earlier` ones. A package list says what goes
 /// where, in place of the configuration's selectors and parts.
 pub fn plan(
     recombined: &Recombined,
     setting: &Setting,
-    import: Option<&Import<'_>>,
+    list: Option<&PackageListOwners<'_>>,
     earlier: &[Listing],
 ) -> Result<Plan> {
     let mut findings = setting.findings.clone();
-    let decided = decide(recombined, setting, import, earlier, &mut findings);
+    let decided = decide(recombined, setting, list, earlier, &mut findings);
     findings.sort();
     findings.explain(decided).map(|plan| Plan { findings, ..plan })
 }
@@ -144,28 +144,25 @@ pub fn plan(
 fn decide(
     recombined: &Recombined,
     setting: &Setting,
-    import: Option<&Import<'_>>,
+    list: Option<&PackageListOwners<'_>>,
     earlier: &[Listing],
     findings: &mut Findings,
 ) -> Result<Plan> {
-    let Setting { config, parts, .. } = setting;
     let groups = setting.names.groups(&recombined.groups);
-    let listed = import.map(ClaimedList::new).transpose()?;
-    let (mut portions, unlisted) = match &listed {
-        Some(listed) => assign_listed(recombined, listed, findings)?,
-        None => (selectors::assign(recombined, config, parts, &setting.names)?, Vec::new()),
+    let (mut portions, unlisted) = match list {
+        Some(list) => list.assign(recombined, findings)?,
+        None => (selectors::assign_all(recombined, setting)?, Vec::new()),
     };
     exclude::apply(&mut portions, setting, findings)?;
     portions.retain(|portion| !portion.is_empty());
     note_hostless(setting, &portions, findings)?;
-    let linkage = linkage::discover(setting, parts, &portions, findings)?;
+    let linkage = linkage::discover(setting, &portions, findings)?;
     let made = drafts::make(setting, &groups, &portions, &linkage)?;
     note_empty_groups(&groups, &made.drafts, findings);
     setting.note_runtime(!made.archives.is_empty(), findings);
     let mut drafts = made.drafts;
     extras::add(recombined, &mut drafts, findings)?;
-    let listed = listed.as_ref();
-    let drafts = with_metas(setting, &groups, drafts, listed, &portions, findings)?;
+    let drafts = with_metas(setting, &groups, drafts, list, &portions, findings)?;
     let (drafts, edits) = configured(setting, drafts, findings)?;
     let only = Only::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
@@ -224,15 +221,12 @@ fn with_metas(
     setting: &Setting,
     groups: &[Group],
     mut drafts: Vec<Draft>,
-    listed: Option<&ClaimedList<'_>>,
+    list: Option<&PackageListOwners<'_>>,
     portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<Vec<Draft>> {
-    match listed {
-        Some(listed) => {
-            listed.note(portions, findings);
-            drafts = package_list::packages::complete(setting, listed, groups, drafts, findings)?;
-        }
+    match list {
+        Some(list) => drafts = list.complete(setting, groups, portions, drafts, findings)?,
         None => drafts.extend(metapackages::make(setting, groups, &drafts)?),
     }
     let common = loader::make(setting, &mut drafts)?;
@@ -271,17 +265,6 @@ fn finished(
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     refuse_overlong(&packages)?;
     Ok(packages)
-}
-
-/// The portions of a list's entries, and the paths that none of them takes.
-fn assign_listed<'a>(
-    recombined: &'a Recombined,
-    listed: &'a ClaimedList<'a>,
-    findings: &mut Findings,
-) -> Result<(Vec<Portion<'a>>, Vec<TreePath>)> {
-    let assigned = selectors::assign_listed(recombined, listed)?;
-    let left = missing::not_listed(&assigned.left, findings)?;
-    Ok((assigned.portions, left))
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {

@@ -11,6 +11,7 @@ use clap::{Args, Command, FromArgMatches};
 use rockpack_base::content::Content;
 use rockpack_base::tree::Node;
 
+use super::package_list::StagePrefixes;
 use super::*;
 use crate::config::{Config, KeyOptions, Scheme};
 use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
@@ -72,11 +73,10 @@ impl Options {
 }
 
 fn planned_with(parts: Vec<ArtifactBuilder>, toml: &str, options: &Options) -> Result<Plan> {
-    let import = options.list.as_ref();
-    let import = import
-        .map(|(list, stage_prefixes)| Import { list, stage_prefixes: stage_prefixes.clone() });
+    let list = options.list.as_ref();
+    let list = list.map(|(list, prefixes)| PackageListOwners::new(list, prefixes.clone()));
     let setting = options.setting(config(toml))?;
-    plan(&join(parts, toml)?, &setting, import.as_ref(), &options.since)
+    plan(&join(parts, toml)?, &setting, list.as_ref(), &options.since)
 }
 
 fn planned(parts: Vec<ArtifactBuilder>, toml: &str) -> Plan {

@@ -8,7 +8,7 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::recombine::{Component, Kernel};
-use crate::report::{Finding, Findings};
+use crate::report::Finding;
 use crate::split::{DatabaseFile, HostFile, HostKind, loose_code};
 
 /// The part of a component that is in no package.
@@ -21,7 +21,7 @@ pub(in crate::plan) struct Missing<'a> {
     pub plain: Vec<&'a Content>,
 }
 
-/// What of a component no selector and no entry of a list takes.
+/// What of a component no selector and no entry of a package list takes.
 #[derive(Default)]
 pub(in crate::plan) struct UnassignedContent<'a> {
     paths: BTreeSet<&'a TreePath>,
@@ -35,6 +35,15 @@ impl<'a> UnassignedContent<'a> {
 
     pub fn paths(&self) -> &BTreeSet<&'a TreePath> {
         &self.paths
+    }
+
+    /// What says that no entry of a package list takes it.
+    pub fn not_listed(&self, component: &Component) -> Result<Finding> {
+        Ok(Finding::NotListed {
+            component: component.id(),
+            paths: self.paths.iter().copied().cloned().collect(),
+            code_objects: self.missing.digests()?.into_iter().collect(),
+        })
     }
 
     pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
@@ -78,22 +87,4 @@ impl Missing<'_> {
         }
         Ok(digests)
     }
-}
-
-/// The install-relative paths that no listed package takes, in order. Each component with such
-/// paths gets a finding with its code objects.
-pub(in crate::plan) fn not_listed(
-    left: &[(&Component, UnassignedContent<'_>)],
-    findings: &mut Findings,
-) -> Result<Vec<TreePath>> {
-    let mut paths = BTreeSet::new();
-    for (component, left) in left {
-        findings.add(Finding::NotListed {
-            component: component.id(),
-            paths: left.paths.iter().copied().cloned().collect(),
-            code_objects: left.missing.digests()?.into_iter().collect(),
-        });
-        paths.extend(left.paths.iter().map(|path| (*path).clone()));
-    }
-    Ok(paths.into_iter().collect())
 }

@@ -34,10 +34,6 @@ pub(in crate::plan) struct Portion<'a> {
     /// What the names of its packages are made of.
     pub stem: PackageNames,
     pub part: &'a PackagePart,
-    /// The place in the list of packages of the entry that it is made for.
-    pub entry: Option<usize>,
-    /// Whether its host package is called as if there were no device code.
-    pub is_devel: bool,
     /// Host files, links and empty folders by install-relative path.
     pub files: BTreeMap<&'a TreePath, PortionNode<'a>>,
     pub kernels: Vec<&'a Kernel>,
@@ -54,8 +50,6 @@ impl<'a> Portion<'a> {
             family,
             stem,
             part,
-            entry: None,
-            is_devel: false,
             files: BTreeMap::new(),
             kernels: Vec::new(),
             databases: Vec::new(),
@@ -76,7 +70,7 @@ impl<'a> Portion<'a> {
 
     /// The names of its host package.
     pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
-        if self.has_device_code() && !self.is_devel {
+        if self.has_device_code() && !self.part.is_whole {
             names.host(&self.stem)
         } else {
             names.package(&self.stem)

@@ -240,9 +240,9 @@ impl Maker<'_> {
     }
 
     /// What the headers of a family include: the development packages of the families whose
-    /// libraries its own ones need. A list of packages says itself what depends on what.
+    /// libraries its own ones need. A package list says itself what depends on what.
     fn headers(&self, portion: &Portion<'_>) -> Vec<Link> {
-        if !portion.part.is_devel() || portion.entry.is_some() {
+        if !portion.part.is_devel() {
             return Vec::new();
         }
         let is_host = |other: &Portion<'_>| {

@@ -45,10 +45,10 @@ pub(in crate::plan) struct Linkage {
 /// Reads the dynamic sections of all programs and libraries.
 pub(in crate::plan) fn discover(
     setting: &Setting,
-    parts: &Parts,
     portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
+    let parts = &setting.parts;
     let mut linkage = Linkage::default();
     let mut linked_files = Vec::new();
     for (index, portion) in portions.iter().enumerate() {

@@ -12,7 +12,6 @@ use serde::Deserialize;
 use super::{Naming, PackageNames};
 use crate::config::{Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix};
 use crate::input::artifact::ComponentKind;
-use crate::plan::package_list::PackageListEntry;
 use crate::plan::texts;
 use crate::report::words::list;
 
@@ -33,6 +32,8 @@ pub(in crate::plan) struct PackagePart {
     pub needs_host: bool,
     /// Whether its programs and libraries are run, so that what they need is needed.
     programs: bool,
+    /// Whether its host package is called as if there were no device code.
+    pub is_whole: bool,
 }
 
 #[derive(Deserialize)]
@@ -55,27 +56,24 @@ impl PackagePart {
             template: schema.template,
             needs_host: schema.needs_host,
             programs: schema.programs,
+            is_whole: false,
         })
     }
 
-    /// What an entry of a list is made into: its name is whole, and its kinds and needs are what
-    /// the list says.
-    pub fn of_entry(
-        archives: &str,
-        role: PartRole,
-        template: &str,
-        entry: &PackageListEntry,
-    ) -> Self {
+    /// What an entry of a package list is made into: its name is whole, its kinds and needs are what
+    /// the list says, and so is where it is filed.
+    pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
         Self {
             kinds: Vec::new(),
             suffix: PackageNames { deb: String::new(), rpm: String::new() },
             archives: archives.to_owned(),
             role,
-            section: entry.section.clone().unwrap_or_else(|| "misc".to_owned()),
-            group: entry.group.clone().unwrap_or_else(|| "Unspecified".to_owned()),
+            section: "misc".to_owned(),
+            group: "Unspecified".to_owned(),
             template: template.to_owned(),
             needs_host: false,
             programs: false,
+            is_whole,
         }
     }
 

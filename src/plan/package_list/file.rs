@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::schema::{ArtifactSchema, EntrySchema};
 use crate::config::{ConfigDocument, Syntax, is_address, read_text};
 use crate::input::artifact::ComponentKind;
+use crate::plan::naming::PackageNames;
 use crate::report::{Finding, Findings, IgnoredClaim};
 
 /// What to do about a list that does not have the schema.
@@ -50,7 +51,7 @@ pub struct PackageListEntry {
     /// Whether it is for one processor; as its content is, if the entry does not say.
     pub native: Option<bool>,
     /// What it takes.
-    pub claims: Vec<Claim>,
+    pub takes: Vec<TakenPart>,
     /// By key, e.g. `DEBDepends`.
     pub relations: BTreeMap<&'static str, Vec<String>>,
     /// `Name <address>`.
@@ -75,7 +76,7 @@ pub struct PackageListEntry {
 
 /// A part of an artifact that an entry takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct TakenPart {
     /// E.g. `blas`.
     pub artifact: String,
     /// One or several parts of a stage prefix, e.g. `rocBLAS`, in any case.
@@ -86,9 +87,9 @@ pub struct Claim {
     place: [usize; 2],
 }
 
-impl Claim {
-    /// Whether it is on this kind of this artifact.
-    pub fn takes(&self, artifact: &str, kind: ComponentKind) -> bool {
+impl TakenPart {
+    /// Whether it is of this kind of this artifact.
+    pub fn is_of(&self, artifact: &str, kind: ComponentKind) -> bool {
         self.artifact == artifact && self.kinds.contains(&kind)
     }
 
@@ -105,12 +106,17 @@ impl Claim {
 impl PackageListEntry {
     /// Whether it is for developers, and not cut into host and kernels.
     pub fn is_devel(&self) -> bool {
-        self.name.ends_with(DEVEL)
+        self.devel_of().is_some()
     }
 
-    /// What Debian calls it.
-    pub fn deb_name(&self) -> String {
-        deb_name(&self.name)
+    /// The family that it is about if it is for developers.
+    pub fn devel_of(&self) -> Option<&str> {
+        self.name.strip_suffix(DEVEL)
+    }
+
+    /// The stem of its packages, metapackages among them.
+    pub(super) fn stem(&self) -> PackageNames {
+        PackageNames { deb: deb_name(&self.name), rpm: self.name.clone() }
     }
 
     /// Relations of `key`, e.g. `DEBDepends`.
@@ -161,7 +167,7 @@ impl PackageList {
     /// The entry called `name`, by the name of either format.
     pub fn find(&self, name: &str) -> Option<(usize, &PackageListEntry)> {
         let mut entries = self.entries.iter().enumerate();
-        entries.find(|(_, entry)| entry.name == name || entry.deb_name() == name)
+        entries.find(|(_, entry)| entry.stem().has(name))
     }
 
     /// An error about what stands at `keys` of an entry.
@@ -171,38 +177,30 @@ impl PackageList {
         keys: &[&str],
         message: impl Into<String>,
     ) -> Error {
-        fault(&self.document, entry.index, keys, message)
+        self.document.fault(&keys_of(&entry.index.to_string(), keys), message)
     }
 
     /// `error` with its place, which is at `keys` of an entry.
     pub fn located(&self, entry: &PackageListEntry, keys: &[&str], error: &Error) -> Error {
-        let index = entry.index.to_string();
-        let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
-        self.document.located(&keys, error)
+        self.document.located(&keys_of(&entry.index.to_string(), keys), error)
     }
 
-    /// An error about a claim of an entry.
-    pub fn claim_fault(
+    /// An error about a part that an entry takes.
+    pub fn fault_of_part(
         &self,
         entry: &PackageListEntry,
-        claim: &Claim,
+        part: &TakenPart,
         message: impl Into<String>,
     ) -> Error {
-        let [artifact, subdir] = claim.place.map(|index| index.to_string());
+        let [artifact, subdir] = part.place.map(|index| index.to_string());
         let keys = ["Artifactory", &artifact, "Artifact_Subdir", &subdir, "Name"];
         self.fault(entry, &keys, message)
     }
 }
 
-fn fault(
-    document: &ConfigDocument,
-    index: usize,
-    keys: &[&str],
-    message: impl Into<String>,
-) -> Error {
-    let index = index.to_string();
-    let keys: Vec<&str> = std::iter::once(index.as_str()).chain(keys.iter().copied()).collect();
-    document.fault(&keys, message)
+/// What stands at `keys` of the entry at `index`.
+fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
+    [&[index], keys].concat()
 }
 
 /// Keys that turn off what is never done.
@@ -221,7 +219,8 @@ impl<'a> Checker<'a> {
     }
 
     fn fault(&mut self, index: usize, keys: &[&str], message: String) {
-        self.faults.add(fault(self.document, index, keys, message));
+        let index = index.to_string();
+        self.faults.add(self.document.fault(&keys_of(&index, keys), message));
     }
 
     fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
@@ -235,8 +234,8 @@ impl<'a> Checker<'a> {
         self.single_lines(index, &entry);
         self.ignored(&name, &entry);
         let native = self.native(index, &entry);
-        let claims = self.claims(index, &name, entry.artifactory.unwrap_or_default());
-        if entry.metapackage.0 && !claims.is_empty() {
+        let takes = self.takes(index, &name, entry.artifactory.unwrap_or_default());
+        if entry.metapackage.0 && !takes.is_empty() {
             self.fault(index, &["Artifactory"], "a metapackage takes no artifacts".to_owned());
         }
         let relations = [
@@ -257,7 +256,7 @@ impl<'a> Checker<'a> {
             is_meta: entry.metapackage.0,
             per_target: entry.gfxarch.0,
             native,
-            claims,
+            takes,
             relations: relations.into_iter().filter_map(|(key, l)| Some((key, l?))).collect(),
             maintainer: said(entry.maintainer),
             summary: said(entry.description_short),
@@ -343,8 +342,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn claims(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<Claim> {
-        let mut claims = Vec::new();
+    fn takes(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<TakenPart> {
+        let mut takes = Vec::new();
         for (at, artifact) in schema.into_iter().enumerate() {
             self.unknown(name, "Artifactory.", &artifact.others);
             for (sub, subdir) in artifact.subdirs.into_iter().enumerate() {
@@ -366,10 +365,10 @@ impl<'a> Checker<'a> {
                     }
                 }
                 let artifact = artifact.artifact.clone();
-                claims.push(Claim { artifact, subdir: subdir.name, kinds, place });
+                takes.push(TakenPart { artifact, subdir: subdir.name, kinds, place });
             }
         }
-        claims
+        takes
     }
 }
 

@@ -1,169 +1,149 @@
-//! Packages of a list: which entry takes what of the artifacts.
+//! Which entry of a package list takes what of the artifacts.
 //!
-//! An entry claims parts of stage prefixes. It becomes one portion, whichever components it takes;
+//! An entry takes parts of stage prefixes. It becomes one portion, whichever components it takes;
 //! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
-//! two entries claim.
+//! two entries take.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::tree::TreePath;
+use rockpack_base::tree::{Node, TreePath};
 
-use super::file::{Claim, PackageList, PackageListEntry};
+use super::file::{PackageList, PackageListEntry, TakenPart};
 use super::stage_prefixes::StagePrefixes;
 use crate::config::PartRole;
-use crate::input::artifact::ComponentKind;
+use crate::input::artifact::{ComponentKind, Scan};
+use crate::plan::contents::assign::{Owners, PortionKey, Portions, assign, module_of};
 use crate::plan::contents::portion::Portion;
+use crate::plan::naming::PackageNames;
 use crate::plan::naming::parts::PackagePart;
-use crate::plan::naming::{Naming, PackageNames};
-use crate::recombine::Component;
+use crate::recombine::{Component, Recombined};
 use crate::report::{Finding, Findings, IgnoredClaim};
-
-/// How names of development packages end.
-const DEVEL: &str = "-devel";
+use crate::split::HostFile;
 
 /// How names of test packages end.
 const TEST: &str = "-test";
 
-/// A list of packages, and where the paths of the input came from.
-#[derive(Debug, Clone)]
-pub struct Import<'a> {
-    /// The list.
-    pub list: &'a PackageList,
-    /// The stage prefix of every path.
-    pub stage_prefixes: StagePrefixes,
-}
-
-/// A list, ready to say who takes what.
-pub(in crate::plan) struct ClaimedList<'a> {
-    import: &'a Import<'a>,
+/// A package list, and which of its entries take the stage prefixes of a scan.
+#[derive(Debug)]
+pub struct PackageListOwners<'a> {
+    pub(super) list: &'a PackageList,
+    stage_prefixes: StagePrefixes,
+    /// By place in the list.
     entries: Vec<EntryPortion>,
-    /// Artifact, component and stage prefix → the place in the list of who takes it.
-    owners: BTreeMap<(&'a str, ComponentKind), BTreeMap<&'a str, usize>>,
 }
 
 /// What the portion of an entry is like.
+#[derive(Debug)]
 struct EntryPortion {
     family: String,
     stem: PackageNames,
     part: PackagePart,
 }
 
-impl<'a> ClaimedList<'a> {
-    pub fn new(import: &'a Import<'a>) -> Result<Self> {
-        let entries = import.list.entries.iter().map(EntryPortion::new).collect();
-        let mut listed = Self { import, entries, owners: BTreeMap::new() };
-        listed.own()?;
-        Ok(listed)
+/// An entry, and the part of it that takes something.
+struct Taker<'a> {
+    /// Its place in the list.
+    index: usize,
+    entry: &'a PackageListEntry,
+    part: &'a TakenPart,
+}
+
+impl PackageList {
+    /// The owners of what was scanned.
+    pub fn over(&self, scan: &Scan) -> PackageListOwners<'_> {
+        PackageListOwners::new(self, StagePrefixes::of(scan))
     }
 
-    pub fn list(&self) -> &'a PackageList {
-        self.import.list
-    }
-
-    /// The place in the list of the entry that takes `path` of `component`, whose module is known
-    /// even if the path was moved.
-    pub fn owner(
-        &self,
-        component: &Component,
-        path: &TreePath,
-        module: Option<&str>,
-    ) -> Option<usize> {
-        let (artifact, kind) = (component.artifact.as_str(), component.kind);
-        match self.import.stage_prefixes.prefix(component, path) {
-            Some(prefix) => self.owners.get(&(artifact, kind))?.get(prefix).copied(),
-            None => self.claimants(artifact, kind, module?).next(),
-        }
-    }
-
-    /// Family, stem and part of an entry's portion.
-    pub fn portion(&self, index: usize) -> Option<(&str, &PackageNames, &PackagePart)> {
-        let entry = self.entries.get(index)?;
-        Some((&entry.family, &entry.stem, &entry.part))
-    }
-
-    /// Whether an entry is for developers: its host package is called as if it were all.
-    pub fn is_devel(&self, index: usize) -> bool {
-        self.list().entries.get(index).is_some_and(PackageListEntry::is_devel)
-    }
-
-    fn claimants<'b>(
-        &self,
-        artifact: &'b str,
+    /// The entries that take a stage prefix.
+    fn takers<'a>(
+        &'a self,
+        artifact: &str,
         kind: ComponentKind,
-        prefix: &'b str,
-    ) -> impl Iterator<Item = usize> + use<'a, 'b> {
-        let claims = move |entry: &PackageListEntry| {
-            let mut claims = entry.claims.iter();
-            claims.any(|claim| claim.takes(artifact, kind) && claim.fits(prefix))
-        };
-        let entries = self.import.list.entries.iter().enumerate();
-        entries.filter(move |(_, entry)| claims(entry)).map(|(index, _)| index)
+        prefix: &str,
+    ) -> impl Iterator<Item = Taker<'a>> {
+        self.entries.iter().enumerate().filter_map(move |(index, entry)| {
+            let fits = |part: &&TakenPart| part.is_of(artifact, kind) && part.fits(prefix);
+            entry.takes.iter().find(fits).map(|part| Taker { index, entry, part })
+        })
+    }
+}
+
+impl<'a> PackageListOwners<'a> {
+    /// Of paths that came from `stage_prefixes`.
+    pub(in crate::plan) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
+        stage_prefixes.own(|artifact, kind, prefix| {
+            list.takers(artifact, kind, prefix).next().map(|taker| taker.index)
+        });
+        let entries = list.entries.iter().map(EntryPortion::new).collect();
+        Self { list, stage_prefixes, entries }
     }
 
-    /// Finds who takes each stage prefix.
-    fn own(&mut self) -> Result<()> {
+    /// The portions of the entries, in the order of their names, and the install-relative paths that
+    /// no entry takes, in order: a list may cover a part of a run only. Each component with such
+    /// paths gets a finding with its code objects.
+    pub(in crate::plan) fn assign<'b>(
+        &'b self,
+        recombined: &'b Recombined,
+        findings: &mut Findings,
+    ) -> Result<(Vec<Portion<'b>>, Vec<TreePath>)> {
+        self.refuse_shared()?;
+        let (mut faults, mut portions) = (Faults::default(), Portions::new());
+        let mut left = Vec::new();
+        for component in &recombined.components {
+            let rest = faults.keep(assign(component, &self, &mut portions));
+            left.extend(rest.filter(|rest| !rest.is_empty()).map(|rest| (component, rest)));
+        }
+        faults.finish()?;
+        let mut paths = BTreeSet::new();
+        for (component, rest) in left {
+            findings.add(rest.not_listed(component)?);
+            paths.extend(rest.paths().iter().copied().cloned());
+        }
+        Ok((portions.into_values().collect(), paths.into_iter().collect()))
+    }
+
+    /// Refuses stage prefixes that two entries take.
+    fn refuse_shared(&self) -> Result<()> {
         let mut faults = Faults::default();
-        let import = self.import;
-        for (artifact, kind) in import.stage_prefixes.components() {
-            for prefix in import.stage_prefixes.prefixes(artifact, kind) {
-                let mut claimants = self.claimants(artifact, kind, prefix);
-                let Some(first) = claimants.next() else { continue };
-                for other in claimants {
-                    faults.add(self.shared(artifact, kind, prefix, first, other));
+        for (artifact, kind) in self.stage_prefixes.components() {
+            for prefix in self.stage_prefixes.of_component(artifact, kind) {
+                let mut takers = self.list.takers(artifact, kind, prefix);
+                let Some(first) = takers.next() else { continue };
+                for Taker { entry, part, .. } in takers {
+                    let (other, first) = (&entry.name, &first.entry.name);
+                    let message =
+                        format!("{other} takes {prefix} of {artifact}_{kind}, and so does {first}");
+                    let error = self.list.fault_of_part(entry, part, message);
+                    let hint = "packages that can be installed together cannot own one path";
+                    faults.add(error.hint(hint));
                 }
-                self.owners.entry((artifact, kind)).or_default().insert(prefix, first);
             }
         }
         faults.finish()
     }
 
-    /// Two entries take one stage prefix.
-    fn shared(
-        &self,
-        artifact: &str,
-        kind: ComponentKind,
-        prefix: &str,
-        first: usize,
-        other: usize,
-    ) -> Error {
-        let list = self.list();
-        let (Some(first), Some(other)) = (list.entries.get(first), list.entries.get(other)) else {
-            return Error::bug("an entry is not in its list");
-        };
-        let message = format!(
-            "{} takes {prefix} of {artifact}_{kind}, and so does {}",
-            other.name, first.name
-        );
-        let fits = |claim: &&Claim| claim.takes(artifact, kind) && claim.fits(prefix);
-        let error = match other.claims.iter().find(fits) {
-            Some(claim) => list.claim_fault(other, claim, message),
-            None => list.fault(other, &[], message),
-        };
-        error.hint("packages that can be installed together cannot own one path")
-    }
-
     /// Notes what entries ask for and do not get, where `portions` are made.
-    pub fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
-        findings.extend(self.list().findings.clone());
+    pub(super) fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
+        findings.extend(self.list.findings.clone());
         self.note_absent_modules(findings);
         self.note_without_content(portions, findings);
         note_devel(portions, findings);
     }
 
-    /// Notes claims on modules that an artifact does not have.
+    /// Notes modules that an entry takes and an artifact does not have.
     fn note_absent_modules(&self, findings: &mut Findings) {
-        let stage_prefixes = &self.import.stage_prefixes;
-        for entry in &self.list().entries {
-            for claim in &entry.claims {
-                let all = claim.kinds.iter();
-                let mut prefixes =
-                    all.flat_map(|kind| stage_prefixes.prefixes(&claim.artifact, *kind)).peekable();
-                if prefixes.peek().is_some() && !prefixes.any(|prefix| claim.fits(prefix)) {
+        for entry in &self.list.entries {
+            for part in &entry.takes {
+                let kinds = part.kinds.iter();
+                let prefixes =
+                    kinds.flat_map(|kind| self.stage_prefixes.of_component(&part.artifact, *kind));
+                let mut prefixes = prefixes.peekable();
+                if prefixes.peek().is_some() && !prefixes.any(|prefix| part.fits(prefix)) {
                     let claim = IgnoredClaim::AbsentModule {
-                        module: claim.subdir.clone(),
-                        artifact: claim.artifact.clone(),
-                        components: claim.kinds.iter().map(ToString::to_string).collect(),
+                        module: part.subdir.clone(),
+                        artifact: part.artifact.clone(),
+                        components: part.kinds.iter().map(ToString::to_string).collect(),
                     };
                     let entry = entry.name.clone();
                     findings.add(Finding::ListClaimIgnored { entry, claim });
@@ -174,12 +154,11 @@ impl<'a> ClaimedList<'a> {
 
     /// Notes entries that no portion was made for.
     fn note_without_content(&self, portions: &[Portion<'_>], findings: &mut Findings) {
-        let made = |index| portions.iter().any(|portion| portion.entry == Some(index));
-        for (index, entry) in self.list().entries.iter().enumerate() {
-            if entry.is_meta || made(index) {
+        for entry in self.list.entries.iter().filter(|entry| !entry.is_meta) {
+            if portions.iter().any(|portion| portion.stem == entry.stem()) {
                 continue;
             }
-            let artifacts = entry.claims.iter().map(|claim| claim.artifact.clone());
+            let artifacts = entry.takes.iter().map(|part| part.artifact.clone());
             let artifacts: BTreeSet<String> = artifacts.collect();
             let artifacts = Some(artifacts.into_iter().collect());
             let entry = entry.name.clone();
@@ -188,40 +167,64 @@ impl<'a> ClaimedList<'a> {
     }
 }
 
+impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
+    type Owner = usize;
+
+    fn of_node(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        node: &Node<HostFile>,
+    ) -> Option<usize> {
+        self.of_path(component, path, module_of(node))
+    }
+
+    /// The module of a path is known even if the path was moved.
+    fn of_path(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        module: Option<&str>,
+    ) -> Option<usize> {
+        match self.stage_prefixes.owner(component, path) {
+            Some(owner) => owner,
+            None => {
+                let mut takers = self.list.takers(&component.artifact, component.kind, module?);
+                takers.next().map(|taker| taker.index)
+            }
+        }
+    }
+
+    fn portion(&self, _: &Component, owner: usize) -> Result<(PortionKey, Portion<'b>)> {
+        let found = self.entries.get(owner);
+        let EntryPortion { family, stem, part } =
+            found.ok_or_else(|| Error::bug(format!("no entry {owner} is listed")))?;
+        let portion = Portion::new(family.clone(), stem.clone(), part);
+        Ok(((stem.rpm.clone(), owner), portion))
+    }
+}
+
 impl EntryPortion {
     /// Development and test packages are of the family that they are about, with archives of their
     /// own names.
     fn new(entry: &PackageListEntry) -> Self {
-        let devel = entry.name.strip_suffix(DEVEL).map(|family| (family, "dev", "dev"));
-        let test = entry.name.strip_suffix(TEST).map(|family| (family, "test", "tests"));
-        let (role, of_family) = match devel.or(test) {
-            Some(of_family) => (PartRole::Support, of_family),
-            None => (PartRole::Host, (entry.name.as_str(), "lib", "host")),
-        };
-        let (family, archives, template) = of_family;
-        Self {
-            family: family.to_owned(),
-            stem: stem(entry),
-            part: PackagePart::of_entry(archives, role, template, entry),
-        }
+        let devel = entry.devel_of().map(|family| (PartRole::Support, family, ["dev", "dev"]));
+        let test = entry.name.strip_suffix(TEST);
+        let test = test.map(|family| (PartRole::Support, family, ["test", "tests"]));
+        let host = (PartRole::Host, entry.name.as_str(), ["lib", "host"]);
+        let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
+        let part = PackagePart::of_entry(archives, role, template, entry.is_devel());
+        Self { family: family.to_owned(), stem: entry.stem(), part }
     }
 }
 
 /// Notes entries for developers with device code: they are not cut in two, but it has to be
 /// somewhere, and no host package has any.
 fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
-    for portion in portions.iter().filter(|portion| portion.is_devel && portion.has_device_code()) {
-        let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
-        findings.add(Finding::ListClaimIgnored { entry, claim });
+    for portion in portions.iter().filter(|portion| portion.part.is_whole) {
+        if portion.has_device_code() {
+            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+            findings.add(Finding::ListClaimIgnored { entry, claim });
+        }
     }
-}
-
-/// The stem of an entry's packages, metapackages among them.
-pub(in crate::plan) fn stem(entry: &PackageListEntry) -> PackageNames {
-    PackageNames { deb: entry.deb_name(), rpm: entry.name.clone() }
-}
-
-/// The name without the vendor, for texts.
-pub(in crate::plan) fn short<'b>(entry: &'b PackageListEntry, naming: &Naming) -> &'b str {
-    naming.short(&entry.name)
 }

@@ -1,14 +1,15 @@
-//! The packages of a list beyond those with files: its metapackages, and what entries say of
+//! The packages of a package list beyond those with files: its metapackages, and what entries say of
 //! themselves.
 
 use minijinja::context;
 use rockpack_base::error::Result;
 
 use super::file::PackageListEntry;
-use super::owners::{ClaimedList, short, stem};
+use super::owners::PackageListOwners;
 use super::relations::{Dependent, EntryOutcome, Resolver};
 use crate::config::SUMMARY_LIMIT;
 use crate::package::{RelationKind, Role};
+use crate::plan::contents::portion::Portion;
 use crate::plan::drafts::{Draft, Says};
 use crate::plan::metapackages::{self, About};
 use crate::plan::naming::PackageNames;
@@ -18,45 +19,49 @@ use crate::plan::texts::Description;
 use crate::recombine::Group;
 use crate::report::{Finding, Findings, IgnoredClaim};
 
-/// Completes the packages with files and adds the metapackages.
-pub(in crate::plan) fn complete(
-    setting: &Setting,
-    listed: &ClaimedList<'_>,
-    groups: &[Group],
-    mut drafts: Vec<Draft>,
-    findings: &mut Findings,
-) -> Result<Vec<Draft>> {
-    let list = listed.list();
-    let host_metas = metapackages::host_metas(setting, groups, &drafts)?;
-    let unversioned = metapackages::unversioned(setting, &drafts, &host_metas)?;
-    drafts.extend(host_metas);
-    let mut resolver = Resolver::new(setting, list, groups, &drafts);
-    drafts.extend(unversioned);
-    for (index, entry) in list.entries.iter().enumerate() {
-        match resolver.made.get(index).cloned() {
-            Some(EntryOutcome::Meta { groups }) => {
-                let of_groups: Vec<usize> = groups.into_iter().collect();
-                drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
-            }
-            Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
-                for draft in of(entry, &mut drafts) {
-                    depend(&mut resolver, entry, draft)?;
+impl PackageListOwners<'_> {
+    /// Completes the packages with files, which `portions` became, and adds the metapackages.
+    pub(in crate::plan) fn complete(
+        &self,
+        setting: &Setting,
+        groups: &[Group],
+        portions: &[Portion<'_>],
+        mut drafts: Vec<Draft>,
+        findings: &mut Findings,
+    ) -> Result<Vec<Draft>> {
+        self.note(portions, findings);
+        let list = self.list;
+        let host_metas = metapackages::host_metas(setting, groups, &drafts)?;
+        let unversioned = metapackages::unversioned(setting, &drafts, &host_metas)?;
+        drafts.extend(host_metas);
+        let mut resolver = Resolver::new(setting, list, groups, &drafts);
+        drafts.extend(unversioned);
+        for (index, entry) in list.entries.iter().enumerate() {
+            match resolver.made.get(index).cloned() {
+                Some(EntryOutcome::Meta { groups }) => {
+                    let of_groups: Vec<usize> = groups.into_iter().collect();
+                    drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
                 }
+                Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
+                    for draft in of(entry, &mut drafts) {
+                        depend(&mut resolver, entry, draft)?;
+                    }
+                }
+                Some(EntryOutcome::Nothing) if entry.is_meta => {
+                    let entry = entry.name.clone();
+                    findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
+                }
+                _ => {}
             }
-            Some(EntryOutcome::Nothing) if entry.is_meta => {
-                let entry = entry.name.clone();
-                findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
+            replace(&resolver, entry, &mut drafts)?;
+            for draft in of(entry, &mut drafts) {
+                let group = resolver.group_of(entry, &draft.names)?;
+                say(entry, group, draft, findings);
             }
-            _ => {}
         }
-        replace(&resolver, entry, &mut drafts)?;
-        for draft in of(entry, &mut drafts) {
-            let group = resolver.group_of(entry, &draft.names)?;
-            say(entry, group, draft, findings);
-        }
+        resolver.report(findings);
+        Ok(drafts)
     }
-    resolver.report(findings);
-    Ok(drafts)
 }
 
 /// The drafts of an entry.
@@ -64,7 +69,7 @@ fn of<'d>(
     entry: &PackageListEntry,
     drafts: &'d mut [Draft],
 ) -> impl Iterator<Item = &'d mut Draft> {
-    let stem = stem(entry);
+    let stem = entry.stem();
     drafts.iter_mut().filter(move |draft| draft.stem == stem)
 }
 
@@ -91,8 +96,8 @@ fn depend<'a>(
 fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draft]) -> Result<()> {
     let names = &resolver.setting.names;
     let wanted = match &names.metas().unversioned {
-        Some(template) => names.meta(template, &stem(entry))?,
-        None => names.package(&stem(entry))?,
+        Some(template) => names.meta(template, &entry.stem())?,
+        None => names.package(&entry.stem())?,
     };
     match of(entry, drafts).find(|draft| draft.names == wanted) {
         Some(draft) => resolver.replace(entry, draft),
@@ -107,7 +112,7 @@ fn metapackages<'a>(
     of_groups: &[usize],
 ) -> Result<Vec<Draft>> {
     let naming = &resolver.setting.names;
-    let stem = stem(entry);
+    let stem = entry.stem();
     let mut made = Vec::new();
     let versioned = naming.package(&stem)?;
     for group in of_groups {
@@ -133,10 +138,10 @@ fn metapackages<'a>(
 }
 
 fn meta(setting: &Setting, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
-    let values = context! { name => short(entry, &setting.names) };
+    let values = context! { name => setting.names.short(&entry.name) };
     let about = About { names, template: "listed", values };
     let mut draft = metapackages::meta(setting, about, std::iter::empty())?;
-    draft.stem = stem(entry);
+    draft.stem = entry.stem();
     draft.family.clone_from(&entry.name);
     Ok(draft)
 }

@@ -1,4 +1,4 @@
-//! What the packages of a list depend on, in the names of the set.
+//! What the packages of a package list depend on, in the names of the set.
 //!
 //! An entry names others by the names in the list. What that means is up to who depends:
 //!
@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 use rockpack_base::error::Result;
 
 use super::file::{PackageList, PackageListEntry, deb_name};
-use super::owners::stem;
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::plan::drafts::Draft;
 use crate::plan::naming::PackageNames;
@@ -173,14 +172,14 @@ impl<'a> Resolver<'a> {
                     Ok(Vec::new())
                 }
             }
-            (EntryOutcome::Meta { .. }, _) => Ok(vec![self.setting.names.package(&stem(entry))?]),
+            (EntryOutcome::Meta { .. }, _) => Ok(vec![self.setting.names.package(&entry.stem())?]),
         }
     }
 
     /// The name of an entry's package for one group.
     pub fn of_group(&self, entry: &PackageListEntry, group: usize) -> Result<PackageNames> {
         let group = self.groups.get(group).map_or("", |group| group.name.as_str());
-        self.setting.names.kernels(&stem(entry), group)
+        self.setting.names.kernels(&entry.stem(), group)
     }
 
     /// The group that `names` of an entry's package are for.
@@ -360,7 +359,7 @@ fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
 }
 
 fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
-    let stem = stem(entry);
+    let stem = entry.stem();
     let own = || drafts.iter().filter(|draft| draft.stem == stem);
     let base = own().find(|draft| draft.is_base());
     let Some(base) = base else {

@@ -1,10 +1,9 @@
 //! Which stage prefix each path of an artifact came from.
 //!
-//! Flattened components know the module of a file only. A list of packages names any part of a
-//! stage prefix, and takes links and empty folders too.
+//! Flattened components know the module of a file only. A package list names any part of a stage
+//! prefix, and takes links and empty folders too.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rockpack_base::tree::TreePath;
 
@@ -13,14 +12,22 @@ use crate::recombine::Component;
 
 /// The stage prefixes of all paths of a scan.
 #[derive(Debug, Clone, Default)]
-pub struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
+pub(in crate::plan) struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
 
 /// The stage prefixes of the paths of one component.
 #[derive(Debug, Clone, Default)]
 struct ComponentPrefixes {
     /// With something in them, each once.
-    prefixes: Vec<Arc<str>>,
-    paths: BTreeMap<TreePath, Arc<str>>,
+    prefixes: Vec<StagePrefix>,
+    /// Path → place of its prefix.
+    paths: BTreeMap<TreePath, usize>,
+}
+
+#[derive(Debug, Clone)]
+struct StagePrefix {
+    path: String,
+    /// The place in the list of the entry that takes it.
+    owner: Option<usize>,
 }
 
 impl StagePrefixes {
@@ -33,9 +40,9 @@ impl StagePrefixes {
             let key = (artifact.name.name.clone(), artifact.name.kind);
             let component = all.0.entry(key).or_default();
             for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
-                let name = component.prefix(&prefix.path);
+                let place = component.place(&prefix.path);
                 for (path, _) in &prefix.tree {
-                    component.paths.entry(path.clone()).or_insert_with(|| Arc::clone(&name));
+                    component.paths.entry(path.clone()).or_insert(place);
                 }
             }
         }
@@ -44,47 +51,45 @@ impl StagePrefixes {
 
     /// Adds one path.
     #[cfg(test)]
-    pub(in crate::plan) fn add(
-        &mut self,
-        artifact: &str,
-        kind: ComponentKind,
-        prefix: &str,
-        at: &str,
-    ) {
+    pub fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, at: &str) {
         let component = self.0.entry((artifact.to_owned(), kind)).or_default();
-        let prefix = component.prefix(prefix);
-        component.paths.insert(TreePath::new(at).unwrap(), prefix);
+        let place = component.place(prefix);
+        component.paths.insert(TreePath::new(at).unwrap(), place);
     }
 
-    /// The prefix that `path` of `component` came from.
-    pub(in crate::plan) fn prefix(&self, component: &Component, path: &TreePath) -> Option<&str> {
+    /// Settles the owner of every prefix.
+    pub fn own(&mut self, owner: impl Fn(&str, ComponentKind, &str) -> Option<usize>) {
+        for ((artifact, kind), component) in &mut self.0 {
+            for prefix in &mut component.prefixes {
+                prefix.owner = owner(artifact, *kind, &prefix.path);
+            }
+        }
+    }
+
+    /// The owner, if there is any, of the prefix that `path` of `component` came from, if that is known.
+    pub fn owner(&self, component: &Component, path: &TreePath) -> Option<Option<usize>> {
         let known = self.0.get(&(component.artifact.clone(), component.kind))?;
-        known.paths.get(path).map(|prefix| &**prefix)
+        known.prefixes.get(*known.paths.get(path)?).map(|prefix| prefix.owner)
     }
 
     /// The prefixes of a component with something in them.
-    pub(in crate::plan) fn prefixes(
-        &self,
-        artifact: &str,
-        kind: ComponentKind,
-    ) -> impl Iterator<Item = &str> {
+    pub fn of_component(&self, artifact: &str, kind: ComponentKind) -> impl Iterator<Item = &str> {
         let known = self.0.get(&(artifact.to_owned(), kind));
-        known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &**prefix))
+        known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &*prefix.path))
     }
 
     /// The names and kinds of all components.
-    pub(in crate::plan) fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
+    pub fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
         self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
     }
 }
 
 impl ComponentPrefixes {
-    fn prefix(&mut self, path: &str) -> Arc<str> {
-        if let Some(known) = self.prefixes.iter().find(|known| &***known == path) {
-            return Arc::clone(known);
-        }
-        let prefix: Arc<str> = Arc::from(path);
-        self.prefixes.push(Arc::clone(&prefix));
-        prefix
+    fn place(&mut self, path: &str) -> usize {
+        let known = self.prefixes.iter().position(|known| known.path == path);
+        known.unwrap_or_else(|| {
+            self.prefixes.push(StagePrefix { path: path.to_owned(), owner: None });
+            self.prefixes.len() - 1
+        })
     }
 }

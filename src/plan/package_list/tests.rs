@@ -1,6 +1,5 @@
 use rockpack_base::error::Result;
 
-use super::file::deb_name;
 use super::*;
 
 const ENTRY: &str = r#"{
@@ -20,16 +19,16 @@ fn list(text: &str) -> Result<PackageList> {
 
 #[test]
 fn subdirectories_are_parts_of_a_path_in_any_case() {
-    let claim = |subdir: &str| {
+    let part = |subdir: &str| {
         let list = list(&ENTRY.replace("rocBLAS", subdir)).unwrap();
-        list.entries[0].claims[0].clone()
+        list.entries[0].takes[0].clone()
     };
     let prefix = "math-libs/BLAS/rocBLAS/stage";
     for subdir in ["rocBLAS", "rocblas", "blas/ROCBLAS", "BLAS", "/rocBLAS/"] {
-        assert!(claim(subdir).fits(prefix), "{subdir}");
+        assert!(part(subdir).fits(prefix), "{subdir}");
     }
     for subdir in ["blas/stage", "ocBLAS", "rocBLA", "rocBLASLt", "a/b/c/d/e/f"] {
-        assert!(!claim(subdir).fits(prefix), "{subdir}");
+        assert!(!part(subdir).fits(prefix), "{subdir}");
     }
 }
 
@@ -39,7 +38,7 @@ fn what_an_entry_says_is_read() {
     let entry = &list.entries[0];
     assert!(entry.per_target && !entry.is_meta && !entry.is_devel());
     assert_eq!(entry.native, Some(true));
-    assert_eq!(deb_name("amdrocm-blas-devel"), "amdrocm-blas-dev");
+    assert_eq!(file::deb_name("amdrocm-blas-devel"), "amdrocm-blas-dev");
     assert!(list.findings.is_empty());
 }
 

@@ -129,7 +129,7 @@ fn modules_that_no_artifact_has_are_refused() {
     assert_refused(refused, &["line 2", "selectors.rocm-x.0.modules.0", "no module `rocNOPE`"]);
 }
 
-pub(super) fn import(entries: &str) -> Options {
+pub(super) fn listed_options(entries: &str) -> Options {
     let list = PackageList::parse(entries).unwrap();
     let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut prefixes = StagePrefixes::default();
@@ -149,7 +149,7 @@ fn a_development_entry_keeps_its_name_beside_device_code() {
     let dev = ArtifactBuilder::new("one", "blas_dev_all")
         .plain("include/x.h", "//")
         .fat("lib/libx.so", vec![wrapper(&[("gfx1100", "a|1"), ("gfx1200", "a|2")])]);
-    let plan = planned_with(vec![dev], GROUPS, &import(list)).unwrap();
+    let plan = planned_with(vec![dev], GROUPS, &listed_options(list)).unwrap();
     let expected = [
         "amdrocm-blas-dev",
         "amdrocm-blas-dev7.1",
@@ -189,7 +189,7 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
             elf("libblas.so.5", "libgone.so.1"),
         ),
     ];
-    let plan = planned_with(parts, GROUPS, &import(list)).unwrap();
+    let plan = planned_with(parts, GROUPS, &listed_options(list)).unwrap();
     let devel = package(&plan, "amdrocm-blas-dev7.1");
     let depends = related(&devel.deb.as_ref().unwrap().relations, RelationKind::Depends);
     assert!(depends.iter().any(|name| name.starts_with("libdrm2")), "{depends:?}");
@@ -212,7 +212,7 @@ fn what_no_entry_takes_is_left_out_with_its_code() {
     let library = ArtifactBuilder::new("one", "blas_lib_all")
         .fat("lib/librocblas.so.5", units())
         .link("lib/librocblas.so", "librocblas.so.5");
-    let plan = planned_with(vec![library], GROUPS, &import(list)).unwrap();
+    let plan = planned_with(vec![library], GROUPS, &listed_options(list)).unwrap();
     assert!(plan.packages.is_empty());
     let left: Vec<&str> = plan.left_out.iter().map(TreePath::as_str).collect();
     assert_eq!(left, ["lib/librocblas.so", "lib/librocblas.so.5"]);

@@ -181,7 +181,7 @@ fn what_an_entry_of_a_list_needs_exactly_ties_versions_too() {
             ArtifactBuilder::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x");
         vec![library, ArtifactBuilder::new("one", "blas_dev_generic").plain("include/x.h", "//")]
     };
-    let options = super::schemes::import(list);
+    let options = super::schemes::listed_options(list);
     let moved = |package: &str, from: &str| {
         let toml = format!("[moved]\n'{package}' = ['{from} < 7.0.1-1']\n");
         let plan = planned_with(parts(), &toml, &options).unwrap();

@@ -1,0 +1,120 @@
+//! Which host file, code object and database goes into which portion.
+//!
+//! [`Owners`] says who takes a path. Code objects follow their binaries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, TreePath};
+
+use super::missing::UnassignedContent;
+use super::portion::{OwnedDatabase, Portion, PortionNode};
+use crate::recombine::Component;
+use crate::split::HostFile;
+
+/// A name of the portion, and a place that tells it from others of the name; portions are in this order.
+pub(in crate::plan) type PortionKey = (String, usize);
+
+pub(in crate::plan) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
+
+/// Who takes what of the components.
+pub(in crate::plan) trait Owners<'a> {
+    type Owner;
+
+    /// The owner of a host node.
+    fn of_node(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        node: &Node<HostFile>,
+    ) -> Option<Self::Owner>;
+
+    /// The owner of a path that came from `module`.
+    fn of_path(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        module: Option<&str>,
+    ) -> Option<Self::Owner>;
+
+    /// The portion, as yet empty, into which what `owner` has of a component goes.
+    fn portion(
+        &self,
+        component: &Component,
+        owner: Self::Owner,
+    ) -> Result<(PortionKey, Portion<'a>)>;
+}
+
+/// Puts what `component` has into the portions of its `owners`; gives what nobody takes.
+pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
+    component: &'a Component,
+    owners: &O,
+    portions: &mut Portions<'a>,
+) -> Result<UnassignedContent<'a>> {
+    let mut left = UnassignedContent::default();
+    // A folder that something stands in is made for what stands there.
+    let paths = component.host.iter().map(|(path, _)| path);
+    let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
+    for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
+        let Some(owner) = owners.of_node(component, path, node) else {
+            left.add_node(path, node);
+            continue;
+        };
+        let portion = portion_of(component, owners, owner, portions)?;
+        if let Some(other) = portion.files.insert(path, PortionNode { component, node })
+            && !(is_folder(node) && is_folder(other.node))
+        {
+            return Err(twice(path, other.component, component));
+        }
+    }
+    for kernel in &component.kernels {
+        let node = component.host.get(&kernel.binary);
+        match node.and_then(|node| owners.of_node(component, &kernel.binary, node)) {
+            Some(owner) => portion_of(component, owners, owner, portions)?.kernels.push(kernel),
+            None => left.add_kernel(kernel),
+        }
+    }
+    for file in &component.databases {
+        match owners.of_path(component, &file.path, file.module.as_deref()) {
+            Some(owner) => {
+                let archs = file.archs.clone();
+                portion_of(component, owners, owner, portions)?.databases.push(OwnedDatabase {
+                    component,
+                    file,
+                    archs,
+                });
+            }
+            None => left.add_database(file),
+        }
+    }
+    Ok(left)
+}
+
+/// The portion of `owner`, which is made of `component`, too.
+fn portion_of<'a, 'b, O: Owners<'a>>(
+    component: &Component,
+    owners: &O,
+    owner: O::Owner,
+    portions: &'b mut Portions<'a>,
+) -> Result<&'b mut Portion<'a>> {
+    let (key, new) = owners.portion(component, owner)?;
+    let portion = portions.entry(key).or_insert(new);
+    portion.components.insert(component.id());
+    portion.artifacts.insert(component.artifact.clone());
+    Ok(portion)
+}
+
+pub(in crate::plan) fn module_of(node: &Node<HostFile>) -> Option<&str> {
+    node.data()?.module.as_deref()
+}
+
+fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
+    let message = format!("{path} is in {} and in {}", one.id(), other.id());
+    Error::new(Kind::Conflict, message)
+        .hint("two packages that can be installed together cannot own one path")
+}
+
+/// Components of one package may share folders.
+fn is_folder<F>(node: &Node<F>) -> bool {
+    matches!(node, Node::Directory { .. })
+}

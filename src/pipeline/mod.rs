@@ -237,7 +237,7 @@ fn decide_scanned(
     let joined = join_scanned(settings, &scan, &earlier, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
-    plan::note_effect(&mut plan, &settings.plan, &earlier);
+    plan.note_effect(&settings.plan, &earlier);
     let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
     settings.plan.config.accept(&mut findings, settings.scope);
     if settings.strict {

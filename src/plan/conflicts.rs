@@ -1,15 +1,20 @@
-//! No name and no path may belong to two packages: all of a set can be installed together.
+//! No name and no path may belong to two packages: all of a set can be installed together, beside what
+//! the distribution has.
 //! Debug files, which packages may share, are looked at where they are placed.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::deb::compare_versions;
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::package::Format;
 use crate::plan::drafts::Draft;
 use crate::plan::extras::debug_places::is_debug_place;
+use crate::plan::setting::Setting;
+use crate::report::{Finding, Findings, NameWinner};
 
 /// Fails unless every name as `.deb`, every name in one of `formats`, and every path that is no folder
 /// belongs to one package.
@@ -48,6 +53,35 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
     }
     refuse_below_files(&paths, &mut faults);
     faults.finish()
+}
+
+/// Notes packages whose names the distribution has for packages of its own, and which of the two apt
+/// takes.
+pub(in crate::plan) fn note_taken_names(
+    setting: &Setting,
+    drafts: &[Draft],
+    findings: &mut Findings,
+) {
+    if !setting.formats.contains(&Format::Deb) {
+        return;
+    }
+    let version = setting.version.full(Format::Deb);
+    for draft in drafts {
+        let package = &draft.names.deb;
+        let Some(other_version) = setting.known.package(package) else { continue };
+        let winner = match compare_versions(&version, other_version) {
+            Ordering::Greater => NameWinner::Set,
+            Ordering::Less => NameWinner::Distribution,
+            Ordering::Equal => NameWinner::Either,
+        };
+        findings.add(Finding::NameOfDistribution {
+            package: package.clone(),
+            version: version.clone(),
+            distribution: setting.known.distribution.clone(),
+            other_version: other_version.to_owned(),
+            winner,
+        });
+    }
 }
 
 /// Where a path of a package is.

@@ -1,8 +1,8 @@
 //! Drafts in the words of the formats.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use rockpack_base::error::Result;
+use rockpack_base::error::{Faults, Result};
 use rockpack_base::tree::{Node, TreePath};
 
 use super::drafts::Draft;
@@ -10,14 +10,16 @@ use super::extras::debug_places::{is_debug_place, own_place};
 use super::layout::PackageFiles;
 use super::libraries::discovered;
 use super::placed::{Placed, file_mode};
+use super::relations::simplified_deb;
 use super::scripts::Scripts;
 use super::setting::Setting;
 use super::source::FileSource;
 use super::texts::CopyrightFacts;
 use super::words::Words;
+use crate::package::lengths::refuse_overlong;
 use crate::package::{
-    ARCH_FIELD, ChangelogEntry, Comparison, DebControl, Format, Formats, Identity, Package,
-    Relation, Role, RpmControl, Treatment,
+    ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, Role, RpmControl,
+    Treatment,
 };
 
 /// Where Debian's documents of a package go.
@@ -26,17 +28,22 @@ const DOCUMENTS: &str = "usr/share/doc";
 /// Where rpm's licence texts of a package go.
 const LICENCES: &str = "usr/share/licenses";
 
-impl Draft {
-    /// The group whose device code it holds.
-    pub fn group_name(&self) -> Option<&str> {
-        match &self.role {
-            Role::Kernels { group, .. } => Some(group),
-            _ => None,
-        }
-    }
+/// Packages in the words of the formats, in the order of their names.
+pub(in crate::plan) fn finish(
+    setting: &Setting,
+    drafts: Vec<Draft>,
+) -> Result<Vec<Package<FileSource>>> {
+    let packages = drafts.into_iter().map(|draft| draft.finish(setting));
+    let mut packages = packages.collect::<Result<Vec<_>>>()?;
+    packages.sort_by(|a, b| a.id.cmp(&b.id));
+    refuse_overlong(&packages)?;
+    Ok(packages)
+}
 
+impl Draft {
     /// The package in the words of the wanted formats.
-    pub fn finish(self, setting: &Setting) -> Result<Package<FileSource>> {
+    fn finish(self, setting: &Setting) -> Result<Package<FileSource>> {
+        let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
         let has = |format| setting.formats.contains(&format);
         let words = Words::of(&self, setting);
         let scripts = Scripts::new(setting, &self);
@@ -63,36 +70,14 @@ impl Draft {
         };
         self.discovered.add_to(&mut package);
         discovered::add_build_ids(&mut package);
+        let mut faults = Faults::default();
+        changes.iter().for_each(|it| it.apply(&setting.config, &mut package, &mut faults));
+        faults.finish()?;
+        if let Some(deb) = &mut package.deb {
+            deb.relations = simplified_deb(std::mem::take(&mut deb.relations));
+        }
+        package.identity = package.identity(of_set);
         Ok(package)
-    }
-
-    /// The relations that have the version of the set as their bound: those to packages of the set, and
-    /// those of the configuration with `{version}`.
-    pub fn of_set(&self, setting: &Setting) -> Vec<(Format, Relation)> {
-        let formats = setting.formats.iter();
-        let links = formats.flat_map(|format| {
-            let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
-            relations.map(|relation| (*format, relation))
-        });
-        let of_version = |(format, relation): &(Format, Relation)| {
-            let bound = relation.version.as_ref().map(|(_, version)| version);
-            bound == Some(&setting.version.full(*format))
-        };
-        let links = links.filter(of_version);
-        // Bounds of former packages are as the configuration has them.
-        let is_former = |(_, relation): &&(Format, Relation)| {
-            matches!(relation.version, Some((Comparison::Less, _)))
-        };
-        let added = self.relations.iter().filter(|known| !is_former(known));
-        let templated = added.filter(|known| of_version(known)).cloned();
-        links.chain(templated).filter(|known| !self.literal.contains(known)).collect()
-    }
-
-    /// Its relations in `format`, without those that its files show.
-    pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
-        let own = self.links.iter().flat_map(|link| link.relations(format, setting));
-        let added = self.relations.iter().filter(|(known, _)| *known == format);
-        own.chain(added.map(|(_, r)| r.clone())).collect()
     }
 
     fn deb(

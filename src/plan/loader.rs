@@ -15,17 +15,17 @@ use rockpack_base::tree::{Node, TreePath};
 
 use crate::package::{Format, Formats, RelationKind, Role, Treatment};
 use crate::plan::drafts::Draft;
+use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
 use crate::plan::placed::{Extras, Placed, file_mode};
-use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::source::FileSource;
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
 
-/// The package, if the set has libraries in the linker path; their packages then depend on it.
-pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<Option<Draft>> {
+/// Adds the package, if the set has libraries in the linker path; their packages then depend on it.
+pub(in crate::plan) fn add(setting: &Setting, drafts: &mut Vec<Draft>) -> Result<()> {
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
@@ -33,7 +33,7 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
         components.extend(draft.components.iter().cloned());
     }
     if components.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     let libraries = setting.config.folders.libraries.as_str();
     let values = context! { prefix => setting.prefix.absolute(), libraries };
@@ -43,7 +43,8 @@ pub(in crate::plan) fn make(setting: &Setting, drafts: &mut [Draft]) -> Result<O
     let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
     let (section, rpm_group) = ("libs", "System Environment/Libraries");
     let draft = Draft::new(names, Role::Support, description, section, rpm_group);
-    Ok(Some(Draft { components, native: false, is_common: true, extras, ..draft }))
+    drafts.push(Draft { components, native: false, is_common: true, extras, ..draft });
+    Ok(())
 }
 
 /// The loader's file in each format, which is named after that format's package.

@@ -19,8 +19,8 @@ use rockpack_base::error::Result;
 use crate::config::MetaTemplates;
 use crate::package::{RelationKind, Role};
 use crate::plan::drafts::Draft;
+use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
-use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::recombine::Group;
 
@@ -30,19 +30,20 @@ const SECTION: &str = "metapackages";
 /// RPM's group of packages without files.
 const RPM_GROUP: &str = "Metapackages";
 
-/// Makes the metapackages of a set.
-pub(in crate::plan) fn make(
+/// Adds the metapackages of a set.
+pub(in crate::plan) fn add(
     setting: &Setting,
     all_groups: &[Group],
-    drafts: &[Draft],
-) -> Result<Vec<Draft>> {
+    drafts: &mut Vec<Draft>,
+) -> Result<()> {
     let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
     let mut metas = groups(setting, all_groups, &main)?;
     let host_metas = host_metas(setting, all_groups, drafts)?;
     metas.extend(whole_set(setting, &main, &host_metas)?);
     metas.extend(unversioned(setting, drafts, &host_metas)?);
     metas.extend(host_metas);
-    Ok(metas)
+    drafts.extend(metas);
+    Ok(())
 }
 
 fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {

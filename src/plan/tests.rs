@@ -9,12 +9,12 @@ use std::iter;
 
 use clap::{Args, Command, FromArgMatches};
 use rockpack_base::content::Content;
-use rockpack_base::tree::Node;
+use rockpack_base::tree::{Node, TreePath};
 
 use super::package_list::StagePrefixes;
 use super::*;
 use crate::config::{Config, KeyOptions, Scheme};
-use crate::package::{Comparison, Format, Formats, Relation, RelationKind, Role};
+use crate::package::{Comparison, Format, Formats, Package, Relation, RelationKind, Role};
 use crate::recombine::fixture::{ArtifactBuilder, config, join, path, wrapper};
 use crate::report::Code;
 use crate::settings::{Gathered, distribution, named};

@@ -1,8 +1,38 @@
-//! What goes where: which host file, code object and database is in the portion of which package, and
-//! how its files are placed and treated.
+//! What goes where: which host file, code object and database is in the portion of which package.
 
 pub(super) mod assign;
-pub(super) mod exclude;
+mod exclude;
 pub(super) mod missing;
 pub(super) mod portion;
 pub(super) mod selectors;
+
+use rockpack_base::error::Result;
+
+use super::setting::Setting;
+use crate::report::{Finding, Findings};
+use portion::Portion;
+
+/// The portions without the archs that the configuration leaves out, those that then have something.
+pub(super) fn reduced<'a>(
+    mut portions: Vec<Portion<'a>>,
+    setting: &Setting,
+    findings: &mut Findings,
+) -> Result<Vec<Portion<'a>>> {
+    exclude::apply(&mut portions, setting, findings)?;
+    portions.retain(|portion| !portion.is_empty());
+    note_hostless(setting, &portions, findings)?;
+    Ok(portions)
+}
+
+/// Notes host packages without host files: kernel packages need one to depend on.
+fn note_hostless(
+    setting: &Setting,
+    portions: &[Portion<'_>],
+    findings: &mut Findings,
+) -> Result<()> {
+    for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
+        let package = portion.host_names(&setting.names)?.deb;
+        findings.add(Finding::HostPackageEmpty { package });
+    }
+    Ok(())
+}

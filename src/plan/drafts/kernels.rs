@@ -6,25 +6,14 @@ use minijinja::context;
 use rockpack_base::error::Result;
 
 use super::device::{DeviceFiles, Served};
-use super::{Draft, Maker};
+use super::draft::Draft;
+use super::maker::Maker;
 use crate::package::{RelationKind, Role};
+use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
-use crate::plan::relations::Link;
 use crate::plan::texts::Description;
 
 impl Maker<'_> {
-    pub fn kernel_names(&self, index: usize, group: usize) -> Result<PackageNames> {
-        self.setting.names.kernels(&self.portions[index].stem, &self.groups[group].name)
-    }
-
-    /// Named after its groups only where there are several such packages: usually there is one.
-    pub fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
-        let several = self.contents[index].shared().count() > 1;
-        let groups = served.iter().filter(|_| several);
-        let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
-        self.setting.names.kernels_common(&self.portions[index].stem, &groups)
-    }
-
     /// The package of a portion's device code for one group.
     pub fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
         let names = self.kernel_names(index, group)?;

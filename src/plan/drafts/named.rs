@@ -1,10 +1,12 @@
-//! Packages as the configuration names them.
+//! Packages as the configuration names them, and the relations that it gives them.
 
-use rockpack_base::error::Error;
+use rockpack_base::error::{Error, Faults, Result};
 
-use super::Draft;
+use super::draft::Draft;
 use crate::config::{Config, nearest};
+use crate::package::Format;
 use crate::plan::naming::place_of;
+use crate::plan::setting::Setting;
 use crate::report::words::few;
 
 /// How many packages an error lists.
@@ -34,4 +36,23 @@ pub(in crate::plan) fn no_such_package(
         }
     };
     config.fault(&keys, "there is no such package in the set").hint(hint)
+}
+
+/// Adds the relations of the configuration; a package that does not exist is a typo.
+pub(in crate::plan) fn add_relations(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    for (place, relations) in setting.relations.iter().enumerate() {
+        let index = named(drafts, &relations.package);
+        let Some(draft) = index.and_then(|index| drafts.get_mut(index)) else {
+            let keys = ["relations", &relations.package];
+            faults.add(no_such_package(&setting.config, keys, drafts));
+            continue;
+        };
+        for format in Format::ALL.into_iter().filter(|format| setting.formats.contains(format)) {
+            let added = relations.of(format).added.iter();
+            draft.relations.extend(added.map(|relation| (format, relation.clone())));
+        }
+        draft.changes.push(place);
+    }
+    faults.finish()
 }

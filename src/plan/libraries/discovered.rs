@@ -36,7 +36,7 @@ impl Discovered {
 }
 
 /// Gathers the needs of all files by portion.
-pub(in crate::plan) struct Gatherer<'a> {
+pub(super) struct Gatherer<'a> {
     setting: &'a Setting,
     portions: BTreeMap<usize, Gathering<'a>>,
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::TreePath;
 
-use super::Needs;
 use super::linkage::Linkage;
 use super::linked_file::LinkedFile;
+use super::needs::Needs;
 use super::set_paths::{ProgramPlace, SetPaths};
 use crate::config::InterpreterSchema;
 use crate::dependencies::rpm;
@@ -27,7 +27,7 @@ use crate::report::{Finding, Findings, InterpreterFault};
 const PROGRAMS: &str = "bin";
 
 /// Gathers the interpreters that the files of all portions need.
-pub(in crate::plan) struct InterpreterNeeds<'a> {
+pub(super) struct InterpreterNeeds<'a> {
     setting: &'a Setting,
     paths: SetPaths<'a>,
     portions: BTreeMap<usize, PortionNeeds>,

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::tree::TreePath;
 
-use super::Needs;
+use super::needs::Needs;
 
 /// A file of the set that says something of its needs.
-pub(in crate::plan) struct LinkedFile<'a> {
+pub(super) struct LinkedFile<'a> {
     pub portion: usize,
     pub path: &'a TreePath,
     pub needs: Needs,
@@ -24,7 +24,7 @@ impl LinkedFile<'_> {
 }
 
 /// A linked file, and where the libraries that it needs were found.
-pub(in crate::plan) struct LocatedFile<'a> {
+pub(super) struct LocatedFile<'a> {
     pub linked: &'a LinkedFile<'a>,
     /// Its search path as it is installed.
     pub search_path: &'a str,
@@ -34,7 +34,7 @@ pub(in crate::plan) struct LocatedFile<'a> {
 
 /// Where a needed library was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::plan) enum LibraryPlace {
+pub(super) enum LibraryPlace {
     /// In the set.
     InSet(SetLibrary),
     /// In the distribution or the configuration; where there is no distribution to ask, not in
@@ -46,7 +46,7 @@ pub(in crate::plan) enum LibraryPlace {
 
 /// A library of the set that a name leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::plan) struct SetLibrary {
+pub(super) struct SetLibrary {
     /// The portion of its file, and those of links to it.
     pub portions: BTreeSet<usize>,
     /// The portion of its file.

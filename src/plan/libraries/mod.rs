@@ -1,77 +1,199 @@
-//! What a host file says of its needs: its dynamic section if it is a program or library, its
-//! first line if it is a script that somebody may run.
+//! Which portions need which others, and what they need from outside, by the libraries that their
+//! programs link to.
 //!
-//! Only x86-64 programs and libraries are read; what has no dynamic section (objects, static
-//! programs) needs nothing.
+//! `library_set` says where each of them finds a library. A library outside of the linker path is
+//! *private*: files that find it depend on its package, and no file elsewhere should find it by its
+//! name. What libraries in kernel packages need, the host package depends on, and kernel packages
+//! depend on the host package.
 
 pub(super) mod discovered;
 mod inherited;
-pub(super) mod interpreters;
+mod interpreters;
 mod library_set;
 pub(super) mod linkage;
-pub(super) mod linked_file;
+mod linked_file;
+mod needs;
 mod reach;
-pub(super) mod runpath;
+mod runpath;
 mod set_paths;
 mod versions;
 
-use object::elf;
+use std::collections::BTreeMap;
+
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
-use rockpack_base::formats::elf::{ElfFile, Linking};
+use rockpack_base::tree::{Node, TreePath};
 
-use super::placed::file_mode;
-use crate::dependencies::script::FirstLine;
+use super::contents::portion::{Portion, PortionNode};
+use super::naming::parts::Parts;
+use super::setting::Setting;
+use crate::dependencies::search;
+use crate::input::artifact::ComponentKind;
+use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
+use discovered::Gatherer;
+use interpreters::InterpreterNeeds;
+use library_set::LibrarySet;
+use linkage::Linkage;
+use linked_file::{LinkedFile, LocatedFile};
+use needs::Needs;
 
-/// What starts an ELF file and a static archive: content of one processor.
-const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
-
-/// What a file says of its needs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Needs {
-    /// Of a program or library.
-    pub linking: Option<Linking>,
-    /// Of a script that somebody may run.
-    pub script: Option<FirstLine>,
-    /// Whether somebody may run it.
-    pub is_executable: bool,
-}
-
-/// Whether `content` is for one processor.
-pub(super) fn is_native(content: &Content) -> Result<bool> {
-    let start = content.read_vec(0..content.len().min(8), 8, "start of a file")?;
-    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
-}
-
-/// Reads the needs of a file with `mode`, as the input has it.
-pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
-    let is_executable = file_mode(mode) & 0o111 != 0;
-    let script = if is_executable { FirstLine::read(content)? } else { None };
-    Ok(Needs { linking: linking(content)?, script, is_executable })
-}
-
-fn linking(content: &Content) -> Result<Option<Linking>> {
-    match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => Linking::read(&file),
-        None => Ok(None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    #[test]
-    fn other_files_need_nothing() {
-        for bytes in [b"".to_vec(), b"\x7fELF".to_vec(), vec![0; 100], b"#!/bin/sh\n".repeat(9)] {
-            assert_eq!(needs(&Content::of_bytes(bytes), 0o644).unwrap(), Needs::default());
+/// Reads the dynamic sections of all programs and libraries.
+pub(super) fn discover(
+    setting: &Setting,
+    portions: &[Portion<'_>],
+    findings: &mut Findings,
+) -> Result<Linkage> {
+    let parts = &setting.parts;
+    let mut linkage = Linkage::default();
+    let mut linked_files = Vec::new();
+    for (index, portion) in portions.iter().enumerate() {
+        for (path, owned) in &portion.files {
+            let Some((content, mode)) = host_content(owned) else {
+                continue;
+            };
+            if needs::is_native(content)? {
+                linkage.native.insert(index);
+            }
+            let component = owned.component.id();
+            if !parts.are_run(owned.component.kind) {
+                note_unasked(content, owned.component.kind, &component, path, findings)?;
+                continue;
+            }
+            if let Some(needs) = read(content, mode, &component, path, findings)? {
+                let linked = LinkedFile { portion: index, path, needs, in_host: true };
+                let written =
+                    runpath::search_path(setting, &linked, content, &component, findings)?;
+                if written.is_new {
+                    linkage.rewritten.insert((*path).clone());
+                }
+                linked_files.push((linked, written.text));
+            }
         }
-        let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
-        assert_eq!(script.script.unwrap().interpreter, "/bin/sh");
-        let own = std::env::current_exe().unwrap();
-        let found = linking(&Content::open(Path::new(&own)).unwrap()).unwrap();
-        assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));
+        linked_files.extend(of_databases(index, portion, parts, findings)?);
     }
+    let library_set = LibrarySet::new(setting, portions, &linked_files);
+    let mut located = Vec::new();
+    for (linked, search_path) in &linked_files {
+        located.push(locate(setting, &library_set, linked, search_path, findings));
+    }
+    inherited::mark(setting, &library_set, &mut located);
+    let public = library_set.public_files();
+    let mut gatherer = Gatherer::new(setting);
+    let mut interpreters = InterpreterNeeds::new(setting, portions);
+    for file in &located {
+        for (_, library) in file.in_set() {
+            let portion = file.linked.portion;
+            let others = library.portions.iter().copied().filter(|other| *other != portion);
+            linkage.needs.entry(portion).or_default().extend(others);
+        }
+        gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
+        interpreters.add(file.linked);
+    }
+    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
+    let names = names.collect::<Result<Vec<String>>>()?;
+    let name = |index: usize| names.get(index).cloned().unwrap_or_default();
+    versions::note(&library_set, &located, name, findings);
+    reach::note(setting, &library_set, &located, name, findings);
+    linkage.discovered = gatherer.finish(name, findings)?;
+    interpreters.finish(name, &mut linkage, findings)?;
+    Ok(linkage)
+}
+
+/// Looks up every library that the file `linked` needs.
+fn locate<'a>(
+    setting: &Setting,
+    library_set: &LibrarySet<'_>,
+    linked: &'a LinkedFile<'a>,
+    search_path: &'a str,
+    findings: &mut Findings,
+) -> LocatedFile<'a> {
+    let folders = search::folders(search_path, linked.path, setting.prefix.path());
+    let order = library_set.through_links(search::order(folders));
+    let mut places = BTreeMap::new();
+    for name in linked.needs.linking.iter().flat_map(|linking| &linking.needed) {
+        if !places.contains_key(name.as_str()) {
+            places.insert(name.as_str(), library_set.find(name, linked, &order, findings));
+        }
+    }
+    LocatedFile { linked, search_path, places }
+}
+
+/// Libraries in kernel packages, which depend on their host: that one has what they need.
+fn of_databases<'a>(
+    index: usize,
+    portion: &Portion<'a>,
+    parts: &Parts,
+    findings: &mut Findings,
+) -> Result<Vec<(LinkedFile<'a>, String)>> {
+    let mut linked_files = Vec::new();
+    for database in &portion.databases {
+        let (content, path) = (&database.file.content, &database.file.path);
+        if !needs::is_native(content)? {
+            continue;
+        }
+        let component = database.component.id();
+        if !parts.are_run(database.component.kind) {
+            note_unasked(content, database.component.kind, &component, path, findings)?;
+            continue;
+        }
+        if let Some(needs) = read(content, 0, &component, path, findings)? {
+            let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
+            let search_path = search_path.to_owned();
+            linked_files
+                .push((LinkedFile { portion: index, path, needs, in_host: false }, search_path));
+        }
+    }
+    Ok(linked_files)
+}
+
+/// The bytes of a host file as the input has them, with device code, and its mode.
+fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
+    match owned.node {
+        Node::File { data, mode } => Some((data.kind.original(), *mode)),
+        _ => None,
+    }
+}
+
+/// A damaged library is packed as it is; that nothing is known of its needs is a finding.
+fn read(
+    content: &Content,
+    mode: u32,
+    component: &str,
+    path: &TreePath,
+    findings: &mut Findings,
+) -> Result<Option<Needs>> {
+    let has_some = |needs: &Needs| needs.linking.is_some() || needs.script.is_some();
+    match needs::needs(content, mode) {
+        Ok(needs) => Ok(Some(needs).filter(has_some)),
+        Err(error) if error.is_of_reading() => Err(error),
+        Err(error) => {
+            findings.add(Finding::LibrariesUnreadable {
+                file: ComponentFile::new(component, path),
+                part: DynamicPart::NeededLibraries,
+                reason: error.message().to_owned(),
+            });
+            Ok(None)
+        }
+    }
+}
+
+/// Notes a file that needs libraries and is in a part that nobody runs.
+fn note_unasked(
+    content: &Content,
+    kind: ComponentKind,
+    component: &str,
+    path: &TreePath,
+    findings: &mut Findings,
+) -> Result<()> {
+    let linking = match needs::needs(content, 0) {
+        Ok(needs) => needs.linking,
+        Err(error) if error.is_of_reading() => return Err(error),
+        // Of a damaged one, nothing is asked either.
+        Err(_) => None,
+    };
+    if linking.is_some_and(|linking| !linking.needed.is_empty()) {
+        let file = ComponentFile::new(component, path);
+        findings.add(Finding::LibrariesNotAsked { file, kind });
+    }
+    Ok(())
 }

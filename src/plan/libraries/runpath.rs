@@ -13,14 +13,14 @@ use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch
 
 /// The search path of a file as it is installed.
 #[derive(Debug, Default)]
-pub(in crate::plan) struct InstalledSearchPath {
+pub(super) struct InstalledSearchPath {
     pub text: String,
     /// Whether it is another than the input's.
     pub is_new: bool,
 }
 
 /// The search path of the file `linked`. Notes what leads elsewhere.
-pub(in crate::plan) fn search_path(
+pub(super) fn search_path(
     setting: &Setting,
     linked: &LinkedFile<'_>,
     content: &Content,

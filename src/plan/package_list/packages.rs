@@ -11,9 +11,9 @@ use crate::config::SUMMARY_LIMIT;
 use crate::package::{RelationKind, Role};
 use crate::plan::contents::portion::Portion;
 use crate::plan::drafts::{Draft, Says};
+use crate::plan::links::Link;
 use crate::plan::metapackages::{self, About};
 use crate::plan::naming::PackageNames;
-use crate::plan::relations::Link;
 use crate::plan::setting::Setting;
 use crate::plan::texts::Description;
 use crate::recombine::Group;
@@ -26,15 +26,15 @@ impl PackageListOwners<'_> {
         setting: &Setting,
         groups: &[Group],
         portions: &[Portion<'_>],
-        mut drafts: Vec<Draft>,
+        drafts: &mut Vec<Draft>,
         findings: &mut Findings,
-    ) -> Result<Vec<Draft>> {
+    ) -> Result<()> {
         self.note(portions, findings);
         let list = self.list;
-        let host_metas = metapackages::host_metas(setting, groups, &drafts)?;
-        let unversioned = metapackages::unversioned(setting, &drafts, &host_metas)?;
+        let host_metas = metapackages::host_metas(setting, groups, drafts)?;
+        let unversioned = metapackages::unversioned(setting, drafts, &host_metas)?;
         drafts.extend(host_metas);
-        let mut resolver = Resolver::new(setting, list, groups, &drafts);
+        let mut resolver = Resolver::new(setting, list, groups, drafts);
         drafts.extend(unversioned);
         for (index, entry) in list.entries.iter().enumerate() {
             match resolver.made.get(index).cloned() {
@@ -43,7 +43,7 @@ impl PackageListOwners<'_> {
                     drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
                 }
                 Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
-                    for draft in of(entry, &mut drafts) {
+                    for draft in of(entry, drafts) {
                         depend(&mut resolver, entry, draft)?;
                     }
                 }
@@ -53,14 +53,14 @@ impl PackageListOwners<'_> {
                 }
                 _ => {}
             }
-            replace(&resolver, entry, &mut drafts)?;
-            for draft in of(entry, &mut drafts) {
+            replace(&resolver, entry, drafts)?;
+            for draft in of(entry, drafts) {
                 let group = resolver.group_of(entry, &draft.names)?;
                 say(entry, group, draft, findings);
             }
         }
         resolver.report(findings);
-        Ok(drafts)
+        Ok(())
     }
 }
 

@@ -4,63 +4,41 @@
 //! of its kind on the same name; one without a version is said beside them, and in a `.deb`
 //! implied by them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use rockpack_base::error::{Faults, Result};
+use rockpack_base::error::Faults;
 
-use super::{RelationChange, simplified_deb};
+use super::{PackageRelations, RelationChange};
 use crate::config::Config;
 use crate::package::{Format, Package, Relation, RelationKind};
 
-/// The changes of a set, by package.
-#[derive(Default)]
-pub(in crate::plan) struct Edits<'a>(BTreeMap<String, Vec<Edit<'a>>>);
-
-/// What the configuration says of a package in one format.
-pub(in crate::plan) struct Edit<'a> {
-    /// What the configuration calls the package.
-    pub key: &'a str,
-    pub format: Format,
-    pub change: &'a RelationChange,
-}
-
-impl<'a> Edits<'a> {
-    /// Notes a change of `package`.
-    pub fn add(&mut self, package: &str, edit: Edit<'a>) {
-        self.0.entry(package.to_owned()).or_default().push(edit);
-    }
-
-    /// Changes the relations of `package`, and leaves out those of a `.deb` that others imply.
-    pub fn apply<F>(&self, config: &Config, package: &mut Package<F>) -> Result<()> {
-        let mut faults = Faults::default();
-        for edit in self.0.get(&package.id).into_iter().flatten() {
-            match edit.format {
-                Format::Deb => package.deb.iter_mut().for_each(|deb| {
-                    edit.change(config, &mut [&mut deb.relations], &mut faults);
-                }),
-                Format::Rpm => package.rpm.iter_mut().for_each(|rpm| {
-                    let lists = &mut [&mut rpm.relations, &mut rpm.discovered];
-                    edit.change(config, lists, &mut faults);
-                }),
-            }
-        }
+impl PackageRelations {
+    /// Changes the relations of `package`.
+    pub fn apply<F>(&self, config: &Config, package: &mut Package<F>, faults: &mut Faults) {
         if let Some(deb) = &mut package.deb {
-            deb.relations = simplified_deb(std::mem::take(&mut deb.relations));
+            self.change(config, Format::Deb, &mut [&mut deb.relations], faults);
         }
-        faults.finish()
+        if let Some(rpm) = &mut package.rpm {
+            let lists = &mut [&mut rpm.relations, &mut rpm.discovered];
+            self.change(config, Format::Rpm, lists, faults);
+        }
     }
-}
 
-impl Edit<'_> {
-    fn change(&self, config: &Config, lists: &mut [&mut Vec<Relation>], faults: &mut Faults) {
-        let Self { key, format, change: RelationChange { added, removed, .. } } = self;
+    fn change(
+        &self,
+        config: &Config,
+        format: Format,
+        lists: &mut [&mut Vec<Relation>],
+        faults: &mut Faults,
+    ) {
+        let RelationChange { added, removed, .. } = self.of(format);
         for (index, name) in removed.iter().enumerate() {
             // What is added may be what was there: then it stays, and the name was no typo.
             let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));
             drop_all(lists, |relation| relation.name == *name && !added.contains(relation));
             if !has_any {
                 let index = index.to_string();
-                let keys = ["relations", key, format.as_str(), "remove", &index];
+                let keys = ["relations", &self.package, format.as_str(), "remove", &index];
                 let message = format!("the package has no relation to `{name}`");
                 let hint = "name it as `rockpack plan --details` lists it, without its version";
                 faults.add(config.fault(&keys, message).hint(hint));

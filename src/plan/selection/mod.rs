@@ -1,15 +1,20 @@
 //! What `--only` keeps of a set: components with all their packages, or a package with those that
 //! are made of the same parts of the same family (its kernel packages, its metapackage).
 
-pub(super) mod left_out;
+mod left_out;
 
 use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::tree::TreePath;
 
 use crate::config::nearest;
 use crate::plan::drafts::Draft;
+use crate::plan::setting::Setting;
+use crate::plan::source::ArchiveSet;
+use crate::receipt::Standing;
 use crate::recombine::Recombined;
+use crate::report::Findings;
 
 /// What is kept; everything if nothing was asked for.
 pub(in crate::plan) struct Only(Option<Kept>);
@@ -20,6 +25,12 @@ struct Kept {
     components: BTreeSet<String>,
     /// A family and the components of a package of it.
     packages: Vec<(String, BTreeSet<String>)>,
+}
+
+/// The packages that are kept, and the install-relative paths of the input that are then in none; in order.
+pub(in crate::plan) struct Selection {
+    pub kept: Vec<Draft>,
+    pub left_out: Vec<TreePath>,
 }
 
 impl Only {
@@ -47,8 +58,30 @@ impl Only {
         Ok(Self(Some(kept)))
     }
 
+    /// Divides the packages of a set. What packages that stand of earlier sets have is not left out.
+    pub fn select(
+        &self,
+        recombined: &Recombined,
+        setting: &Setting,
+        drafts: Vec<Draft>,
+        archives: &[ArchiveSet],
+        standing: &Standing,
+        findings: &mut Findings,
+    ) -> Result<Selection> {
+        let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
+            drafts.into_iter().partition(|draft| self.keeps(draft));
+        let stands = |draft: &Draft| {
+            let mut formats = setting.formats.iter();
+            formats.any(|format| standing.get(*format, &draft.names.deb).is_some())
+        };
+        let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|d| stands(d));
+        let stays = kept.iter().chain(stays).collect::<Vec<_>>();
+        let left_out = left_out::left_out(recombined, archives, &stays, &dropped, findings)?;
+        Ok(Selection { kept, left_out })
+    }
+
     /// Whether `draft` is kept.
-    pub fn keeps(&self, draft: &Draft) -> bool {
+    fn keeps(&self, draft: &Draft) -> bool {
         let Some(kept) = &self.0 else {
             return true;
         };

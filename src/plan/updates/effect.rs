@@ -5,40 +5,43 @@ use std::collections::BTreeSet;
 
 use crate::package::updates::{Effect, Offered, Wish};
 use crate::package::{Format, Package};
+use crate::plan::outcome::Plan;
 use crate::plan::setting::Setting;
-use crate::plan::{FileSource, Plan};
+use crate::plan::source::FileSource;
 use crate::receipt::listing::{ListedPackage, Listing};
 use crate::report::Finding;
 
-/// Notes the packages of `earlier` sets whose update `plan` would hold back, or that would have to be
-/// removed for it. Of several sets that have a package, the last one counts.
-pub fn note_effect(plan: &mut Plan, setting: &Setting, earlier: &[Listing]) {
-    for format in &setting.formats {
-        let mut before: Vec<&ListedPackage> = Vec::new();
-        for listing in earlier {
-            let own: Vec<_> = listing.packages.iter().filter(|p| p.format == *format).collect();
-            before.retain(|known| !own.iter().any(|package| package.key() == known.key()));
-            before.extend(own);
+impl Plan {
+    /// Notes the packages of `earlier` sets whose update this one would hold back, or that would have to be
+    /// removed for it. Of several sets that have a package, the last one counts.
+    pub fn note_effect(&mut self, setting: &Setting, earlier: &[Listing]) {
+        for format in &setting.formats {
+            let mut before: Vec<&ListedPackage> = Vec::new();
+            for listing in earlier {
+                let own: Vec<_> = listing.packages.iter().filter(|p| p.format == *format).collect();
+                before.retain(|known| !own.iter().any(|package| package.key() == known.key()));
+                before.extend(own);
+            }
+            let made: Vec<Offered<'_>> =
+                self.packages.iter().filter_map(|package| offered(package, *format)).collect();
+            if setting.only.is_empty() {
+                // What the set has no more is a finding of its own.
+                let kept = self.kept.packages.iter().filter(|record| record.format == *format);
+                let mut names: BTreeSet<Cow<'_, str>> =
+                    kept.filter_map(|record| record.name()).map(Cow::Owned).collect();
+                names.extend(made.iter().map(|package| Cow::Borrowed(package.name)));
+                before.retain(|package| names.contains(package.name.as_str()));
+            }
+            let before: Vec<Offered<'_>> = before.into_iter().map(ListedPackage::offered).collect();
+            let after: Vec<Offered<'_>> = before.iter().cloned().chain(made).collect();
+            let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
+            if !misfits.is_empty() {
+                let (format, held_back) = (*format, held_back.into_iter().collect());
+                self.findings.add(Finding::EarlierHeldBack { format, misfits, held_back });
+            }
         }
-        let made: Vec<Offered<'_>> =
-            plan.packages.iter().filter_map(|package| offered(package, *format)).collect();
-        if setting.only.is_empty() {
-            // What the set has no more is a finding of its own.
-            let kept = plan.kept.packages.iter().filter(|record| record.format == *format);
-            let mut names: BTreeSet<Cow<'_, str>> =
-                kept.filter_map(|record| record.name()).map(Cow::Owned).collect();
-            names.extend(made.iter().map(|package| Cow::Borrowed(package.name)));
-            before.retain(|package| names.contains(package.name.as_str()));
-        }
-        let before: Vec<Offered<'_>> = before.into_iter().map(ListedPackage::offered).collect();
-        let after: Vec<Offered<'_>> = before.iter().cloned().chain(made).collect();
-        let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
-        if !misfits.is_empty() {
-            let (format, held_back) = (*format, held_back.into_iter().collect());
-            plan.findings.add(Finding::EarlierHeldBack { format, misfits, held_back });
-        }
+        self.findings.sort();
     }
-    plan.findings.sort();
 }
 
 /// A planned package as clients would be offered it.

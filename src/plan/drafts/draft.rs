@@ -1,0 +1,166 @@
+//! A package before it is written in the words of a format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::tree::{Node, TreePath};
+
+use crate::config::PartRole;
+use crate::package::{Comparison, Format, Relation, Role};
+use crate::plan::contents::portion::Portion;
+use crate::plan::libraries::discovered::Discovered;
+use crate::plan::links::Link;
+use crate::plan::naming::PackageNames;
+use crate::plan::placed::Extras;
+use crate::plan::relations::PackageRelations;
+use crate::plan::setting::Setting;
+use crate::plan::source::FileSource;
+use crate::plan::texts::Description;
+
+/// A package of the set.
+#[derive(Debug)]
+pub(in crate::plan) struct Draft {
+    pub names: PackageNames,
+    /// What the scheme made the names of: the family with the suffix of the part.
+    pub stem: PackageNames,
+    pub role: Role,
+    /// The family, e.g. `rocm-blas`.
+    pub family: String,
+    /// Whether users install it, rather than developers or testers.
+    pub is_main: bool,
+    /// Whether it is what the set needs outside of the prefix.
+    pub is_common: bool,
+    /// The ids of the components it is made of; none for metapackages.
+    pub components: BTreeSet<String>,
+    pub section: String,
+    pub rpm_group: String,
+    /// Whether it is for one processor.
+    pub native: bool,
+    pub description: Description,
+    pub links: BTreeSet<Link>,
+    /// Relations in the words of one format.
+    pub relations: Vec<(Format, Relation)>,
+    /// Places in [`Setting::relations`] of what the configuration changes of it.
+    pub changes: Vec<usize>,
+    /// What its files need from outside of the set, and offer.
+    pub discovered: Discovered,
+    /// Install-relative.
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
+    /// The package whose documents are its own.
+    pub documents_of: Option<PackageNames>,
+    /// What is treated or placed otherwise than `files`.
+    pub extras: Extras,
+    /// What it says of itself in place of what all packages say.
+    pub says: Says,
+}
+
+impl Draft {
+    /// A package without files and relations, which is for one processor.
+    pub fn new(
+        names: PackageNames,
+        role: Role,
+        description: Description,
+        section: &str,
+        rpm_group: &str,
+    ) -> Self {
+        Self {
+            stem: names.clone(),
+            family: names.rpm.clone(),
+            names,
+            role,
+            is_main: false,
+            is_common: false,
+            components: BTreeSet::new(),
+            section: section.to_owned(),
+            rpm_group: rpm_group.to_owned(),
+            native: true,
+            description,
+            links: BTreeSet::new(),
+            relations: Vec::new(),
+            changes: Vec::new(),
+            discovered: Discovered::default(),
+            files: BTreeMap::new(),
+            documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
+        }
+    }
+
+    /// One of the packages of `portion`.
+    pub fn of(
+        portion: &Portion<'_>,
+        names: PackageNames,
+        role: Role,
+        description: Description,
+    ) -> Self {
+        let part = portion.part;
+        Self {
+            stem: portion.stem.clone(),
+            family: portion.family.clone(),
+            is_main: part.role == PartRole::Host,
+            components: portion.components.clone(),
+            ..Self::new(names, role, description, &part.section, &part.group)
+        }
+    }
+
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+
+    /// The group whose device code it holds.
+    pub fn group_name(&self) -> Option<&str> {
+        match &self.role {
+            Role::Kernels { group, .. } => Some(group),
+            _ => None,
+        }
+    }
+
+    /// What the configuration changes of its relations.
+    pub fn changes<'s>(&self, setting: &'s Setting) -> impl Iterator<Item = &'s PackageRelations> {
+        self.changes.iter().filter_map(|place| setting.relations.get(*place))
+    }
+
+    /// The relations that have the version of the set as their bound: those to packages of the set, and
+    /// those of the configuration with `{version}`.
+    pub fn of_set(&self, setting: &Setting) -> Vec<(Format, Relation)> {
+        let formats = setting.formats.iter();
+        let links = formats.flat_map(|format| {
+            let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
+            relations.map(|relation| (*format, relation))
+        });
+        let of_version = |(format, relation): &(Format, Relation)| {
+            let bound = relation.version.as_ref().map(|(_, version)| version);
+            bound == Some(&setting.version.full(*format))
+        };
+        let links = links.filter(of_version);
+        // Bounds of former packages are as the configuration has them.
+        let is_former = |(_, relation): &&(Format, Relation)| {
+            matches!(relation.version, Some((Comparison::Less, _)))
+        };
+        let added = self.relations.iter().filter(|known| !is_former(known));
+        let templated = added.filter(|known| of_version(known)).cloned();
+        let is_literal = |(format, relation): &(Format, Relation)| {
+            self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
+        };
+        links.chain(templated).filter(|known| !is_literal(known)).collect()
+    }
+
+    /// Its relations in `format`, without those that its files show.
+    pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
+        let own = self.links.iter().flat_map(|link| link.relations(format, setting));
+        let added = self.relations.iter().filter(|(known, _)| *known == format);
+        own.chain(added.map(|(_, r)| r.clone())).collect()
+    }
+}
+
+/// What a package says of itself, if not what the configuration says for all.
+#[derive(Debug, Clone, Default)]
+pub(in crate::plan) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    pub copyright: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
+}

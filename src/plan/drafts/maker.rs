@@ -1,0 +1,40 @@
+//! What the packages of all portions are made with, and what they are called.
+
+use rockpack_base::error::Result;
+
+use super::device::{DeviceContents, Served};
+use crate::plan::contents::portion::Portion;
+use crate::plan::libraries::linkage::Linkage;
+use crate::plan::naming::PackageNames;
+use crate::plan::setting::Setting;
+use crate::recombine::Group;
+
+/// Makes the packages of a set of portions, which it knows by index.
+pub(super) struct Maker<'a> {
+    pub setting: &'a Setting,
+    pub groups: &'a [Group],
+    pub portions: &'a [Portion<'a>],
+    pub linkage: &'a Linkage,
+    pub contents: &'a [DeviceContents],
+    /// Of the host packages.
+    pub names: &'a [PackageNames],
+}
+
+impl Maker<'_> {
+    /// The family of a portion without the vendor.
+    pub fn short_name(&self, index: usize) -> &str {
+        self.setting.names.short(&self.portions[index].family)
+    }
+
+    pub fn kernel_names(&self, index: usize, group: usize) -> Result<PackageNames> {
+        self.setting.names.kernels(&self.portions[index].stem, &self.groups[group].name)
+    }
+
+    /// Named after its groups only where there are several such packages: usually there is one.
+    pub fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
+        let several = self.contents[index].shared().count() > 1;
+        let groups = served.iter().filter(|_| several);
+        let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
+        self.setting.names.kernels_common(&self.portions[index].stem, &groups)
+    }
+}

@@ -1,0 +1,66 @@
+//! What a host file says of its needs: its dynamic section if it is a program or library, its
+//! first line if it is a script that somebody may run.
+//!
+//! Only x86-64 programs and libraries are read; what has no dynamic section (objects, static
+//! programs) needs nothing.
+
+use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::{ElfFile, Linking};
+
+use crate::dependencies::script::FirstLine;
+use crate::plan::placed::file_mode;
+
+/// What starts an ELF file and a static archive: content of one processor.
+const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+
+/// What a file says of its needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Of a program or library.
+    pub linking: Option<Linking>,
+    /// Of a script that somebody may run.
+    pub script: Option<FirstLine>,
+    /// Whether somebody may run it.
+    pub is_executable: bool,
+}
+
+/// Whether `content` is for one processor.
+pub(super) fn is_native(content: &Content) -> Result<bool> {
+    let start = content.read_vec(0..content.len().min(8), 8, "start of a file")?;
+    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
+}
+
+/// Reads the needs of a file with `mode`, as the input has it.
+pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
+    let is_executable = file_mode(mode) & 0o111 != 0;
+    let script = if is_executable { FirstLine::read(content)? } else { None };
+    Ok(Needs { linking: linking(content)?, script, is_executable })
+}
+
+fn linking(content: &Content) -> Result<Option<Linking>> {
+    match ElfFile::read(content, elf::EM_X86_64)? {
+        Some(file) => Linking::read(&file),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn other_files_need_nothing() {
+        for bytes in [b"".to_vec(), b"\x7fELF".to_vec(), vec![0; 100], b"#!/bin/sh\n".repeat(9)] {
+            assert_eq!(needs(&Content::of_bytes(bytes), 0o644).unwrap(), Needs::default());
+        }
+        let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
+        assert_eq!(script.script.unwrap().interpreter, "/bin/sh");
+        let own = std::env::current_exe().unwrap();
+        let found = linking(&Content::open(Path::new(&own)).unwrap()).unwrap();
+        assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));
+    }
+}

@@ -1,0 +1,66 @@
+//! What the plan stage gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::tree::TreePath;
+
+use super::prefix::Prefix;
+use super::source::{ArchiveSet, FileSource};
+use crate::dependencies::script::FirstLine;
+use crate::package::{Package, Version};
+use crate::receipt::{KeptRecord, Standing};
+use crate::report::Findings;
+
+/// A package set, decided but for its bytes.
+#[derive(Debug)]
+pub struct Plan {
+    /// In the order of their names.
+    pub packages: Vec<Package<FileSource>>,
+    /// The kernel archives that the packages' files refer to, in the order of families and their parts.
+    pub archives: Vec<ArchiveSet>,
+    /// Where everything is installed.
+    pub prefix: Prefix,
+    /// Of all packages.
+    pub version: Version,
+    /// Time of every packed file, in seconds since 1970.
+    pub content_date: u32,
+    /// Install-relative paths of files whose library search paths are written anew; in order.
+    pub rewritten: BTreeSet<TreePath>,
+    /// Install-relative paths of scripts that get another first line, and that line.
+    pub first_lines: BTreeMap<TreePath, FirstLine>,
+    /// The packages of earlier sets of this version.
+    pub standing: Standing,
+    /// The packages among them that this set keeps. Of the packages that [`Choices::only`](super::Choices::only) leaves out these are
+    /// all that stand.
+    pub kept: KeptRecord,
+    /// Install-relative paths of the input that are in no package, because [`Choices::only`](super::Choices::only)
+    /// leaves them out or no package of a list takes them; in order.
+    pub left_out: Vec<TreePath>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+impl Plan {
+    /// [`Plan::left_out`] as absolute paths.
+    pub fn left_out_paths(&self) -> Vec<String> {
+        let prefix = self.prefix.absolute();
+        self.left_out.iter().map(|path| format!("{prefix}/{path}")).collect()
+    }
+
+    /// Leaves the packages with these ids, and the archives that they refer to.
+    pub fn keep(&mut self, ids: &BTreeSet<String>) {
+        self.packages.retain(|package| ids.contains(&package.id));
+        self.archives = used(std::mem::take(&mut self.archives), &self.packages);
+    }
+}
+
+/// The archive sets that some package refers to.
+pub(super) fn used(
+    mut archives: Vec<ArchiveSet>,
+    packages: &[Package<FileSource>],
+) -> Vec<ArchiveSet> {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    let names: BTreeSet<&str> = entries.filter_map(|e| e.node.data()?.archives()).collect();
+    archives.retain(|set| names.contains(set.name.as_str()));
+    archives
+}

@@ -1,0 +1,31 @@
+//! What stands of earlier sets of the version that is planned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::plan::setting::Setting;
+use crate::receipt::listing::Listing;
+use crate::receipt::{PartRecord, Standing};
+use crate::report::{Finding, Findings};
+
+/// Their packages, of those in several parts as far as these are there.
+pub(in crate::plan) fn of_earlier(
+    setting: &Setting,
+    earlier: &[Listing],
+    findings: &mut Findings,
+) -> Standing {
+    let receipts = earlier.iter().filter_map(|listing| listing.receipt.as_deref());
+    let mut parts: BTreeMap<String, (BTreeSet<u32>, &PartRecord)> = BTreeMap::new();
+    for receipt in receipts.clone() {
+        if let Some(record) = &receipt.part {
+            let (present, _) = parts.entry(receipt.release()).or_insert((BTreeSet::new(), record));
+            present.insert(record.part.index);
+        }
+    }
+    for (release, (present, record)) in parts {
+        if record.packages.values().any(|part| !present.contains(part)) {
+            let (present, of) = (present.len(), record.part.of);
+            findings.add(Finding::EarlierPartsAbsent { release, present, of });
+        }
+    }
+    Standing::of(receipts, &setting.version, &setting.prefix.absolute(), &setting.formats)
+}

@@ -1,22 +1,22 @@
 //! What a file is, and everything about a fat one that is decided before writing.
 
 use object::elf;
+use rockpack_base::content::Content;
 use rockpack_base::error::{Kind, Result, ResultExt};
 use rockpack_base::formats::elf::{
     Dyn, Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader,
 };
 use rockpack_base::formats::hip_wrapper::{self, Magic};
 
+use super::analysis::{Analysis, Examined, WrapperRef};
 use super::bytes::is_zero;
 use super::check;
+use super::fixed::{FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION};
 use super::layout::Layout;
 use super::references::LoaderTables;
 use super::sections::Tail;
 use super::wrappers::{self, BoundWrapper};
-use super::{
-    Analysis, Examined, FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION,
-    WrapperRef, probe, program_headers, references, symbols, transformed,
-};
+use super::{probe, program_headers, references, symbols, transformed};
 
 /// The shortest marker: a MessagePack map without entries.
 const EMPTY_MAP: &[u8] = &[0x80];
@@ -28,8 +28,16 @@ struct DeviceSections {
     marker: Option<(usize, SectionHeader)>,
 }
 
-/// Tells what `file` is.
-pub fn examine(file: ElfFile) -> Result<Examined> {
+/// Finds out what `content` is. Every refusal that the binary gives cause for happens here.
+pub fn examine(content: &Content) -> Result<Examined> {
+    let _open = content.pin()?;
+    match ElfFile::read(content, elf::EM_X86_64)? {
+        Some(file) => examine_file(file),
+        None => Ok(Examined::NoDeviceCode),
+    }
+}
+
+fn examine_file(file: ElfFile) -> Result<Examined> {
     if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
         return Ok(Examined::NoDeviceCode);
     }

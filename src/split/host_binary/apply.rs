@@ -6,11 +6,12 @@ use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::formats::elf::{Dyn, DynamicEntry, Record, Rela};
 use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 
+use super::analysis::Analysis;
+use super::check_result;
 use super::references::MOVABLE;
 use super::sections;
 use super::splices::Splices;
 use super::wrappers::Binding;
-use super::{Analysis, check};
 
 impl Analysis {
     /// The transformed file with `marker` as the reference to kernel archives. Nothing of the
@@ -36,7 +37,7 @@ impl Analysis {
         let behind = tail.keep_end..self.original().len();
         splices.replace(behind, tail.content(&self.file, &headers))?;
         let result = splices.apply(&patched)?;
-        check::transformed(self, &result, marker)
+        check_result::check(self, &result, marker)
             .context(|| "checking the transformed file".into())?;
         Ok(result)
     }

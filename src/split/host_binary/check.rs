@@ -3,16 +3,13 @@
 use std::ops::Range;
 
 use object::elf;
-use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::elf::{
-    Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader,
-    SECTION_HEADER_SIZE, SectionHeader,
+    ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SECTION_HEADER_SIZE,
+    SectionHeader,
 };
-use rockpack_base::formats::hip_wrapper::Magic;
 
-use super::bytes::is_zero;
-use super::{Analysis, Examined, MAX_FAULTS, WRAPPER_SECTION, symbols, wrappers};
+use super::fixed::{MAX_FAULTS, PAGE};
 
 /// Checks what holds for every file that the transform reads or writes. A violation is an error
 /// of `kind`: unsupported input, or a bug where the file was written here.
@@ -44,7 +41,7 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
             );
             faults.push(file.refuse_segment(kind, index, message));
         }
-        if load.p_offset % super::PAGE != load.p_vaddr % super::PAGE {
+        if load.p_offset % PAGE != load.p_vaddr % PAGE {
             let message = format!("offset {:#x} is not congruent by pages", load.p_offset);
             faults.push(file.refuse_segment(kind, index, message));
         }
@@ -58,7 +55,7 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         }
         // The loader maps whole pages, the later segment's over the earlier one's.
         let distance = load.p_vaddr.wrapping_sub(load.p_offset);
-        if load.p_vaddr / super::PAGE < end.div_ceil(super::PAGE) && distance != before {
+        if load.p_vaddr / PAGE < end.div_ceil(PAGE) && distance != before {
             let message = "begins in a page of another, with other bytes of the file";
             faults.push(file.refuse_segment(kind, index, message));
         }
@@ -213,132 +210,4 @@ fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
         let message = format!("PT_PHDR does not name {size:#x} bytes at {address:#x}");
         file.refuse(kind, "program headers", at, message)
     })
-}
-
-/// Checks the result of a transform by reading it anew. Only small tables are read, in part from
-/// the file that it was made of.
-pub fn transformed(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
-    let checked = result_holds(analysis, content, marker);
-    checked.map_err(|error| error.of_own("the transformed file does not follow the format"))
-}
-
-fn result_holds(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
-    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
-        return Err(Error::bug("the transformed file is no ELF file"));
-    };
-    file.validate()?;
-    structure(&file, Kind::Bug)?;
-    let mut faults = Vec::new();
-    if file.header.e_phoff() != FILE_HEADER_SIZE || content.len() != analysis.output_len() {
-        faults.push(Error::bug("the headers or the length are not as planned"));
-    }
-    faults.extend(unchanged_segments(analysis, &file));
-    faults.extend(unchanged_tags(analysis, &file)?);
-    faults.extend(wrapper_faults(analysis, &file)?);
-    faults.extend(symbol_faults(analysis, &file)?);
-    faults.extend(remains(analysis, &file, marker)?);
-    faults.extend(second_run(analysis, content, marker)?);
-    Error::gather(faults).map_or(Ok(()), Err)
-}
-
-/// Relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
-fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
-    let kinds = [elf::PT_GNU_RELRO, elf::PT_TLS, elf::PT_GNU_EH_FRAME, elf::PT_DYNAMIC];
-    let place = |file: &ElfFile, kind| {
-        let segment = file.segment(kind)?;
-        Some((segment.p_vaddr, segment.p_filesz, segment.p_memsz))
-    };
-    let changed =
-        kinds.into_iter().filter(|kind| place(file, *kind) != place(&analysis.file, *kind));
-    changed.map(|kind| Error::bug(format!("segment of type {:#x} changed", kind.0))).collect()
-}
-
-/// Only the tags of moved sections change.
-fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
-    let moved = analysis.moved_tags();
-    // Both are in table order.
-    let mut moved = moved.iter().peekable();
-    let expected = analysis.dynamic.entries.iter().map(|item| {
-        let moved = moved.next_if(|(old, _)| old.offset == item.offset);
-        (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))
-    });
-    let found = Dynamic::read(file)?;
-    let entries = found.iter().flat_map(|dynamic| &dynamic.entries);
-    let found = entries.map(|item| (item.entry.d_tag, item.entry.d_val));
-    Ok((!expected.eq(found)).then(|| Error::bug("other dynamic tags changed")))
-}
-
-/// Every wrapper leads to the marker, by its position, and nothing else does.
-fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
-    let section = file.sections_named(WRAPPER_SECTION).first().copied();
-    let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
-        return Ok(vec![Error::bug("the wrappers are gone")]);
-    };
-    let layout = &analysis.layout;
-    let targets = layout.start..layout.end;
-    let symbols = DynamicSymbols::read(file, &dynamic)?.to_vec(file)?;
-    let bound = wrappers::bind(file, &dynamic, symbols, index, &section, &targets)?;
-    let mut faults = Vec::new();
-    if bound.len() != analysis.bound.len() {
-        faults.push(Error::bug("wrappers were lost"));
-    }
-    for ((position, after), before) in (0..).zip(&bound).zip(&analysis.bound) {
-        let right = after.wrapper.magic == Magic::Kpack
-            && after.wrapper.co_index() == position
-            && after.target == layout.start
-            && after.address == before.address;
-        if !right {
-            let message = format!("wrapper {position} at {:#x} is wrong", after.address);
-            faults.push(Error::bug(message));
-        }
-    }
-    Ok(faults)
-}
-
-/// Finds symbols that lead into what was device code, except to the marker or in the displaced section.
-fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
-    let layout = &analysis.layout;
-    let displaced = layout.displaced.map(|(index, _)| index);
-    let mut faults = Vec::new();
-    for (index, section) in symbols::symbol_tables(file) {
-        for item in file.symbols(index, &section)?.iter() {
-            let (offset, symbol) = item?;
-            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
-            let Some(section) = symbol.section().filter(|_| inside) else {
-                continue;
-            };
-            if symbols::are_addresses(file, section) && Some(section) != displaced {
-                let message = format!("a symbol leads to {:#x}", symbol.st_value);
-                faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
-            }
-        }
-    }
-    Ok(faults)
-}
-
-/// Where device code was there is the marker, the displaced section, and zeros.
-fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
-    let layout = &analysis.layout;
-    let end = layout.fatbin_in_file().end - layout.removed();
-    let mut at = layout.file_start + marker.len() as u64;
-    if let Some((index, address)) = layout.displaced {
-        let displaced = layout.head_offset(address);
-        if !is_zero(file, at..displaced)? {
-            return Ok(Some(Error::bug("bytes are left behind the marker")));
-        }
-        at = displaced + analysis.file.sections[index].sh_size;
-    }
-    let clean = is_zero(file, at..end)?;
-    Ok((!clean).then(|| Error::bug("bytes of device code are left")))
-}
-
-/// Transforming again finds nothing to do.
-fn second_run(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<Option<Error>> {
-    let Examined::Transformed(again) = super::examine(content)? else {
-        return Ok(Some(Error::bug("the transformed file is not recognised as such")));
-    };
-    let right = again.marker() == marker
-        && again.co_indexes().len() == analysis.bound.len()
-        && again.marker_capacity() >= marker.len() as u64;
-    Ok((!right).then(|| Error::bug("the transformed file reads back differently")))
 }

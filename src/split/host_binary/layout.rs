@@ -28,8 +28,8 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::elf::{ElfFile, ProgramHeader, SectionHeader};
 
 use super::bytes::{align_up, is_zero};
+use super::fixed::{MARKER_AREA, MAX_FAULTS, PAGE};
 use super::make_room::{self, HeaderRoom};
-use super::{MARKER_AREA, MAX_FAULTS, PAGE};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are
 /// those of the original file.

@@ -21,8 +21,8 @@ use rockpack_base::formats::elf::{
     Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader,
 };
 
-use super::PAGE;
 use super::bytes::{align_up, is_filled_with};
+use super::fixed::PAGE;
 
 /// What is where no section is: zeros, and what `patchelf` writes over sections that it moved elsewhere,
 /// 0.14 the one letter and 0.18 the other.

@@ -5,9 +5,9 @@ use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::elf::{ElfFile, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader};
 
 use super::bytes::{is_filled_with, is_zero};
+use super::fixed::{FATBIN_SECTION, PAGE};
 use super::layout::{Behind, Layout, Split, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
-use super::{FATBIN_SECTION, PAGE};
 
 /// The new table. Load segments stay in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {

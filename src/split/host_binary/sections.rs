@@ -7,8 +7,8 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
 
-use super::MARKER_SECTION;
 use super::bytes::{align_up, is_zero};
+use super::fixed::MARKER_SECTION;
 use super::layout::Layout;
 
 /// The end of the file: what stays of the original, then the section names, then the table.

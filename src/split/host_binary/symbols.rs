@@ -9,7 +9,7 @@ use object::elf;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::elf::{ElfFile, SectionHeader, Symbol};
 
-use super::MAX_FAULTS;
+use super::fixed::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
 

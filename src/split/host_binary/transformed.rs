@@ -9,8 +9,9 @@ use rockpack_base::formats::elf::{
 use rockpack_base::formats::hip_wrapper::{self, Magic};
 use rockpack_base::formats::marker;
 
+use super::fixed::{MARKER_SECTION, WRAPPER_SECTION};
 use super::splices::Splices;
-use super::{MARKER_SECTION, WRAPPER_SECTION, check, symbols};
+use super::{check, symbols};
 
 /// A transformed binary, made by rockpack or by another tool.
 #[derive(Debug)]

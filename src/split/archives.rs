@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::Content;
 use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::kpack::{KpackReader, TocRow};
 use rockpack_base::formats::kpm::Manifest;
@@ -15,7 +14,7 @@ use rockpack_base::gfx::{Target, no_target};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::flatten::Located;
-use super::{DatabaseFile, HostFile};
+use super::parts::{ArchiveManifest, DatabaseFile, HostFile, KernelArchive};
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";
@@ -23,35 +22,11 @@ const MANIFEST_ENDING: &str = ".kpm";
 /// The folder of the archives that tools write which split artifacts.
 const ARCHIVE_FOLDER: &str = ".kpack";
 
-/// A kernel archive of an artifact.
-#[derive(Debug)]
-pub struct KernelArchive {
-    /// Path relative to the install prefix.
-    pub path: TreePath,
-    /// The module whose stage prefix holds it, if its prefix names one.
-    pub module: Option<String>,
-    /// Permission bits.
-    pub mode: u32,
-    /// The bytes of the file.
-    pub content: Content,
-    /// Its table of contents and code objects.
-    pub reader: KpackReader,
-}
-
 impl KernelArchive {
     /// Whether it lies where tools put the archives that they split off.
     pub(super) fn is_in_archive_folder(&self) -> bool {
         self.path.parent().is_some_and(|folder| folder.name() == ARCHIVE_FOLDER)
     }
-}
-
-/// A manifest of kernel archives.
-#[derive(Debug)]
-pub struct ArchiveManifest {
-    /// Path relative to the install prefix.
-    pub path: TreePath,
-    /// What it lists.
-    pub manifest: Manifest,
 }
 
 impl ArchiveManifest {

@@ -21,8 +21,10 @@ use rockpack_base::tree::Tree;
 
 use super::archives::{DistinctRow, distinct_rows};
 use super::code::row_target;
+use super::parts::{
+    CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+};
 use super::shipped;
-use super::{CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode};
 use crate::input::artifact::ComponentKind;
 use crate::input::database::DatabaseRules;
 use crate::report::{Claimant, Finding, InputArtifact, InputFile};

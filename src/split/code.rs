@@ -10,8 +10,8 @@ use rockpack_base::formats::offload_bundle::{Bundle, BundleEntry, BundleEntryKin
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::TreePath;
 
-use super::CodeObject;
 use super::notes::Notes;
+use super::parts::CodeObject;
 use crate::report::{Claimant, Finding, RepeatedCode};
 
 /// The code objects of `bundle`, which is somewhere in the file at `path`.

@@ -11,7 +11,7 @@ use rockpack_base::formats::kpack;
 use rockpack_base::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use rockpack_base::gfx::BaseArch;
 
-use super::machines;
+use super::elf_machine::other_machine;
 use super::static_archive::{self, Members};
 use crate::report::{DevelopmentFile, ElfMachine};
 
@@ -83,7 +83,7 @@ fn has_host_code(content: &Content) -> Result<bool> {
 }
 
 fn sniff_elf(content: &Content) -> Result<Sniffed> {
-    if let Some(machine) = machines::other_machine(content)? {
+    if let Some(machine) = other_machine(content)? {
         return Ok(Sniffed::OtherMachine(machine));
     }
     // What is no ELF file beyond its magic is for the examination of host binaries to pass on.

@@ -10,44 +10,9 @@ use rockpack_base::tree::TreePath;
 
 use super::code;
 use super::notes::Notes;
-use super::{CodeObject, FatBinary, HostKind, SplitArtifact, WrapperCode};
+use super::parts::{CodeObject, FatBinary, HostBinary, HostKind, SplitArtifact, WrapperCode};
 use crate::report::{EmbeddedForm, Finding, InputArtifact};
-use crate::split::host_binary::{self, Analysis, Examined, Transformed, WrapperRef};
-
-/// A binary that has device code, or had it.
-#[derive(Debug)]
-pub enum HostBinary {
-    /// The device code is in it, and is taken out when the marker is known.
-    Fat(Box<Analysis>),
-    /// The device code was taken out before; the marker is written anew.
-    Transformed(Transformed),
-}
-
-impl HostBinary {
-    /// The binary as the input has it.
-    pub fn original(&self) -> &Content {
-        match self {
-            Self::Fat(analysis) => analysis.original(),
-            Self::Transformed(transformed) => transformed.content(),
-        }
-    }
-
-    /// The binary without device code, with `marker` as its reference to kernel archives.
-    pub fn with_marker(&self, marker: &[u8]) -> Result<Content> {
-        match self {
-            Self::Fat(analysis) => analysis.apply(marker),
-            Self::Transformed(transformed) => transformed.rewrite(marker),
-        }
-    }
-
-    /// Length in bytes of what [`with_marker`](Self::with_marker) makes, whatever the marker.
-    pub fn output_len(&self) -> u64 {
-        match self {
-            Self::Fat(analysis) => analysis.output_len(),
-            Self::Transformed(transformed) => transformed.content().len(),
-        }
-    }
-}
+use crate::split::host_binary::{self, Analysis, Examined, WrapperRef};
 
 /// What the ELF file at `path` is for the host side. A fat binary that cannot be transformed is
 /// refused unless `keeps_fat`; a damaged one always is.

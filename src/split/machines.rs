@@ -13,28 +13,13 @@ use rockpack_base::formats::fatbin::{self, Bundles};
 use rockpack_base::formats::offload_bundle::BundleEntryKind;
 use rockpack_base::tree::TreePath;
 
-use super::SplitPolicy;
 use super::development::Sniffed;
+use super::elf_machine::other_machine;
 use super::notes::Notes;
+use super::policy::SplitPolicy;
 use super::static_archive::{self, Members};
 use crate::report::ElfMachine;
 use crate::report::words::list;
-
-/// Bytes up to and including `e_machine`.
-const IDENTIFICATION: usize = 20;
-
-/// The machine of the ELF file `content`, if it is for none that packages are for.
-pub(super) fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
-    if content.len() < IDENTIFICATION as u64 {
-        return Ok(None);
-    }
-    let head: [u8; IDENTIFICATION] = content.read_array(0)?;
-    if !head.starts_with(b"\x7fELF") {
-        return Ok(None);
-    }
-    let machine = ElfMachine::new(head[4], head[5], [head[18], head[19]]);
-    Ok(machine.filter(|machine| !machine.is_packaged()))
-}
 
 /// Refuses the file at `path` if it has code for another machine, unless the policy allows it;
 /// what is allowed is noted.

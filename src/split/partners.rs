@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
-use super::{HostKind, SplitArtifact, SplitPolicy, split};
+use super::alone::split;
+use super::parts::{HostKind, SplitArtifact};
+use super::policy::SplitPolicy;
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 

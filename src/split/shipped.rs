@@ -17,12 +17,12 @@ use rockpack_base::formats::kpack::split_key;
 use rockpack_base::formats::marker::{self, AnyMarker};
 use rockpack_base::tree::{Node, TreePath};
 
+use super::alone::{advised, split};
 use super::archives::{device_paths, drop_folders};
 use super::databases::{self, Settled};
 use super::notes::Notes;
-use super::{
-    HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact, SplitPolicy, advised, split,
-};
+use super::parts::{HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact};
+use super::policy::SplitPolicy;
 use crate::input::artifact::Artifact;
 use crate::input::database::DatabaseRules;
 use crate::report::InputArtifact;

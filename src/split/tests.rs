@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Content;
 use rockpack_base::error::Kind;
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::*;
 use crate::input::artifact::StagePrefix;
-use crate::report::Code;
+use crate::input::database::DatabaseRules;
+use crate::report::{Code, Finding};
 
 /// The header of a code object of code object version 4, with its processor and features as
 /// flags.

@@ -13,11 +13,12 @@ use super::{Declared, Evidence};
 use crate::input::database::{DatabaseRole, Index, read_index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::archives::{DistinctRow, distinct_rows};
+use crate::split::code;
 use crate::split::code::row_target;
 use crate::split::development::{self, Sniffed};
 use crate::split::host_binary;
 use crate::split::notes::Notes;
-use crate::split::{CodeObject, KernelArchive, code};
+use crate::split::parts::{CodeObject, KernelArchive};
 
 /// Reads what the file says.
 pub(super) fn read(

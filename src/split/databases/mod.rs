@@ -28,7 +28,7 @@ use rockpack_base::tree::{Node, Tree, TreePath};
 use super::development::Sniffed;
 use super::flatten::Located;
 use super::notes::Notes;
-use super::{CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile};
+use super::parts::{CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile};
 use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;

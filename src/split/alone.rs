@@ -1,0 +1,172 @@
+//! One artifact, whatever others there are.
+
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, Tree, TreePath};
+
+use super::archives::{self, ArchiveFiles};
+use super::databases::{self, DatabaseCandidate, Settled};
+use super::development::{Sniffed, sniff};
+use super::flatten::{self, Located};
+use super::notes::Notes;
+use super::parts::{HostFile, HostKind, SplitArtifact};
+use super::policy::SplitPolicy;
+use super::{fat_binary, machines, static_archive};
+use crate::input::artifact::Artifact;
+use crate::report::{DevelopmentFile, Finding, Findings};
+
+/// Takes `artifact` apart. All faults of its files are gathered into one error.
+pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
+    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
+    split_inner(artifact, options).map_err(|error| error.context(doing()))
+}
+
+fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
+    let mut notes = Notes::new(artifact);
+    let split = split_noting(artifact, options, &mut notes);
+    let findings = notes.finish();
+    findings.explain(split).map(|split| SplitArtifact { findings, ..split })
+}
+
+/// The artifact without its findings, which are in the notes.
+fn split_noting(
+    artifact: &Artifact,
+    options: &SplitPolicy<'_>,
+    notes: &mut Notes,
+) -> Result<SplitArtifact> {
+    let keeps_fat = (options.keeps_fat)(&artifact.name);
+    let tree = flatten::flatten(artifact, notes)?;
+    let mut host = Tree::new();
+    let mut candidates = Vec::new();
+    let mut archives = ArchiveFiles::default();
+    let mut faults = Vec::new();
+    for (path, node) in tree {
+        let sorted = match node {
+            Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
+            Node::Link { target } => host.insert(path, Node::Link { target }),
+            Node::File { data, .. } if archives::is_archive(&path) => {
+                archives.add(path, data).map_err(advised)
+            }
+            Node::File { data, mode } => classify(&path, data, options, keeps_fat, notes)
+                .map_err(|error| advised(error).context(format!("reading {path}")))
+                .and_then(|sorted| match sorted {
+                    Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
+                    Sorted::Database(candidate) => {
+                        candidates.push(*candidate);
+                        Ok(())
+                    }
+                }),
+        };
+        faults.extend(sorted.err());
+    }
+    if let Some(error) = Error::gather(faults) {
+        return Err(error);
+    }
+    databases::pair(&mut candidates, notes);
+    let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
+    let ArchiveFiles { archives, manifests: archive_manifests } = archives;
+    // Others may yet become host files (`shipped.rs`).
+    let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
+    let device = archives::device_paths(split_off, &archive_manifests, &databases);
+    archives::drop_folders(&mut host, device);
+    Ok(SplitArtifact {
+        shard: artifact.shard.clone(),
+        name: artifact.name.clone(),
+        host,
+        databases,
+        shared,
+        archives,
+        archive_manifests,
+        findings: Findings::default(),
+    })
+}
+
+/// Says what to do about a file whose bytes are at fault, unless the fault says it itself.
+pub(super) fn advised(error: Error) -> Error {
+    match error.kind() {
+        Kind::Malformed | Kind::Truncated => error.hint(
+            "the file is damaged or was copied only in part: build it or copy it again; \
+             `rockpack inspect` shows what can be read of it",
+        ),
+        Kind::Unsupported => error.hint(
+            "a newer compiler may have made it than this version of rockpack knows: use a newer \
+             rockpack, or build the file with other options",
+        ),
+        _ => error,
+    }
+}
+
+/// Where a file goes.
+enum Sorted {
+    Host(HostFile),
+    Database(Box<DatabaseCandidate>),
+}
+
+fn classify(
+    path: &TreePath,
+    file: Located,
+    options: &SplitPolicy<'_>,
+    keeps_fat: bool,
+    notes: &mut Notes,
+) -> Result<Sorted> {
+    let sniffed = sniff(&file.content)?;
+    machines::judge(path, &file.content, sniffed, options, notes)?;
+    note_thin_archive(path, &file.content, sniffed, notes)?;
+    if let Some(candidate) = databases::claim(path, &file, sniffed, options.rules, notes)? {
+        return Ok(Sorted::Database(Box::new(candidate)));
+    }
+    let Located { content, module, .. } = file;
+    match sniffed {
+        Sniffed::HostElf => fat_binary::note_embedded(path, &content, notes)?,
+        Sniffed::Stripped => {
+            fat_binary::refuse_stripped(&content, keeps_fat)?;
+            fat_binary::note_embedded(path, &content, notes)?;
+        }
+        _ => {}
+    }
+    let mut fat_development = |kind| {
+        let file = notes.file(path);
+        notes.add(Finding::FatDevelopmentFile { file, kind });
+    };
+    match sniffed {
+        Sniffed::HostElf => {
+            let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
+            return Ok(Sorted::Host(HostFile { module, kind }));
+        }
+        Sniffed::Stripped => {
+            notes.add(Finding::NoSectionTable { file: notes.file(path) });
+        }
+        Sniffed::Development(Some(kind)) => fat_development(kind),
+        Sniffed::UnlinkedBundle => fat_development(DevelopmentFile::Bundle),
+        Sniffed::CodeObject | Sniffed::Bundle => {
+            return Err(Error::bug("device code was claimed by no rule"));
+        }
+        Sniffed::Development(None)
+        | Sniffed::OtherMachine(_)
+        | Sniffed::ThinArchive
+        | Sniffed::Other => {}
+    }
+    let kind = HostKind::Plain(content);
+    Ok(Sorted::Host(HostFile { module, kind }))
+}
+
+/// Notes a thin static archive, alone or as a member of another: its objects stay in the build tree.
+fn note_thin_archive(
+    path: &TreePath,
+    content: &Content,
+    sniffed: Sniffed,
+    notes: &mut Notes,
+) -> Result<()> {
+    let is_member = match sniffed {
+        Sniffed::ThinArchive => false,
+        Sniffed::Development(_)
+            if static_archive::is_archive(content)?
+                && static_archive::has_thin_member(content)? =>
+        {
+            true
+        }
+        _ => return Ok(()),
+    };
+    notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
+    Ok(())
+}

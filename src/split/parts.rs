@@ -1,0 +1,221 @@
+//! What an artifact is taken apart into.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::kpack::KpackReader;
+use rockpack_base::formats::kpm::Manifest;
+use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::tree::{Tree, TreePath};
+
+use super::host_binary::{Analysis, Transformed};
+use crate::input::artifact::ArtifactName;
+use crate::report::Findings;
+
+/// One artifact, taken apart. Paths are relative to the install prefix.
+#[derive(Debug)]
+pub struct SplitArtifact {
+    /// The shard it came from.
+    pub shard: String,
+    /// What it is called.
+    pub name: ArtifactName,
+    /// Host files, links and directories of all its prefixes.
+    pub host: Tree<HostFile>,
+    /// Kernel database files, each with the archs whose code it is.
+    pub databases: Vec<DatabaseFile>,
+    /// Which host files belong to kernel databases, and serve all archs of this shard.
+    pub shared: BTreeMap<TreePath, SharedFile>,
+    /// Kernel archives of artifacts that were split already. What a component ships itself is among the
+    /// databases once all artifacts of its shard are known.
+    pub archives: Vec<KernelArchive>,
+    /// Manifests of such archives.
+    pub archive_manifests: Vec<ArchiveManifest>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+impl SplitArtifact {
+    /// The binaries with device code, in it or in archives.
+    pub fn binaries(&self) -> impl Iterator<Item = (&TreePath, &Arc<FatBinary>)> {
+        self.host.iter().filter_map(|(path, node)| Some((path, node.data()?.fat()?)))
+    }
+}
+
+/// A file that goes to the host side.
+#[derive(Debug, Clone)]
+pub struct HostFile {
+    /// The module (`rocBLAS`) whose stage prefix holds it, if its prefix names one.
+    pub module: Option<String>,
+    /// What it is.
+    pub kind: HostKind,
+}
+
+impl HostFile {
+    /// The bytes of what is passed on as it is.
+    pub fn plain(&self) -> Option<&Content> {
+        match &self.kind {
+            HostKind::Plain(content) => Some(content),
+            HostKind::Fat(_) => None,
+        }
+    }
+
+    /// The binary with device code that it is.
+    pub fn fat(&self) -> Option<&Arc<FatBinary>> {
+        match &self.kind {
+            HostKind::Plain(_) => None,
+            HostKind::Fat(fat) => Some(fat),
+        }
+    }
+}
+
+impl HostKind {
+    /// The bytes as the input has them, with device code.
+    pub fn original(&self) -> &Content {
+        match self {
+            Self::Plain(content) => content,
+            Self::Fat(fat) => fat.binary.original(),
+        }
+    }
+}
+
+/// What a host file is.
+#[derive(Debug, Clone)]
+pub enum HostKind {
+    /// Passed on as it is.
+    Plain(Content),
+    /// A binary with device code: it gets its marker when its install path is known.
+    Fat(Arc<FatBinary>),
+}
+
+/// A binary with device code, wherever that lies: the host side, and the code by wrapper.
+#[derive(Debug)]
+pub struct FatBinary {
+    /// The binary itself.
+    pub binary: HostBinary,
+    /// By wrapper index: the code objects of the bundle it points to.
+    pub wrappers: Vec<WrapperCode>,
+}
+
+impl FatBinary {
+    /// The code objects of all wrappers.
+    pub fn code_objects(&self) -> impl Iterator<Item = &CodeObject> {
+        self.wrappers.iter().flat_map(|wrapper| wrapper.code_objects.iter())
+    }
+}
+
+/// The device code that belongs to one wrapper.
+#[derive(Debug, Clone)]
+pub struct WrapperCode {
+    /// The symbol of the bundle (`__hip_fatbin_<id>`), where the binary names it.
+    pub symbol: Option<String>,
+    /// Its code objects in bundle order, or, from kernel archives, in the order of their targets. A target
+    /// occurs once. Wrappers may share a bundle.
+    pub code_objects: Arc<[CodeObject]>,
+}
+
+/// One code object.
+#[derive(Debug, Clone)]
+pub struct CodeObject {
+    /// What it is for: the entry's target ID, corrected by the content where they disagree.
+    pub target: Target,
+    /// Its bytes: an AMDGPU ELF, or arch-neutral code.
+    pub content: Content,
+}
+
+/// A file of a kernel database: device code of some archs, or an index of it.
+#[derive(Debug, Clone)]
+pub struct DatabaseFile {
+    /// Path relative to the install prefix.
+    pub path: TreePath,
+    /// The archs whose code it is or indexes: sorted, never empty. Most files have one; offload bundles,
+    /// indexes and files that serve the members of a family may have several.
+    pub archs: Vec<BaseArch>,
+    /// Whether these are the members of a family by name: not all of them need be in this build.
+    pub for_arch_family: bool,
+    /// The module whose stage prefix holds it, if its prefix names one.
+    pub module: Option<String>,
+    /// The shard it came from.
+    pub shard: String,
+    /// The rule that claimed it, e.g. `rocblas`.
+    pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
+    /// Whether it is what makes the library look there.
+    pub leads: bool,
+    /// Its bytes.
+    pub content: Content,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// What is known of a host file that serves all archs of its shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile {
+    /// The rule that claimed it, e.g. `rocblas`.
+    pub rule: String,
+    /// Whether its library looks for it in a directory of its arch first, beside it.
+    pub moves: bool,
+    /// Whether the library works without it.
+    pub cache: bool,
+}
+
+/// A binary that has device code, or had it.
+#[derive(Debug)]
+pub enum HostBinary {
+    /// The device code is in it, and is taken out when the marker is known.
+    Fat(Box<Analysis>),
+    /// The device code was taken out before; the marker is written anew.
+    Transformed(Transformed),
+}
+
+impl HostBinary {
+    /// The binary as the input has it.
+    pub fn original(&self) -> &Content {
+        match self {
+            Self::Fat(analysis) => analysis.original(),
+            Self::Transformed(transformed) => transformed.content(),
+        }
+    }
+
+    /// The binary without device code, with `marker` as its reference to kernel archives.
+    pub fn with_marker(&self, marker: &[u8]) -> Result<Content> {
+        match self {
+            Self::Fat(analysis) => analysis.apply(marker),
+            Self::Transformed(transformed) => transformed.rewrite(marker),
+        }
+    }
+
+    /// Length in bytes of what [`with_marker`](Self::with_marker) makes, whatever the marker.
+    pub fn output_len(&self) -> u64 {
+        match self {
+            Self::Fat(analysis) => analysis.output_len(),
+            Self::Transformed(transformed) => transformed.content().len(),
+        }
+    }
+}
+
+/// A kernel archive of an artifact.
+#[derive(Debug)]
+pub struct KernelArchive {
+    /// Path relative to the install prefix.
+    pub path: TreePath,
+    /// The module whose stage prefix holds it, if its prefix names one.
+    pub module: Option<String>,
+    /// Permission bits.
+    pub mode: u32,
+    /// The bytes of the file.
+    pub content: Content,
+    /// Its table of contents and code objects.
+    pub reader: KpackReader,
+}
+
+/// A manifest of kernel archives.
+#[derive(Debug)]
+pub struct ArchiveManifest {
+    /// Path relative to the install prefix.
+    pub path: TreePath,
+    /// What it lists.
+    pub manifest: Manifest,
+}

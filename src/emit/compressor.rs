@@ -5,7 +5,7 @@ pub use rockpack_base::formats::compression::{Compression, Contexts};
 use rockpack_base::formats::compression::Workers;
 use rockpack_base::run::Use;
 
-use super::EmitOptions;
+use super::options::EmitOptions;
 
 /// More threads than this do not pay: reading and digesting hold them up.
 const MOST: u32 = 8;

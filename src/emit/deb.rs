@@ -7,7 +7,9 @@ use rockpack_base::formats::deb::{
 };
 use rockpack_base::formats::package_file;
 
-use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
+use super::options::EmitOptions;
+use super::prepared::{Prepared, check_file_name, payload_entries, time};
+use super::{compressor, text};
 use crate::package::{DEB_FIELDS, DebControl, Format, Package, Relation};
 
 /// Decides everything that does not depend on the content of files.

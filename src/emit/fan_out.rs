@@ -20,7 +20,7 @@ use rockpack_base::tree::Node;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use super::EmitOptions;
+use super::options::EmitOptions;
 use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 

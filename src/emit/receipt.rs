@@ -3,7 +3,7 @@
 use rockpack_base::content::hex;
 use rockpack_base::error::{Error, Result};
 
-use super::{Emitted, EmittedMember};
+use super::emitted::{Emitted, EmittedMember};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,

@@ -16,9 +16,10 @@ use rockpack_base::formats::payload::{FileDigests, PayloadEntry, Ready};
 use rockpack_base::run::threads;
 use rockpack_base::tree::Node;
 
+use super::compressor;
 use super::fan_out::FileHashers;
+use super::options::EmitOptions;
 use super::turns::sorted_out;
-use super::{EmitOptions, compressor};
 use crate::pack::cache::{Cache, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 

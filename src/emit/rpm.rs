@@ -8,7 +8,9 @@ use rockpack_base::formats::rpm::{
     self, Dependency, DependencyKind, RpmSpecification, Scriptlet, ScriptletPhase, installed_size,
 };
 
-use super::{EmitOptions, Prepared, check_file_name, compressor, payload_entries, text, time};
+use super::options::EmitOptions;
+use super::prepared::{Prepared, check_file_name, payload_entries, time};
+use super::{compressor, text};
 use crate::package::{
     ChangelogEntry, Comparison, Format, Package, Relation, RelationKind, RpmControl,
 };

@@ -11,7 +11,8 @@ use std::thread;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::run::{Lease, Pool, Use};
 
-use super::{EmitOptions, compressor};
+use super::compressor;
+use super::options::EmitOptions;
 use crate::package::Package;
 
 /// Packages that may wait for the disk, beside those that compress: each has a thread and open

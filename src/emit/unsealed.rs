@@ -7,10 +7,12 @@ use rockpack_base::content::{Content, WINDOW, unhex};
 use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::formats::payload::Finished;
 
-use super::{EmitOptions, Emitted, EmittedMember, MemberKind, Staging};
+use super::emitted::{Emitted, EmittedMember};
+use super::options::EmitOptions;
+use super::staging::Staging;
 use crate::pack::cache::{Cache, Key};
-use crate::package::Format;
 use crate::package::indexed::Indexed;
+use crate::package::{Format, MemberKind};
 use crate::report::Stage;
 
 /// A package whose files are written, but neither on disk for certain nor digested as a whole:

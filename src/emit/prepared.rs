@@ -1,0 +1,81 @@
+//! Packages in the words of the formats' writers.
+
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::package_file::PackageSpecification;
+use rockpack_base::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_base::tree::Node;
+
+use crate::package::{Format, Package, PackageEntry, Treatment};
+
+/// A package file, decided but for the content of its files.
+pub(super) struct Prepared {
+    pub format: Format,
+    pub file_name: String,
+    pub installed_size: u64,
+    pub specification: PackageSpecification,
+}
+
+/// Permission bits of every symbolic link; Linux has no others.
+pub(super) const LINK_MODE: u32 = 0o777;
+
+/// What `format` has of the package, in the words of the formats.
+pub(super) fn payload_entries(
+    package: &Package<Content>,
+    format: Format,
+) -> Result<Vec<PayloadEntry>> {
+    let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
+    let mut faults = Vec::new();
+    let mut entries = Vec::new();
+    for entry in inside {
+        match payload_entry(entry, format) {
+            Ok(entry) => entries.push(entry),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(entries), Err)
+}
+
+fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {
+    let (kind, mode, size) = match &entry.node {
+        Node::Directory { mode } => (PayloadEntryKind::Directory, *mode, 0),
+        Node::File { data, mode } => {
+            (PayloadEntryKind::File, entry.treatment.mode(*mode, format), data.len())
+        }
+        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE, 0),
+    };
+    let path = entry.path.as_str().to_owned();
+    if mode > 0o7777 {
+        let message = format!("mode {mode:o} of /{path} has more than permission bits");
+        return Err(Error::bug(message));
+    }
+    if entry.treatment != Treatment::Plain && kind == PayloadEntryKind::Directory {
+        return Err(Error::bug(format!("directory /{path} is treated as a file")));
+    }
+    let marking = match entry.treatment {
+        Treatment::Plain | Treatment::Library => Marking::Plain,
+        Treatment::Config => Marking::Config,
+        Treatment::Doc => Marking::Doc,
+        Treatment::License => Marking::License,
+    };
+    Ok(PayloadEntry { path, kind, mode, size, marking })
+}
+
+/// A time that both formats can hold: 32 bits from 1970 on, the least of them (rpm's).
+pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
+    u32::try_from(seconds).map_err(|_| {
+        let message = format!("{what} {seconds} is not from 0 to {}", u32::MAX);
+        Error::new(Kind::Limit, message).hint("times are seconds since 1970; rpm has 32 bits")
+    })
+}
+
+/// Refuses a package file name that is not a plain one.
+pub(super) fn check_file_name(name: String) -> Result<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-._~^".contains(c);
+    if name.starts_with('.') || !name.chars().all(plain) || name.len() > 255 {
+        let message = format!("`{}` is no name of a package file", name.escape_debug());
+        return Err(Error::new(Kind::Config, message)
+            .hint("names and versions consist of letters, digits and + - . ~ ^"));
+    }
+    Ok(name)
+}

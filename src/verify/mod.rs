@@ -41,7 +41,7 @@ use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{documents, made, manifests, scripts};
+use checks::{documents, listings, made, scripts};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -350,7 +350,7 @@ fn check_scripts(
 fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
     let declared = receipts.first().map(|receipt| receipt.prefix.clone());
     let of_set = |set: &&Vec<&Installed>| {
-        let listings = manifests::listings(set);
+        let listings = listings::listings(set);
         listings.iter().find_map(|listing| listing.prefix().map(str::to_owned))
     };
     declared.or_else(|| sets.iter().find_map(of_set))

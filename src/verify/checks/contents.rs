@@ -10,10 +10,11 @@ use super::set_archives::shipped;
 use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::digest::Sha;
-use crate::verify::own::facts::{Claimed, Class, FileFacts, ForeignFacts, HostFacts};
+use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::index::{family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
+use crate::verify::own::machine::ForeignFacts;
 use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{
     ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::gfx::Target;
 
-use super::manifests::listings;
-use super::markers::transformed;
+use super::listings::listings;
 use super::set_archives::{archives, shipped};
+use super::transformed::transformed;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};

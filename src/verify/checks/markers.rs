@@ -2,39 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::formats::marker::{ARCH_PLACEHOLDER, Marker};
 use rockpack_base::gfx::{BaseArch, Target};
-use rockpack_base::tree::TreePath;
 
 use super::excuses::Excuses;
+use super::listings::{ManifestListing, listings};
 use super::loader::Loader;
-use super::manifests::{self, ManifestListing};
+use super::manifests::are_complete;
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
+use super::transformed::{TransformedBinary, transformed};
 use crate::verify::own::archive::ArchiveFacts;
-use crate::verify::own::facts::{Class, HostFacts};
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{ArchiveFault, PackagePath, Problem, Problems, RowLack};
-
-/// A transformed binary of a package.
-pub(in crate::verify) struct TransformedBinary<'a> {
-    pub(in crate::verify) package: &'a Installed,
-    pub(in crate::verify) path: &'a str,
-    pub(in crate::verify) host: &'a HostFacts,
-    pub(in crate::verify) marker: &'a Marker,
-}
-
-/// All transformed binaries of `packages`.
-pub(in crate::verify) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
-    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
-    let binaries = files.filter_map(|(package, (path, facts))| match &facts.class {
-        Class::Host(host) => {
-            Some(TransformedBinary { package, path, host, marker: host.marker.as_ref()? })
-        }
-        _ => None,
-    });
-    binaries.collect()
-}
 
 impl TransformedBinary<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
@@ -45,42 +24,6 @@ impl TransformedBinary<'_> {
     ) -> Vec<(&'b str, Option<BaseArch>)> {
         let found = archives.keys().map(|archive| (*archive, self.finds_one(archive, listings)));
         found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
-    }
-
-    /// Whether the marker leads to the archive at this path.
-    pub(in crate::verify) fn leads_to(
-        &self,
-        archive: &str,
-        listings: &[ManifestListing<'_>],
-    ) -> bool {
-        self.finds_one(archive, listings).is_some()
-    }
-
-    fn finds_one(
-        &self,
-        archive: &str,
-        listings: &[ManifestListing<'_>],
-    ) -> Option<Option<BaseArch>> {
-        let patterns = &self.marker.kpack_search_paths;
-        let direct = patterns.iter().find_map(|p| leads_to(self.path, p, archive));
-        direct.or_else(|| self.finds_listed(archive, listings))
-    }
-
-    /// Loaders of a short period looked for a manifest, and in it for the archive.
-    fn finds_listed(
-        &self,
-        archive: &str,
-        listings: &[ManifestListing<'_>],
-    ) -> Option<Option<BaseArch>> {
-        let patterns = &self.marker.kpack_search_paths;
-        let named = |listing: &&ManifestListing<'_>| {
-            patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
-        };
-        listings.iter().filter(named).find_map(|listing| {
-            let mut files = listing.manifest.archives.iter();
-            let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
-            Some(arch.parse().ok())
-        })
     }
 
     /// Whether a finding says of each of its wrappers that no device code belongs to it.
@@ -102,9 +45,9 @@ pub(in crate::verify) fn check(
     problems: &mut Problems,
 ) {
     let archives = archives(packages);
-    let listings = manifests::listings(packages);
+    let listings = listings(packages);
     // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
-    let complete = scope.has_all_archives() || manifests::are_complete(packages);
+    let complete = scope.has_all_archives() || are_complete(packages);
     let damaged = damaged(packages);
     let complete = complete && damaged.is_empty() && !excuses.any_absence();
     for binary in transformed(packages) {
@@ -199,41 +142,5 @@ fn check_served(
             let (file, lack) = (binary.package.at(binary.path), RowLack::Everywhere);
             problems.add(Problem::RowMissing { file, key, lack });
         }
-    }
-}
-
-/// Whether `pattern`, relative to the directory of the binary at `path`, names `archive`, and if
-/// so, for which arch; a pattern without a placeholder names none.
-fn leads_to(path: &str, pattern: &str, archive: &str) -> Option<Option<BaseArch>> {
-    let binary = TreePath::new(path.trim_start_matches('/')).ok()?;
-    let resolved = binary.resolve_link(pattern)?;
-    let archive = archive.trim_start_matches('/');
-    match resolved.as_str().split_once(ARCH_PLACEHOLDER) {
-        Some((before, after)) => {
-            let arch = archive.strip_prefix(before)?.strip_suffix(after)?;
-            arch.parse().ok().map(Some)
-        }
-        None => (archive == resolved.as_str()).then_some(None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_names_the_archives_of_its_own_component() {
-        let to = |binary, pattern, archive| leads_to(binary, pattern, archive);
-        let library =
-            |archive| to("/opt/r/lib/liba.so", ".kpack/blas_lib_@GFXARCH@.kpack", archive);
-        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_gfx90a.kpack"), Some("gfx90a".parse().ok()));
-        assert_eq!(library("/opt/r/lib/.kpack/sparse_lib_gfx90a.kpack"), None);
-        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_x.kpack"), None);
-        let binary = "/opt/r/bin/a";
-        let archive = "/opt/r/lib/.kpack/b_gfx1100.kpack";
-        let found = to(binary, "../lib/.kpack/b_@GFXARCH@.kpack", archive);
-        assert_eq!(found, Some("gfx1100".parse().ok()));
-        assert_eq!(to(binary, "../lib/.kpack/b_gfx1100.kpack", archive), Some(None));
-        assert_eq!(to(binary, "../../../../etc/@GFXARCH@", archive), None);
     }
 }

@@ -10,6 +10,7 @@ pub(super) mod excuses;
 pub(super) mod integrity;
 pub(super) mod interpreters;
 pub(super) mod lengths;
+pub(super) mod listings;
 pub(super) mod loader;
 pub(super) mod made;
 pub(super) mod manifests;
@@ -23,6 +24,7 @@ pub(super) mod scripts;
 pub(super) mod set_archives;
 pub(super) mod set_id;
 mod stated;
+mod transformed;
 pub(super) mod twice;
 
 use rockpack_base::error::Result;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::formats::kpack::split_key;
 
-use super::manifests::listings;
-use super::markers::transformed;
+use super::listings::listings;
+use super::transformed::transformed;
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::Installed;

@@ -1,6 +1,5 @@
 //! What one installed file is, by its content.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 
@@ -16,11 +15,10 @@ use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
 use super::host_elf::{self, HostElf};
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
-use super::machine::{self, other_machine};
+use super::machine::{self, ForeignFacts, other_machine};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
 use super::tables::Shape;
-use crate::report::ElfMachine;
 use crate::verify::problem::HostedCode;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
@@ -87,15 +85,6 @@ pub(in crate::verify) enum Claimed {
     /// A kernel archive, by its first bytes or by its name.
     Archive,
     Manifest,
-}
-
-/// What binds an ELF file or a static archive to other machines.
-#[derive(Debug, Default)]
-pub(in crate::verify) struct ForeignFacts {
-    /// Those that it or its members are for, and packages are not.
-    pub(in crate::verify) machines: BTreeSet<ElfMachine>,
-    /// Whether it or a member is a thin static archive, whose objects lie where it was made.
-    pub(in crate::verify) is_thin: bool,
 }
 
 /// A linked host ELF file.

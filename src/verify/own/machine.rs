@@ -1,6 +1,7 @@
 //! Which machines a file has code for: an ELF file by its header, a static archive by those of its
 //! members, which are read in passing.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use rockpack_base::content::DigestingReader;
@@ -9,7 +10,6 @@ use rockpack_base::formats::hold::fault;
 use sha2::Sha256;
 
 use super::digest::Sha;
-use super::facts::ForeignFacts;
 use crate::report::ElfMachine;
 
 /// The first bytes of a static archive.
@@ -20,6 +20,15 @@ const THIN_MAGIC: &[u8] = b"!<thin>\n";
 const MEMBER_HEADER: u64 = 60;
 /// Bytes of an ELF header up to and including `e_machine`.
 const IDENTIFICATION: u64 = 20;
+
+/// What binds an ELF file or a static archive to other machines.
+#[derive(Debug, Default)]
+pub(in crate::verify) struct ForeignFacts {
+    /// Those that it or its members are for, and packages are not.
+    pub(in crate::verify) machines: BTreeSet<ElfMachine>,
+    /// Whether it or a member is a thin static archive, whose objects lie where it was made.
+    pub(in crate::verify) is_thin: bool,
+}
 
 /// The machine of the ELF file that begins with `head`, if it is for none that packages are for.
 pub(in crate::verify) fn other_machine(head: &[u8]) -> Option<ElfMachine> {

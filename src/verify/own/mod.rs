@@ -20,7 +20,7 @@ pub(super) mod index;
 pub(super) mod installed;
 pub(super) mod linked;
 pub(super) mod linked_versions;
-mod machine;
+pub(super) mod machine;
 pub(super) mod maintainer;
 pub(super) mod originals;
 pub(super) mod package;

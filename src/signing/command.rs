@@ -18,7 +18,7 @@ use pgp::packet::{PacketTrait, Signature};
 use pgp::types::KeyDetails;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
-use super::index::{armored, failed};
+use super::armored::{armored, failed};
 use super::judge::{self, Moment};
 use super::own;
 use super::public::{armored_keys, common_algorithm, public_keys};

@@ -5,6 +5,7 @@
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
+mod armored;
 mod command;
 mod header;
 mod index;

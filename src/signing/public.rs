@@ -11,7 +11,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::armor;
 
 use super::Algorithm;
-use super::index::{armored, failed};
+use super::armored::{armored, failed};
 use super::own;
 
 /// The public keys of a file. One with a secret key in it is refused: it was not meant for others.

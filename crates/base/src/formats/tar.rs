@@ -30,11 +30,9 @@ use tar::{Header, PaxExtensions};
 
 use super::member::{self, BEHIND, MemberSource, PADDING};
 use super::payload::Oddities;
-use super::tar_header::{ARCHIVE, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
+pub use super::tar_header::Dialect;
+use super::tar_header::{ARCHIVE, BLOCK, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
 use crate::error::{Error, Result};
-
-/// Unit of headers and padding, in bytes.
-pub(super) const BLOCK: usize = 512;
 
 /// Linux's PATH_MAX; a bound for hostile input.
 pub(super) const LONG_NAME_MAX: u64 = 4096;
@@ -48,19 +46,6 @@ const TWICE: &str = "names or sizes a member twice";
 /// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
 const CAPABILITIES: [&[u8]; 2] =
     [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
-
-/// How an archive is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// As dpkg reads the data of a package: GNU's long names, and no other member about members.
-    Dpkg,
-    /// As GNU tar reads the control files of a package, for dpkg: also pax records, of which the last one
-    /// counts and more than a long name, and volume labels.
-    Control,
-    /// As archives of artifacts are read: the same members, and nothing that a writer of archives
-    /// would not make.
-    Strict,
-}
 
 /// What the members before a member say about it.
 #[derive(Default)]

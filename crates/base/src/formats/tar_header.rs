@@ -5,12 +5,27 @@ use std::ops::{Range, RangeInclusive};
 use tar::{EntryType, Header};
 
 use super::member;
-use super::tar::{BLOCK, Dialect};
 use super::tar_number::number;
 use crate::error::{Error, Result};
 
+/// Unit of headers and padding, in bytes.
+pub(super) const BLOCK: usize = 512;
+
 /// The most bytes that a member may announce: sums of sizes stay in range.
 pub(super) const SIZE_MAX: u64 = (1 << 56) - 1;
+
+/// How an archive is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// As dpkg reads the data of a package: GNU's long names, and no other member about members.
+    Dpkg,
+    /// As GNU tar reads the control files of a package, for dpkg: also pax records, of which the last one
+    /// counts and more than a long name, and volume labels.
+    Control,
+    /// As archives of artifacts are read: the same members, and nothing that a writer of archives
+    /// would not make.
+    Strict,
+}
 
 /// The numbers of a header that are checked: their places, and what they can be.
 const NUMBERS: [(&str, Range<usize>, RangeInclusive<i128>); 4] = [

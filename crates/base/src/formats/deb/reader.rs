@@ -21,7 +21,8 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::compression::{Decoder, Method, decoder_fault};
 use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Marking, Oddities, Visitor};
-use crate::formats::tar::{BLOCK, Dialect, EntryType, TarMember, TarMembers};
+use crate::formats::tar::{Dialect, EntryType, TarMember, TarMembers};
+use crate::formats::tar_header::BLOCK;
 
 /// A control archive is read into memory; md5sums of a million files stay below this.
 const CONTROL_MAX: u64 = 256 << 20;

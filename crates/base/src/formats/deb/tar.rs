@@ -13,7 +13,8 @@ use tar::{EntryType, Header};
 use crate::error::{Error, Kind, Result};
 use crate::formats::member::Announced;
 use crate::formats::payload::{PayloadEntry, PayloadEntryKind};
-use crate::formats::tar::{BLOCK, LONG_NAME_MAX};
+use crate::formats::tar::LONG_NAME_MAX;
+use crate::formats::tar_header::BLOCK;
 
 /// Bytes that a header has for a name and for a link name.
 const NAME_SIZE: usize = 100;

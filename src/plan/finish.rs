@@ -7,7 +7,7 @@ use rockpack_base::tree::{Node, TreePath};
 
 use super::drafts::Draft;
 use super::extras::debug_places::{is_debug_place, own_place};
-use super::layout::PackageFiles;
+use super::layout;
 use super::libraries::discovered;
 use super::placed::{Placed, file_mode};
 use super::relations::simplified_deb;
@@ -54,8 +54,8 @@ impl Draft {
         let rights = words.rights();
         let elsewhere = by_format(&self.names.deb, &setting.formats, self.extras.outside)?;
         outside.extend(elsewhere);
-        let treatments = self.extras.treatments;
-        let files = PackageFiles { installed: self.files, treatments, outside };
+        let treatments = &self.extras.treatments;
+        let entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
         let mut package = Package {
             id: self.names.deb,
             role: self.role,
@@ -66,7 +66,7 @@ impl Draft {
             deb,
             rpm,
             identity: Identity::default(),
-            entries: files.entries(&setting.prefix)?,
+            entries,
         };
         self.discovered.add_to(&mut package);
         discovered::add_build_ids(&mut package);

@@ -14,36 +14,29 @@ use crate::plan::placed::{EXECUTABLE, Placed};
 use crate::plan::prefix::Prefix;
 use crate::plan::source::FileSource;
 
-/// The files of a package, below the prefix and elsewhere.
-#[derive(Debug, Default)]
-pub(in crate::plan) struct PackageFiles {
-    /// By install-relative path.
-    pub installed: BTreeMap<TreePath, Node<FileSource>>,
-    /// The treatment of installed files that are not plain.
-    pub treatments: BTreeMap<TreePath, Treatment>,
-    /// By absolute path, without its leading slash.
-    pub outside: BTreeMap<TreePath, Placed>,
-}
-
-impl PackageFiles {
-    /// All entries in path order, each after the folders above it.
-    pub fn entries(self, prefix: &Prefix) -> Result<Vec<PackageEntry<FileSource>>> {
-        let mut entries = BTreeMap::new();
-        for (path, node) in self.installed {
-            let treatment = self.treatments.get(&path).copied().unwrap_or(Treatment::Plain);
-            let path = prefix.path().join(path.as_str())?;
-            add_folders(&mut entries, &path, |folder| {
-                let is_within = folder == prefix.path() || folder.is_below(prefix.path());
-                Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
-            });
-            add(&mut entries, path, node, treatment, Formats::All);
-        }
-        for (path, Placed { node, treatment, formats }) in self.outside {
-            add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
-            add(&mut entries, path, node, treatment, formats);
-        }
-        Ok(entries.into_values().collect())
+/// All entries of a package in path order, each after the folders above it: files below the prefix by
+/// their install-relative paths, with the treatment of those that are not plain, and those elsewhere.
+pub(in crate::plan) fn entries(
+    prefix: &Prefix,
+    installed: BTreeMap<TreePath, Node<FileSource>>,
+    treatments: &BTreeMap<TreePath, Treatment>,
+    outside: BTreeMap<TreePath, Placed>,
+) -> Result<Vec<PackageEntry<FileSource>>> {
+    let mut entries = BTreeMap::new();
+    for (path, node) in installed {
+        let treatment = treatments.get(&path).copied().unwrap_or(Treatment::Plain);
+        let path = prefix.path().join(path.as_str())?;
+        add_folders(&mut entries, &path, |folder| {
+            let is_within = folder == prefix.path() || folder.is_below(prefix.path());
+            Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
+        });
+        add(&mut entries, path, node, treatment, Formats::All);
     }
+    for (path, Placed { node, treatment, formats }) in outside {
+        add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
+        add(&mut entries, path, node, treatment, formats);
+    }
+    Ok(entries.into_values().collect())
 }
 
 /// Which formats list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
@@ -98,21 +91,22 @@ mod tests {
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
-        let mut files = PackageFiles::default();
+        let (mut installed, mut outside) = (BTreeMap::new(), BTreeMap::new());
         let text =
             |text: &str| Node::File { data: FileSource::Text(text.to_owned()), mode: file_mode(0) };
         let path = |text: &str| TreePath::new(text).unwrap();
-        files.installed.insert(path("lib/a-b/x"), text("1"));
-        files.installed.insert(path("lib/a/x"), text("2"));
+        installed.insert(path("lib/a-b/x"), text("1"));
+        installed.insert(path("lib/a/x"), text("2"));
         let document = Placed {
             node: text("3"),
             treatment: Treatment::Doc,
             formats: Formats::Only(Format::Deb),
         };
-        files.outside.insert(path("usr/share/doc/p/copyright"), document);
+        outside.insert(path("usr/share/doc/p/copyright"), document);
         let debug = Placed::in_all(text("4"), Treatment::Plain);
-        files.outside.insert(path("usr/lib/debug/.build-id/x"), debug);
-        let entries = files.entries(&Prefix::new("/opt/rocm-7.1").unwrap()).unwrap();
+        outside.insert(path("usr/lib/debug/.build-id/x"), debug);
+        let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
+        let entries = entries(&prefix, installed, &BTreeMap::new(), outside).unwrap();
         let shown: Vec<String> = entries
             .iter()
             .map(|e| format!("{}{}", e.path, if e.formats == Formats::All { "" } else { " deb" }))

@@ -1,18 +1,22 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, and the
-//!              `relations` of the configuration
+//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, and the `relations` of
+//!              the configuration
 //!
-//! components ─ contents   what goes into which family and part, or listed package ─► portions
-//!    portions ─ libraries  which portion needs which others, and what from outside ─► linkage
-//!    portions ─ drafts     host, support and kernel packages of each portion ─► drafts
-//!     drafts ─ finish     what is treated or placed otherwise; metapackages; the package of what
-//!                         is outside of the prefix
-//!            ─ relations  what the configuration adds and takes away
-//!            ─ updates    packages whose place these take, and paths that moved
-//!            ─ finish     in the words of the formats, those that `--only` keeps ─► packages
-//!   packages ─ updates    what the set before this one needs
+//! components ─ contents       what goes into which family and part ─► portions
+//!            ─ package_list   in its place, what TheRock's list says of both, here and below
+//!    portions ─ libraries     which portion needs which others, and what from outside ─► linkage
+//!    portions ─ drafts        host, support and kernel packages of each portion ─► drafts
+//!     drafts ─ extras         what is treated or placed otherwise
+//!            ─ metapackages   names for sets of packages
+//!            ─ loader         the package of what is outside of the prefix
+//!            ─ conflicts      refused: one name or path in two packages
+//!            ─ drafts, words  what the configuration says of single packages
+//!            ─ updates        packages whose place these take, and paths that moved
+//!            ─ selection      what `--only` keeps
+//!            ─ finish         in the words of the formats, with `layout` and `scripts` ─► packages
+//!   packages ─ updates        what the set before this one needs
 //! ```
 //!
 //! A portion gives one package for its host files and one per group that it has device code for.

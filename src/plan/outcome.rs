@@ -34,7 +34,7 @@ pub struct Plan {
     /// all that stand.
     pub kept: KeptRecord,
     /// Install-relative paths of the input that are in no package, because [`Choices::only`](super::Choices::only)
-    /// leaves them out or no package of a list takes them; in order.
+    /// leaves them out or no entry of a package list takes them; in order.
     pub left_out: Vec<TreePath>,
     /// What was noticed.
     pub findings: Findings,

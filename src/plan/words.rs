@@ -1,5 +1,5 @@
 //! What packages say of themselves: the words of the configuration's `packages` go before those of
-//! a list of packages, and these before what the configuration says for all.
+//! a package list, and these before what the configuration says for all.
 //!
 //! A package is meant by a name or a stem of it, as everywhere in the configuration. What is said of
 //! the licence, the home page and the copyright of a family's host package, or of the family by its

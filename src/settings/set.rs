@@ -90,7 +90,7 @@ pub struct SetSettings {
     /// The archs that share a kernel package, and the shard whose host files are packed; none where there is no
     /// configuration: as `discover --propose` would write one for the artifacts.
     pub grouping: Option<Grouping>,
-    /// A list of packages, in place of the configuration's selectors and parts.
+    /// A package list, in place of the configuration's selectors and parts.
     pub packages: Option<PackageList>,
     /// Earlier sets that this one updates.
     pub since: Vec<PathBuf>,

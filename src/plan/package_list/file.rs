@@ -1,4 +1,4 @@
-//! TheRock's list of packages, `package.json`: which parts of which artifacts each package takes,
+//! TheRock's package list, `package.json`: which parts of which artifacts each package takes,
 //! what it says of itself, and what it depends on.
 //!
 //! Keys that are not known are findings: the file is another project's, which may add to it. Wrong
@@ -104,12 +104,7 @@ impl TakenPart {
 }
 
 impl PackageListEntry {
-    /// Whether it is for developers, and not cut into host and kernels.
-    pub fn is_devel(&self) -> bool {
-        self.devel_of().is_some()
-    }
-
-    /// The family that it is about if it is for developers.
+    /// The family that it is about if it is for developers, and so not cut into host and kernels.
     pub fn devel_of(&self) -> Option<&str> {
         self.name.strip_suffix(DEVEL)
     }

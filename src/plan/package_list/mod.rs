@@ -1,4 +1,4 @@
-//! TheRock's list of packages: the file, which of its entries takes what, and their packages.
+//! TheRock's package list: the file, which of its entries takes what, and their packages.
 
 mod file;
 mod owners;

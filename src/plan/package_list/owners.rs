@@ -213,7 +213,7 @@ impl EntryPortion {
         let test = test.map(|family| (PartRole::Support, family, ["test", "tests"]));
         let host = (PartRole::Host, entry.name.as_str(), ["lib", "host"]);
         let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
-        let part = PackagePart::of_entry(archives, role, template, entry.is_devel());
+        let part = PackagePart::of_entry(archives, role, template, devel.is_some());
         Self { family: family.to_owned(), stem: entry.stem(), part }
     }
 }

@@ -36,7 +36,7 @@ fn subdirectories_are_parts_of_a_path_in_any_case() {
 fn what_an_entry_says_is_read() {
     let list = list(ENTRY).unwrap();
     let entry = &list.entries[0];
-    assert!(entry.per_target && !entry.is_meta && !entry.is_devel());
+    assert!(entry.per_target && !entry.is_meta && entry.devel_of().is_none());
     assert_eq!(entry.native, Some(true));
     assert_eq!(file::deb_name("amdrocm-blas-devel"), "amdrocm-blas-dev");
     assert!(list.findings.is_empty());

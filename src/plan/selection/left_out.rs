@@ -1,4 +1,4 @@
-//! What `--only` leaves out, or a list of packages does not take: the files and the device code of
+//! What `--only` leaves out, or a package list does not take: the files and the device code of
 //! the input that are in none of the packages that are kept.
 //!
 //! Every path is named and every code object accounted for by a finding, so that whoever compares

@@ -1,4 +1,4 @@
-//! Schemes and lists of packages.
+//! Schemes and package lists.
 
 use super::*;
 use crate::config::{Suffix, Template};

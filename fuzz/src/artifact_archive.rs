@@ -10,7 +10,7 @@ use rockpack_base::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];
-    let store = BlockStore::create(&std::env::temp_dir(), &Budget::default()).unwrap();
+    let store = BlockStore::create(&std::env::temp_dir(), &Budget::unlimited()).unwrap();
     let packed = match Packed::read(bytes, Path::new("a.tar.zst"), &store) {
         Ok(packed) => packed,
         Err(error) => return super::refuse_bug(&error),

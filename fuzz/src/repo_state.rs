@@ -14,10 +14,11 @@ use serde_json::Value;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::compression::Method;
+use rockpack_base::run::Budget;
 
 /// A store in memory.
-#[derive(Default)]
 struct Memory {
+    budget: Budget,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
     /// What the pool is said to have.
     pool: BTreeMap<String, Stat>,
@@ -26,6 +27,10 @@ struct Memory {
 impl Store for Memory {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         Ok(self.files.lock().unwrap().get(path).cloned())
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     fn open(&self, path: &str) -> Result<Content> {
@@ -70,7 +75,7 @@ pub fn run(bytes: &[u8]) {
     let (channel, begun) = (["apt-stable", "rpm"][usize::from(kind % 2)], kind % 4 > 1);
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let (state, shown) = (parts.next().unwrap_or_default(), parts.next());
-    let store = Memory { files: Mutex::default(), pool: pool(state) };
+    let store = Memory { budget: Budget::unlimited(), files: Mutex::default(), pool: pool(state) };
     let path = format!(".rockpack/{}{channel}.json", if begun { "next-" } else { "" });
     store.files.lock().unwrap().insert(path, state.to_vec());
     if let Some(shown) = shown {

@@ -52,8 +52,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
             if it {
                 inspect_artifact(path, &budget).map(Inspected::Artifact)
             } else {
-                let content = Content::open(path).map_err(Error::of_named);
-                let content = content.map(|content| content.within(&budget));
+                let content = Content::open(path, &budget).map_err(Error::of_named);
                 content
                     .and_then(|content| inspect(&content).file(path).map_err(|e| of_named(e, path)))
             }

@@ -1,8 +1,8 @@
 //! How much memory a command takes that has no option for it.
 
-use rockpack_base::run::{Budget, shares};
+use rockpack_base::run::{Budget, Limits};
 
 /// The budget of commands without an option for it.
 pub(super) fn by_default() -> Budget {
-    Budget::new(shares::by_default())
+    Budget::new(Limits::of_machine())
 }

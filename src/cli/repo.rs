@@ -6,8 +6,8 @@ use clap::Args;
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 
-use super::Outcome;
 use super::progress::Terminal;
+use super::{Outcome, memory};
 use crate::cli::render;
 use crate::package::Package;
 use crate::repo::publish;
@@ -34,11 +34,12 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let exposed = arguments.repo.exposed_secrets();
     let settings = arguments.repo.resolve(&Environment::of_process())?;
     exposed.iter().for_each(|finding| progress.warn(finding));
+    let budget = memory::by_default();
     let write = |package: &Package<Content>, folder: &Path| {
-        crate::pipeline::write_key_package(package, folder, settings.signer.as_ref())
+        crate::pipeline::write_key_package(package, folder, settings.signer.as_ref(), &budget)
     };
     let options = settings.options(&write);
-    let published = publish(&options, progress)?;
+    let published = publish(&options, &budget, progress)?;
     progress.findings(&published.findings);
     if arguments.json {
         progress.print_json(&published)?

@@ -42,7 +42,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let scan = if artifacts.is_empty() {
         None
     } else {
-        Some(artifact::scan_with(&artifacts, &ScanOptions::within(&budget))?)
+        Some(artifact::scan(&artifacts, &ScanOptions::within(&budget))?)
     };
     let (against, binaries) = (scan.as_ref(), &binaries);
     let options = Options { folders, against, binaries, extent, trust, budget };

@@ -41,7 +41,7 @@ pub use keys::{
     SetRelations, Validation, ValidationOverrides,
 };
 
-use rockpack_base::content::Content;
+use rockpack_base::content::read_small;
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::gfx::BaseArch;
 
@@ -234,11 +234,8 @@ impl Config {
 
 /// The text of the file at `path`, which is to be a `what`.
 pub fn read_text(path: &Path, what: &str) -> Result<String> {
-    let read = || {
-        let content = Content::open(path)?;
-        content.read_vec(0..content.len(), CONFIG_LIMIT, what)
-    };
-    let bytes = read().context(|| format!("reading the {what}"))?;
+    let bytes = read_small(path, CONFIG_LIMIT, what);
+    let bytes = bytes.context(|| format!("reading the {what}"))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() as u64;
         let error = Error::new(Kind::Config, format!("the {what} is not UTF-8"));

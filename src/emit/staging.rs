@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::Budget;
 
 use super::earlier::{self, SpdxDocument};
 use crate::files::{Durability, Outlet, Swap, kind_of};
@@ -89,9 +90,9 @@ impl Staging {
         self.swap.write(&receipt::sbom_name(&self.receipt), write)
     }
 
-    /// Syncs a finished file to disk and returns what it holds, to be digested.
-    pub fn seal(&self, name: &str) -> Result<Content> {
-        Content::open(self.swap.seal(name)?)
+    /// Syncs a finished file to disk and returns what it holds, to be digested within `budget`.
+    pub fn seal(&self, name: &str, budget: &Budget) -> Result<Content> {
+        Content::open(self.swap.seal(name)?, budget)
     }
 
     /// A staged file, to be read.

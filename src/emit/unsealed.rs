@@ -45,7 +45,7 @@ impl Unsealed {
                 keep_payload(cache, key, finished, staging.open(&file_name)?)?;
             }
             progress.begin(Stage::Seal);
-            let content = staging.seal(&file_name)?.within(&options.budget);
+            let content = staging.seal(&file_name, &options.budget)?;
             let size = content.len();
             let digested = digested(&content, &members, options);
             progress.end(Stage::Seal);

@@ -32,7 +32,7 @@ pub enum WriteOutcome {
 /// Whether a file with `content` is at `path` already; an error if another one is.
 pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     let Some(kind) = kind_of(path)? else { return Ok(false) };
-    if kind.is_file() && Content::open(path)?.same_bytes(content)? {
+    if kind.is_file() && Content::open(path, content.budget())?.same_bytes(content)? {
         return Ok(true);
     }
     let message = if kind.is_file() {
@@ -119,6 +119,8 @@ fn fill(unfinished: &Scratch, content: &Content) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rockpack_base::run::Budget;
+
     use super::*;
 
     #[test]
@@ -188,7 +190,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("source");
         fs::write(&source, b"abc").unwrap();
-        let content = Content::open(&source).unwrap();
+        let content = Content::open(&source, &Budget::unlimited()).unwrap();
         fs::write(&source, b"ab").unwrap();
         assert!(write_single(&folder.path().join("x"), &content).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -63,7 +63,7 @@ pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> 
         let error = Error::new(Kind::Usage, message);
         return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }
-    let scan = artifact::scan_artifact_with(path, None, &ScanOptions::within(budget))?;
+    let scan = artifact::scan_artifact(path, None, &ScanOptions::within(budget))?;
     let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
     let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = DatabaseRules::builtin()?;

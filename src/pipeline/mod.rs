@@ -59,12 +59,17 @@ pub struct Built {
 /// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
 /// output folder; on an error that set stays.
 pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
-    build_set(settings, progress).map(|(built, _)| built)
+    let budget = Budget::new(settings.cost.limits);
+    build_set(settings, &budget, progress).map(|(built, _)| built)
 }
 
-fn build_set(settings: &BuildSettings, progress: &dyn Progress) -> Result<WrittenSet> {
-    let budget = Budget::new(settings.cost.limits);
-    threads::with(budget.threads(), || run_build(settings, &budget, progress))
+/// What it remembers of the input is given back at its end.
+fn build_set(
+    settings: &BuildSettings,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<WrittenSet> {
+    threads::with(budget.threads(), || run_build(settings, &budget.scope(), progress))
 }
 
 /// [`build`], and publishes what was written where the settings say so. The packages are not read
@@ -73,16 +78,16 @@ pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
-    let jobs = settings.set.jobs;
+    let (jobs, budget) = (settings.set.jobs, Budget::new(settings.cost.limits));
     let repo = settings.publish.as_ref().map(PublishSettings::options);
-    let (built, indexed) = build_set(settings, progress)?;
+    let (built, indexed) = build_set(settings, &budget, progress)?;
     let Some(repo) = repo else {
         return Ok((built, None));
     };
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let doing = || "the packages are written, and not published".to_owned();
-    let published = threads::with(jobs, || repo::publish(&repo, progress)).context(doing);
+    let published = threads::with(jobs, || repo::publish(&repo, &budget, progress)).context(doing);
     let published = built.receipt.known_findings().explain(published)?;
     Ok((built, Some(published)))
 }
@@ -125,7 +130,7 @@ pub fn discover(
     progress: &dyn Progress,
 ) -> Result<discover::Discovery> {
     threads::some(|| {
-        let scan = artifact::scan_with(artifacts, &ScanOptions::within(budget))?;
+        let scan = artifact::scan(artifacts, &ScanOptions::within(budget))?;
         let rules = DatabaseRules::builtin()?;
         // What cannot be packaged is for `build` to refuse; here it is a finding.
         let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
@@ -231,9 +236,12 @@ fn decide_scanned(
     scan_options: &ScanOptions,
     progress: &dyn Progress,
 ) -> Result<Decided> {
-    let earlier: Vec<_> =
-        settings.since.iter().map(|path| listing::read(path)).collect::<Result<_>>()?;
-    let scan = artifact::scan_with(&settings.artifacts, scan_options)?;
+    let earlier: Vec<_> = settings
+        .since
+        .iter()
+        .map(|path| listing::read(path, &scan_options.budget))
+        .collect::<Result<_>>()?;
+    let scan = artifact::scan(&settings.artifacts, scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;

@@ -118,12 +118,13 @@ pub fn write_key_package(
     package: &Package<Content>,
     folder: &Path,
     signer: Option<&Arc<dyn Signer>>,
+    budget: &Budget,
 ) -> Result<BTreeMap<PathBuf, Indexed>> {
     refuse_overlong(std::slice::from_ref(package))?;
     let date = i64::from(Config::none()?.content_date);
     let options = EmitOptions {
         jobs: 1,
-        budget: Budget::default(),
+        budget: budget.clone(),
         contexts: Contexts::default(),
         compression: Compression::XZ,
         content_date: date,

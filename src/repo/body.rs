@@ -20,8 +20,9 @@ pub enum Body {
     Bytes(Arc<[u8]>),
     /// A copy of this content.
     Copy(Content, KnownFile),
-    /// This file itself, by a hard link where that is possible, which nobody will write to.
-    Link(PathBuf, KnownFile),
+    /// The file with this content itself, by a hard link where that is possible, which nobody will
+    /// write to.
+    Link(PathBuf, Content, KnownFile),
 }
 
 /// What is known of a file that is published as it is. Where it is no longer so when the file is
@@ -37,15 +38,16 @@ pub struct KnownFile {
 impl Body {
     /// Writes it to a new file at `path`.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        if let Self::Link(source, known) = self
+        if let Self::Link(source, _, known) = self
             && link(source, path)
         {
             return check_link(source, known, path);
         }
         write_new(path, READABLE, Durability::Synced, |file| match self {
             Self::Bytes(bytes) => file.write_all(bytes).map_err(|e| Error::io(path, "write", e)),
-            Self::Copy(content, known) => copy(content, known, file, path),
-            Self::Link(source, known) => copy(&Content::open(source)?, known, file, path),
+            Self::Copy(content, known) | Self::Link(_, content, known) => {
+                copy(content, known, file, path)
+            }
         })
     }
 }

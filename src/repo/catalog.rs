@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::run::Budget;
 
 use super::channels::Channels;
 use super::input::GivenPackage;
-use super::options::Changes;
+use super::options::RepoOptions;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use crate::package::indexed::Facts;
@@ -36,13 +37,15 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The packages of a channel that had those of `earlier` and is given `given`.
+    /// The packages of a channel that had those of `earlier` and is given `given`, which are read within
+    /// `budget`.
     pub fn merge(
         earlier: &PoolRecords,
         given: &[&GivenPackage],
-        component: &str,
-        changes: &Changes,
+        options: &RepoOptions<'_>,
+        budget: &Budget,
     ) -> Result<Self> {
+        let RepoOptions { component, changes, .. } = options;
         let mut catalog = Self { records: earlier.clone(), ..Self::default() };
         let mut faults = Faults::default();
         catalog.remove(&changes.remove);
@@ -50,7 +53,7 @@ impl Catalog {
             faults.keep(catalog.refuse_downgrades(given));
         }
         for given in given {
-            faults.keep(catalog.add(given, component));
+            faults.keep(catalog.add(given, component, budget));
         }
         faults.keep(catalog.refuse_twins());
         faults.finish()?;
@@ -72,7 +75,7 @@ impl Catalog {
         self.records.retain(|_, record| !specs.iter().any(|spec| names(spec, record)));
     }
 
-    fn add(&mut self, given: &GivenPackage, component: &str) -> Result<()> {
+    fn add(&mut self, given: &GivenPackage, component: &str, budget: &Budget) -> Result<()> {
         let path = given.indexed.facts.pool_path(component);
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
@@ -100,7 +103,7 @@ impl Catalog {
         };
         let content = match &given.content {
             Some(content) => content.clone(),
-            None => given.open()?,
+            None => given.open(budget)?,
         };
         let file = given.file.clone();
         self.added.insert(path.clone(), Addition { file, content, link: given.link });

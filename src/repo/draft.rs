@@ -76,8 +76,7 @@ impl ChannelDraft {
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
         let own: Vec<&GivenPackage> =
             given.iter().filter(|g| g.indexed.facts.format() == channel.format()).collect();
-        let mut catalog =
-            Catalog::merge(&earlier.records, &own, &options.component, &options.changes)?;
+        let mut catalog = Catalog::merge(&earlier.records, &own, options, store.budget())?;
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
@@ -369,10 +368,11 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
     let body = |(path, addition): (&String, &Addition)| {
         let record = catalog.records.get(path)?;
         let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
+        let content = addition.content.clone();
         let body = if addition.link {
-            Body::Link(addition.file.clone(), known)
+            Body::Link(addition.file.clone(), content, known)
         } else {
-            Body::Copy(addition.content.clone(), known)
+            Body::Copy(content, known)
         };
         Some((path.clone(), body))
     };

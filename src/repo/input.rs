@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use rockpack_base::content::{Content, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::rpm;
+use rockpack_base::run::Budget;
 
 use super::channels::Channels;
 use super::find::FoundFiles;
@@ -35,11 +36,11 @@ pub(super) struct GivenPackage {
 
 impl GivenPackage {
     /// The content of a file that is known by name, size and time, as it is now.
-    pub fn open(&self) -> Result<Content> {
+    pub fn open(&self, budget: &Budget) -> Result<Content> {
         let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
         let stat = Stat { size: self.source.size, modified: self.source.modified };
         if stat_of(&metadata) == stat {
-            Content::open(&self.file)
+            Content::open(&self.file, budget)
         } else {
             Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file))
         }
@@ -109,6 +110,7 @@ pub(super) struct Given {
 pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,
+    budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Given> {
     let mut found = FoundFiles::default();
@@ -118,7 +120,7 @@ pub(super) fn given(
     }
     faults.finish()?;
     let FoundFiles { files, findings } = found;
-    let packages = findings.explain(read(files, options, channels, progress))?;
+    let packages = findings.explain(read(files, options, channels, budget, progress))?;
     Ok(Given { packages, findings })
 }
 
@@ -126,6 +128,7 @@ fn read(
     mut files: Vec<PathBuf>,
     options: &RepoOptions<'_>,
     channels: &Channels,
+    budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<Vec<GivenPackage>> {
     files.sort();
@@ -138,7 +141,7 @@ fn read(
     let read = |found: FoundPackage| {
         let key = (found.name.as_str(), found.size, found.modified);
         let record = if options.check { None } else { known.get(&key) };
-        let given = given_of(&found, record.copied(), options);
+        let given = given_of(&found, record.copied(), options, budget);
         progress.advance(Stage::Index, found.size);
         given
     };
@@ -174,6 +177,7 @@ fn given_of(
     found: &FoundPackage,
     record: Option<&Arc<PoolRecord>>,
     options: &RepoOptions<'_>,
+    budget: &Budget,
 ) -> Result<GivenPackage> {
     let file = found.file.clone();
     if let Some(record) = record {
@@ -181,7 +185,7 @@ fn given_of(
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
         return Ok(GivenPackage { file, content: None, source, indexed, read: false, link: false });
     }
-    let content = Content::open(&file)?;
+    let content = Content::open(&file, budget)?;
     let built = options.built.get(&file);
     let indexed = match built {
         Some(built) => built.clone(),
@@ -208,8 +212,9 @@ pub(super) fn written(
     file: PathBuf,
     indexed: Indexed,
     options: &RepoOptions<'_>,
+    budget: &Budget,
 ) -> Result<GivenPackage> {
-    let content = Content::open(&file)?;
+    let content = Content::open(&file, budget)?;
     let FoundPackage { file, name, size, modified } = look(file)?;
     let source = SourceFile { name, size, modified, sha256: indexed.sha256.clone() };
     let (content, indexed) = (Some(content), Arc::new(indexed));

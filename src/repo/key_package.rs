@@ -49,7 +49,7 @@ pub(super) fn given(
         for (file, indexed) in (wanted.write)(&package, &folder)? {
             let format = indexed.facts.format();
             if names.iter().any(|(channel, of)| channel.format() == format && of == name) {
-                given.push(input::written(file, indexed, options)?);
+                given.push(input::written(file, indexed, options, store.budget())?);
             }
         }
     }

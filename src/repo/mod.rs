@@ -75,7 +75,7 @@ pub use store::{LocalStore, Store, WhenLocked};
 
 use rockpack_base::content::is_there;
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_base::run::threads;
+use rockpack_base::run::{Budget, Limits, threads};
 
 use crate::files::check_folder;
 use crate::report::{Findings, Progress};
@@ -84,11 +84,15 @@ use channel::Channel;
 use channels::{Announcement, Channels};
 use draft::ChannelDraft;
 
-/// Publishes packages.
-pub fn publish(options: &RepoOptions<'_>, progress: &dyn Progress) -> Result<Published> {
+/// Publishes packages, which are read within `budget`.
+pub fn publish(
+    options: &RepoOptions<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Published> {
     check(options)?;
     threads::some(|| {
-        let store = LocalStore::open(&options.out, options.when_locked)?;
+        let store = LocalStore::open(&options.out, options.when_locked, budget)?;
         let doing = || format!("publishing {}", options.out.display());
         publish_to(&store, options, progress).context(doing)
     })
@@ -103,7 +107,9 @@ pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
 
 fn check_there(options: &RepoOptions<'_>) -> Result<()> {
     let doing = || format!("publishing in {}", options.out.display());
-    let store = match LocalStore::open(&options.out, WhenLocked::Fail) {
+    // Of packages nothing is read before the run has its budget.
+    let budget = Budget::new(Limits::of_machine());
+    let store = match LocalStore::open(&options.out, WhenLocked::Fail, &budget) {
         // The other run may change what is there until it is this run's turn.
         Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
             return Ok(());
@@ -131,7 +137,7 @@ pub fn publish_to(
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
     let input::Given { packages: mut given, findings: noticed } =
-        input::given(options, &channels, progress)?;
+        input::given(options, &channels, store.budget(), progress)?;
     let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
     let Published { channels, mut findings } = noticed.explain(published)?;
     findings.extend(noticed);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rockpack_base::content::{Content, if_there, list, read_file};
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::run::Budget;
 
 use super::body::Body;
 use super::places::{self, check_path};
@@ -32,6 +33,8 @@ pub trait Store: Sync {
     /// The whole of a small file; nothing where there is none, and an error of
     /// [`Kind::Unsupported`] where something else is there.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
+    /// The budget of the run: what reading packages takes is drawn from it.
+    fn budget(&self) -> &Budget;
     /// The content of a file; an error where there is none.
     fn open(&self, path: &str) -> Result<Content>;
     /// Size and time of a file; nothing where there is none.
@@ -68,13 +71,14 @@ pub enum WhenLocked {
 #[derive(Debug)]
 pub struct LocalStore {
     root: PathBuf,
+    budget: Budget,
     /// Held while the store is used for writing.
     _lock: File,
 }
 
 impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing.
-    pub fn open(root: &Path, when_locked: WhenLocked) -> Result<Self> {
+    pub fn open(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
         places::check(root, &[LOCK])?;
         refuse_open_to_all(root)?;
         let private = root.join(PRIVATE);
@@ -87,7 +91,7 @@ impl LocalStore {
         // Nobody touches this folder without the lock, so files in it need no locks of their own, and
         // may be any number.
         empty_folder(&root.join(UNFINISHED))?;
-        Ok(Self { root: root.to_path_buf(), _lock: lock })
+        Ok(Self { root: root.to_path_buf(), budget: budget.clone(), _lock: lock })
     }
 
     fn path(&self, path: &str) -> Result<PathBuf> {
@@ -134,8 +138,12 @@ impl Store for LocalStore {
         }
     }
 
+    fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     fn open(&self, path: &str) -> Result<Content> {
-        Content::open(self.path(path)?)
+        Content::open(self.path(path)?, &self.budget)
     }
 
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
@@ -224,10 +232,14 @@ fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn open(folder: &Path, when_locked: WhenLocked) -> Result<LocalStore> {
+        LocalStore::open(folder, when_locked, &Budget::unlimited())
+    }
+
     #[test]
     fn files_appear_whole_and_only_inside() {
         let folder = tempfile::tempdir().unwrap();
-        let store = LocalStore::open(folder.path(), WhenLocked::Fail).unwrap();
+        let store = open(folder.path(), WhenLocked::Fail).unwrap();
         let body = || Body::Bytes(b"x"[..].into());
         store.put(vec![("a/b/c".into(), body()), ("d".into(), body())]).unwrap();
         assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
@@ -237,10 +249,10 @@ mod tests {
         for path in ["../x", "/x", "a//b", "a/../b", ""] {
             assert!(store.put(vec![(path.into(), body())]).is_err(), "{path}");
         }
-        let error = LocalStore::open(folder.path(), WhenLocked::Fail).unwrap_err();
+        let error = open(folder.path(), WhenLocked::Fail).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         drop(store);
-        LocalStore::open(folder.path(), WhenLocked::Fail).unwrap();
+        open(folder.path(), WhenLocked::Fail).unwrap();
     }
 
     #[test]
@@ -250,7 +262,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let store = LocalStore::open(folder.path(), WhenLocked::Wait).unwrap();
+                        let store = open(folder.path(), WhenLocked::Wait).unwrap();
                         store.put(vec![("a".into(), Body::Bytes([][..].into()))]).unwrap();
                     }
                 });

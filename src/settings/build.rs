@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::run::shares;
+use rockpack_base::run::parse_size;
 
 use super::cost::{CostArguments, CostSettings};
 use super::environment::{Environment, Now};
@@ -69,7 +69,7 @@ struct OutputArguments {
     ///
     /// With K, M, G or T behind the number for powers of 1024; what was not used for the longest
     /// time goes first
-    #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = shares::parse_size)]
+    #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
     /// Write an SPDX document of the set, too
     ///

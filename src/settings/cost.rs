@@ -6,7 +6,7 @@
 use clap::{Args, ValueEnum};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::{Compression, WINDOW_LOG_MAX};
-use rockpack_base::run::{Limits, shares};
+use rockpack_base::run::{BuildNeeds, Limits};
 
 use super::given::GivenOptions;
 use super::memory::MemoryArguments;
@@ -106,7 +106,7 @@ impl CostArguments {
         let compression = gathered.faults.keep(self.payload(readable));
         let (archive_level, compression) = (archive_level?, compression?);
         note(archive_level, compression, given, gathered);
-        let needs = shares::BuildNeeds {
+        let needs = BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
             thread: pack::thread_memory(archive_level),
             jobs: set.map_or(1, |set| set.jobs),

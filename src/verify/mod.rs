@@ -71,7 +71,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             Subject::Packages(argument) => arguments.push(*argument),
             Subject::Repository(path) => {
                 let mut own = Problems::bounded();
-                repository::check(&path, trust, &mut repositories, &mut own)?;
+                repository::check(&path, trust, budget, &mut repositories, &mut own)?;
                 problems.extend(own);
             }
             subject => others.check(subject, progress, &mut problems)?,

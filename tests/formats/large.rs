@@ -26,7 +26,7 @@ const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: f
 
 fn sparse(path: &Path, len: u64) -> Content {
     File::create(path).unwrap().set_len(len).unwrap();
-    Content::open(path).unwrap()
+    support::fixtures::content(path)
 }
 
 fn named(emitted: &[Emitted], format: Format) -> &str {

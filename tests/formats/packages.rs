@@ -25,7 +25,12 @@ fn host() -> Package<Content> {
         .deb_directory("opt")
         .directory("opt/rocm-7.1")
         .directory("opt/rocm-7.1/bin")
-        .file("opt/rocm-7.1/bin/true", Content::open("/bin/true").unwrap(), 0o755, Treatment::Plain)
+        .file(
+            "opt/rocm-7.1/bin/true",
+            support::fixtures::content("/bin/true"),
+            0o755,
+            Treatment::Plain,
+        )
         .directory("opt/rocm-7.1/lib")
         .text("opt/rocm-7.1/lib/empty", "")
         .text("opt/rocm-7.1/lib/naïve file – ü", "unicode\n")
@@ -294,7 +299,7 @@ fn our_readers_see_what_was_written() {
     let host = host();
     let (deb, rpm) = emit_one(out.path(), &host);
     for (path, is_deb) in [(deb, true), (rpm, false)] {
-        let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
+        let reader = PackageReader::open(support::fixtures::content(path)).unwrap();
         let mut found = BTreeMap::new();
         reader
             .visit(&mut |read, content| {
@@ -332,7 +337,7 @@ fn our_reader_reads_what_dpkg_deb_builds() {
         build.arg(format!("-Z{method}")).args(["--root-owner-group", "-b"]);
         succeed(build.arg(&tree).arg(&built));
         let PackageReader::Deb(reader) =
-            PackageReader::open(Content::open(&built).unwrap()).unwrap()
+            PackageReader::open(support::fixtures::content(&built)).unwrap()
         else {
             panic!("{method}: not a .deb");
         };

@@ -44,7 +44,12 @@ fn sample() -> Package<Content> {
         .directory("opt/rocm-7.1")
         .directory("opt/rocm-7.1/lib")
         .text("opt/rocm-7.1/lib.txt", "sorts between the directory and what it holds\n")
-        .file("opt/rocm-7.1/lib/true", Content::open("/bin/true").unwrap(), 0o755, Treatment::Plain)
+        .file(
+            "opt/rocm-7.1/lib/true",
+            support::fixtures::content("/bin/true"),
+            0o755,
+            Treatment::Plain,
+        )
         .text("opt/rocm-7.1/lib/empty", "")
         .link("opt/rocm-7.1/lib/link", "empty")
         .file("opt/rocm-7.1/lib/README", text("read\n"), 0o644, Treatment::Doc)
@@ -153,7 +158,7 @@ fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
 type Tags = BTreeMap<u32, IndexData>;
 
 fn tags(path: &Path) -> (Tags, Tags) {
-    let reader = RpmReader::open(Content::open(path).unwrap()).unwrap();
+    let reader = RpmReader::open(support::fixtures::content(path)).unwrap();
     reader.visit(&mut |_, _| Ok(())).unwrap();
     let metadata = reader.metadata();
     let header = metadata.header.get_all_entries().unwrap();

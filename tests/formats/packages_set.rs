@@ -214,7 +214,7 @@ fn a_failing_input_is_named_and_leaves_nothing() {
     let out = tempfile::tempdir().unwrap();
     let input = tempfile::NamedTempFile::new().unwrap();
     fs::write(input.path(), vec![1; 5 << 20]).unwrap();
-    let content = Content::open(input.path()).unwrap();
+    let content = support::fixtures::content(input.path());
     fs::write(input.path(), "shorter").unwrap();
     let tree =
         Tree::default().deb_directory("opt").file("opt/file", content, 0o644, Treatment::Plain);
@@ -301,7 +301,7 @@ fn ten_thousand_files_go_in_and_come_out() {
     let (deb, rpm) = packages::emit_one(out.path(), &package("a", tree.entries()));
     for path in [&deb, &rpm] {
         let mut files = 0;
-        let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
+        let reader = PackageReader::open(support::fixtures::content(path)).unwrap();
         let visited = reader.visit(&mut |read, content| {
             let mut text = String::new();
             content.read_to_string(&mut text).unwrap();
@@ -333,7 +333,7 @@ fn files_and_packages_above_4_gib() {
     let out = tempfile::tempdir().unwrap();
     let emitted = emit_set(out.path(), &[package("a", tree.entries())], &options(2, quick));
     for emitted in &emitted {
-        let content = Content::open(out.path().join(&emitted.file_name)).unwrap();
+        let content = support::fixtures::content(out.path().join(&emitted.file_name));
         let reader = PackageReader::open(content).unwrap();
         let mut seen = Vec::new();
         let visited = reader.visit(&mut |read, content| {

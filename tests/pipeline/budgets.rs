@@ -8,13 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
-use rockpack::input::artifact::{ScanOptions, scan_with};
+use rockpack::input::artifact::{ScanOptions, scan};
 use rockpack::pipeline::build;
 use rockpack::report::{Progress, Silent, Stage};
 use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
 use rockpack_base::error::Kind;
-use rockpack_base::run::shares::{BuildNeeds, of_build};
-use rockpack_base::run::{Budget, Limits};
+use rockpack_base::run::{Budget, BuildNeeds, Limits};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
 use support::program::{repository, rust_files, source_folders};
 
@@ -43,7 +42,7 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
 fn artifacts(root: &Path) {
     copy_shards(root);
     let needs = BuildNeeds { compressors: 0, thread: 0, jobs: 1 };
-    let limits = of_build(Some(SMALL), needs).unwrap();
+    let limits = Limits::of_build(Some(SMALL), needs).unwrap();
     let artifact = GROUPS[0].folder(root).join("pad_lib_generic");
     let shallow = artifact.join("pad/stage");
     let deep = (0..17).fold(shallow.clone(), |path, _| path.join("p".repeat(200)));
@@ -54,7 +53,7 @@ fn artifacts(root: &Path) {
     };
     let taken = || {
         let budget = Budget::new(Limits::default());
-        scan_with(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+        scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
         budget.excess_records()
     };
     // More than what lies beside every budget.
@@ -67,7 +66,7 @@ fn artifacts(root: &Path) {
         add(&folder, 200_000, more - keep);
     }
     let budget = Budget::new(limits);
-    scan_with(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+    scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
     budget.charge_code_object(0).unwrap_err();
 }
 

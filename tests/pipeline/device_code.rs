@@ -24,7 +24,7 @@ fn bytes(content: &Content) -> Vec<u8> {
 
 /// Entry id → bytes of all bundles of a file, without empty entries.
 fn entries(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let bundles = fatbin::parse(&Content::open(path).unwrap()).unwrap();
+    let bundles = fatbin::parse(&support::fixtures::content(path)).unwrap();
     let entries = bundles.iter().flat_map(|bundle| &bundle.bundle.entries);
     entries
         .filter(|entry| !entry.content.is_empty())
@@ -58,7 +58,7 @@ fn bundles_of_the_bundler_are_read() {
         let path = dir.path().join("bundle");
         let expected = [(FIRST.to_owned(), first), (SECOND.to_owned(), second)];
         assert_eq!(entries(&path), expected);
-        let bundles = fatbin::parse(&Content::open(&path).unwrap()).unwrap();
+        let bundles = fatbin::parse(&support::fixtures::content(&path)).unwrap();
         let header = bundles[0].compression.as_ref();
         assert_eq!(header.map(|header| header.version), version);
         assert_eq!(bundles[0].extent, std::fs::metadata(&path).unwrap().len());
@@ -102,7 +102,7 @@ fn a_compressed_bundle_made_by_hand_is_read_alike_by_the_bundler() {
 fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
     let mut tree = Tree::new();
     for name in names {
-        let data = Content::open(dir.join(name)).unwrap();
+        let data = support::fixtures::content(dir.join(name));
         let path = TreePath::new(format!("lib/{name}")).unwrap();
         tree.insert(path, Node::File { data, mode: 0o644 }).unwrap();
     }

@@ -6,10 +6,11 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::input::artifact::{Scan, scan};
+use rockpack::input::artifact::Scan;
 use rockpack::report::{Code, Severity};
 use rockpack_base::error::{Error, Kind};
 use rockpack_base::tree::{Node, TreePath};
+use support::fixtures::scan;
 
 /// A folder of shards that is built file by file.
 struct Folder(tempfile::TempDir);

@@ -18,6 +18,7 @@ use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::Method;
+use rockpack_base::run::Budget;
 use support::keys::{Key, key};
 use support::published::{self, between, is, rows};
 use support::repo_fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};
@@ -36,7 +37,7 @@ pub struct Failing {
 impl Failing {
     /// Waits, as [`Room::run`] does.
     pub fn open(out: &Path, left: usize) -> Self {
-        let inner = LocalStore::open(out, WhenLocked::Wait).unwrap();
+        let inner = LocalStore::open(out, WhenLocked::Wait, &Budget::unlimited()).unwrap();
         Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
     }
 
@@ -55,6 +56,10 @@ fn fault() -> Error {
 impl Store for Failing {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
         self.inner.read(path)
+    }
+
+    fn budget(&self) -> &Budget {
+        self.inner.budget()
     }
 
     fn open(&self, path: &str) -> Result<Content> {

@@ -41,7 +41,7 @@ impl Lists {
         let file = self.out().join("repodata").join(name);
         fs::write(&file, text).unwrap();
         run(Command::new("gzip").arg("-nf").arg(&file));
-        let content = rockpack_base::content::Content::open(file.with_extension("xml.gz")).unwrap();
+        let content = support::fixtures::content(file.with_extension("xml.gz"));
         let digest = content.sha256_hex().unwrap();
         format!(
             "<data type=\"{kind}\"><checksum type=\"sha256\">{digest}</checksum>\
@@ -248,7 +248,7 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     fs::create_dir(suite.join("main")).unwrap();
     let list = suite.join("main/Packages");
     fs::write(&list, format!("{index}\n{index}")).unwrap();
-    let content = rockpack_base::content::Content::open(&list).unwrap();
+    let content = support::fixtures::content(&list);
     let row = format!(" {} {} main/Packages", content.sha256_hex().unwrap(), content.len());
     for name in ["InRelease", "Release.gpg"] {
         let _ = fs::remove_file(suite.join(name));

@@ -309,7 +309,7 @@ impl Beside {
 }
 
 fn digest_and_size(file: &Path) -> (String, u64) {
-    let content = rockpack_base::content::Content::open(file).unwrap();
+    let content = support::fixtures::content(file);
     (content.sha256_hex().unwrap(), content.len())
 }
 

@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use rockpack::input::artifact::{self, Scan, ScanOptions};
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256};
 
 use crate::program::kept;
@@ -13,6 +17,16 @@ use crate::tools;
 /// The folder of sources and committed binaries.
 pub fn folder() -> PathBuf {
     tools::repository("tests/fixtures")
+}
+
+/// The content of the file at `path`, read without limits.
+pub fn content(path: impl AsRef<Path>) -> Content {
+    Content::open(path, &Budget::unlimited()).unwrap()
+}
+
+/// What is in the shards, or folders of shards, of `roots`, read without limits.
+pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
+    artifact::scan(roots, &ScanOptions::within(&Budget::unlimited()))
 }
 
 /// The committed fat binaries.

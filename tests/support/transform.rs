@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use rockpack::split::host_binary::{Analysis, Examined, examine};
-use rockpack_base::content::Content;
 use rockpack_base::formats::marker::Marker;
 
 /// The bytes of an ordinary reference.
@@ -17,7 +16,7 @@ pub fn marker() -> Vec<u8> {
 
 /// A binary that is fat.
 pub fn analyse(path: &Path) -> Box<Analysis> {
-    match examine(&Content::open(path).unwrap()) {
+    match examine(&crate::fixtures::content(path)) {
         Ok(Examined::Fat(analysis)) => analysis,
         other => panic!("{}: {other:?}", path.display()),
     }

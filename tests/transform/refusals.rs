@@ -14,7 +14,7 @@ use support::sweep::or_all;
 use support::{fixtures, tools};
 
 fn refusal(path: &Path) -> Error {
-    match examine(&Content::open(path).unwrap()) {
+    match examine(&support::fixtures::content(path)) {
         Err(error) => error,
         Ok(other) => panic!("{}: {other:?}", path.display()),
     }
@@ -58,7 +58,7 @@ fn static_executables_are_refused_only_with_device_code() {
             tools::succeed(&mut gcc);
         };
         build(&plain, None);
-        let examined = examine(&Content::open(&plain).unwrap()).unwrap();
+        let examined = examine(&support::fixtures::content(&plain)).unwrap();
         assert!(matches!(examined, Examined::NoDeviceCode), "{flag}");
         build(&fat, Some("src/cases.S"));
         assert_refused(&fat, Kind::Unsupported, "static executable");

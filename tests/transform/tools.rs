@@ -10,7 +10,6 @@ use object::elf::{DT_RPATH, DT_RUNPATH};
 use object::read::elf::{Dyn, ElfFile64};
 use object::{LittleEndian, Object, ObjectSection};
 use rockpack::split::host_binary::{Analysis, Examined, examine};
-use rockpack_base::content::Content;
 use support::sweep::or_all;
 use support::transform::{analyse, marker};
 use support::{fixtures, tools};
@@ -257,7 +256,7 @@ fn assert_survives(case: &Case) {
         let new: Vec<_> =
             tools::lint(&file).into_iter().filter(|line| !known.contains(line)).collect();
         assert!(new.is_empty(), "{name}: {new:?}");
-        let content = Content::open(&file).unwrap();
+        let content = support::fixtures::content(&file);
         assert!(matches!(examine(&content), Ok(Examined::Transformed(_))), "{name}");
     }
 }
@@ -272,7 +271,7 @@ fn assert_debug_splits(case: &Case) {
         let said = tools::told(objcopy.arg("--only-keep-debug").arg(&file).arg(&debug));
         assert!(said.ends_with("exit status: 0\n"), "{purpose}: {said}");
         complaints.push(without(&said, &debug));
-        let examined = examine(&Content::open(&debug).unwrap()).unwrap();
+        let examined = examine(&support::fixtures::content(&debug)).unwrap();
         assert!(matches!(examined, Examined::SeparateDebug), "{purpose}: {examined:?}");
         tools::succeed(Command::new("readelf").arg("-SW").arg(&debug));
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::program::{repository, rust_files};
+use support::program::{repository, rust_files, source_folders};
 
 /// Room → what it may use besides itself, `error` and `report` (findings and progress): rooms above
 /// it in this list alone, so that there is no way round.
@@ -350,4 +350,20 @@ fn there_is_no_way_round() {
         let later = allowed.iter().find(|other| !before.contains(other));
         assert_eq!(later, None, "{room} uses it, and it stands further down");
     }
+}
+
+/// Without limits are the bytes that a run has in memory, what was written already, and files of a few
+/// bytes that are read before there is a budget.
+const WITHOUT_BUDGET: [&str; 3] = ["copy.rs", "mod.rs", "open.rs"];
+
+#[test]
+fn all_else_is_read_within_the_budget_of_its_run() {
+    let files = source_folders().into_iter().flat_map(|folder| rust_files(&folder));
+    let without = files.filter(|file| {
+        let text = code(&fs::read_to_string(file).unwrap());
+        !is_test(file)
+            && ["Budget::unlimited(", "Limits::default("].iter().any(|it| text.contains(it))
+    });
+    let content = repository("crates/base/src/content");
+    assert_eq!(without.collect::<Vec<_>>(), WITHOUT_BUDGET.map(|file| content.join(file)));
 }

@@ -122,8 +122,8 @@ fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> 
     if !metadata.is_dir() {
         return Ok(None);
     }
-    let path = artifact.join(MANIFEST_NAME);
-    let listed = ArtifactManifest::open(&path)?.prefixes;
-    let all = prefixes.iter().all(|prefix| listed.iter().any(|line| line.as_str() == *prefix));
-    all.then(|| Content::open(&path)).transpose()
+    let (manifest, bytes) = ArtifactManifest::open(&artifact.join(MANIFEST_NAME))?;
+    let lists = |prefix: &&str| manifest.prefixes.iter().any(|line| line.as_str() == *prefix);
+    let all = prefixes.iter().all(lists);
+    Ok(all.then(|| Content::of_bytes(bytes)))
 }

@@ -47,7 +47,7 @@ pub struct RecombineReport {
 pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
     check_ahead(&options.artifacts, &options.out)?;
     let scan_options = ScanOptions::beside(&options.out, &options.budget);
-    let scan = artifact::scan_with(&options.artifacts, &scan_options);
+    let scan = artifact::scan(&options.artifacts, &scan_options);
     options.config.accept_of_error(scan.and_then(|scan| {
         let done = recombine_scanned(&scan, options, progress);
         scan.findings.explain(done)

@@ -359,7 +359,7 @@ impl SplitJob {
         let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
         let options = ScanOptions::beside(&self.out, budget);
-        let scan = |folder| artifact::scan_artifact_with(folder, renamed, &options);
+        let scan = |folder| artifact::scan_artifact(folder, renamed, &options);
         let scans = self.folders.iter().map(|folder| scan(folder));
         let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
         faults.finish()?;

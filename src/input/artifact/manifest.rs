@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, read_small};
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::tree::TreePath;
 
@@ -34,9 +34,11 @@ pub struct ArtifactManifest {
 }
 
 impl ArtifactManifest {
-    /// Reads the manifest file at `path`.
-    pub fn open(path: &Path) -> Result<Self> {
-        Self::read(&Content::open(path)?, path)
+    /// Reads the manifest file at `path`; with its bytes.
+    pub fn open(path: &Path) -> Result<(Self, Vec<u8>)> {
+        let bytes = read_small(path, MANIFEST_LIMIT, "artifact manifest")?;
+        let manifest = Self::parse(&bytes).map_err(|error| error.file(path))?;
+        Ok((manifest, bytes))
     }
 
     /// Reads the content of the manifest file at `path`.

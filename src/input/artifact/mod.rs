@@ -25,6 +25,6 @@ pub use packed::{Packed, parse_checksum};
 pub use rockpack_base::tree::ComponentKind;
 pub use scan::{
     FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
-    scan_artifact, scan_artifact_readable, scan_artifact_with, scan_readable, scan_with,
+    scan_artifact, scan_artifact_readable, scan_readable,
 };
 pub use shard::{Artifact, Scan, Shard, StagePrefix};

@@ -14,13 +14,6 @@ pub struct ScanOptions {
     pub budget: Budget,
 }
 
-impl Default for ScanOptions {
-    /// The system's folder for temporary files, and no limits.
-    fn default() -> Self {
-        Self::within(&Budget::default())
-    }
-}
-
 impl ScanOptions {
     /// Keeps the content of packed artifacts in the system's folder for temporary files.
     pub fn within(budget: &Budget) -> Self {

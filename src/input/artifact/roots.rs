@@ -23,7 +23,6 @@ use super::packed::{CHECKSUM_ENDING, parse_name};
 use crate::report::{Finding, Findings};
 
 /// What was found in the roots.
-#[derive(Default)]
 pub(super) struct Roots {
     /// By name.
     pub shards: BTreeMap<String, FoundShard>,
@@ -52,7 +51,12 @@ enum FolderEntryKind {
 impl Roots {
     /// Nothing yet; what is remembered of the input is drawn from `budget`.
     fn within(budget: &Budget) -> Self {
-        Self { inputs: Inputs::within(budget), ..Self::default() }
+        Self {
+            shards: BTreeMap::new(),
+            inputs: Inputs::within(budget),
+            findings: Findings::default(),
+            faults: Faults::default(),
+        }
     }
 
     /// Looks through `roots`.

@@ -22,13 +22,8 @@ use super::unpacking::{Pending, unpack};
 use crate::report::Findings;
 
 /// Reads `roots`, each a shard or a folder of shards.
-pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
-    scan_with(roots, &ScanOptions::default())
-}
-
-/// [`scan`] with options.
-pub fn scan_with(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
-    Scanner::default().read(Roots::find(roots, &options.budget), options)
+pub fn scan(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
+    Scanner::read(Roots::find(roots, &options.budget), options)
 }
 
 /// Where artifacts are; nothing of them was read.
@@ -67,33 +62,24 @@ pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
 
 /// Reads one artifact, as the only one of a shard that is called like the folder around it.
 /// `component` (`blas_lib`) stands for the first two fields of its name, if given.
-pub fn scan_artifact(path: &Path, component: Option<&str>) -> Result<Scan> {
-    scan_artifact_with(path, component, &ScanOptions::default())
-}
-
-/// [`scan_artifact`] with options.
-pub fn scan_artifact_with(
-    path: &Path,
-    component: Option<&str>,
-    options: &ScanOptions,
-) -> Result<Scan> {
+pub fn scan_artifact(path: &Path, component: Option<&str>, options: &ScanOptions) -> Result<Scan> {
     let (shard, entry) = alone(path, component)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
-    Scanner::default().read(roots, options)
+    Scanner::read(roots, options)
 }
 
-/// [`scan_with`] of all that can be read, and what is wrong with the rest.
+/// [`scan`] of all that can be read, and what is wrong with the rest.
 pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<Error>) {
     let roots = Roots::find(roots, &options.budget);
-    let (scan, faults) = Scanner::default().read_what_it_can(roots, options);
+    let (scan, faults) = Scanner::read_what_it_can(roots, options);
     (scan, faults.finish().err())
 }
 
-/// [`scan_artifact_with`] of all that can be read, and what is wrong with the rest.
+/// [`scan_artifact`] of all that can be read, and what is wrong with the rest.
 pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
     let (shard, entry) = alone(path, None)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
-    let (scan, faults) = Scanner::default().read_what_it_can(roots, options);
+    let (scan, faults) = Scanner::read_what_it_can(roots, options);
     Ok((scan, faults.finish().err()))
 }
 
@@ -164,38 +150,37 @@ fn existing(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Reads what was found.
-#[derive(Default)]
 struct Scanner {
-    artifacts: BTreeMap<String, Vec<Artifact>>,
     pending: Vec<Pending>,
     inputs: Inputs,
     faults: Faults,
 }
 
 impl Scanner {
-    fn read(self, roots: Roots, options: &ScanOptions) -> Result<Scan> {
-        let (scan, faults) = self.read_what_it_can(roots, options);
+    fn read(roots: Roots, options: &ScanOptions) -> Result<Scan> {
+        let (scan, faults) = Self::read_what_it_can(roots, options);
         scan.explain(faults.finish())?;
         Ok(scan)
     }
 
-    fn read_what_it_can(mut self, roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
-        self.inputs = roots.inputs;
-        self.faults = roots.faults;
-        for (name, shard) in &roots.shards {
+    fn read_what_it_can(roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
+        let Roots { shards, inputs, findings, faults } = roots;
+        let mut scanner = Self { pending: Vec::new(), inputs, faults };
+        let mut artifacts: BTreeMap<String, Vec<Artifact>> = BTreeMap::new();
+        for (name, shard) in &shards {
             let entries = shard.artifacts.iter();
-            let read = entries.filter_map(|entry| self.artifact(name, entry)).collect();
-            self.artifacts.insert(name.clone(), read);
+            let read = entries.filter_map(|entry| scanner.artifact(name, entry)).collect();
+            artifacts.insert(name.clone(), read);
         }
-        for artifact in unpack(&self.pending, options, &mut self.faults) {
-            self.artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
+        let Self { pending, inputs, mut faults } = scanner;
+        for artifact in unpack(&pending, options, &mut faults) {
+            artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
         }
-        let shards = self.artifacts.into_iter().map(|(name, mut artifacts)| {
+        let shards = artifacts.into_iter().map(|(name, mut artifacts)| {
             artifacts.sort_by(|a, b| a.name.cmp(&b.name));
             Shard { name, artifacts }
         });
-        let scan = Scan { shards: shards.collect(), inputs: self.inputs, findings: roots.findings };
-        (scan, self.faults)
+        (Scan { shards: shards.collect(), inputs, findings }, faults)
     }
 
     /// Reads an artifact that is a folder; one that is packed waits for the others.

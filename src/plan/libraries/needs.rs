@@ -48,7 +48,7 @@ fn linking(content: &Content) -> Result<Option<Linking>> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use rockpack_base::run::Budget;
 
     use super::*;
 
@@ -60,7 +60,7 @@ mod tests {
         let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
         assert_eq!(script.script.unwrap().interpreter, "/bin/sh");
         let own = std::env::current_exe().unwrap();
-        let found = linking(&Content::open(Path::new(&own)).unwrap()).unwrap();
+        let found = linking(&Content::open(own, &Budget::unlimited()).unwrap()).unwrap();
         assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));
     }
 }

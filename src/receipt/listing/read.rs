@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file, is_folder, list};
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::formats::spelling;
-use rockpack_base::run::threads;
+use rockpack_base::run::{Budget, threads};
 use rockpack_base::tree::TreePath;
 use serde::Deserialize;
 
@@ -47,24 +47,25 @@ const NONE_YET: &str = "name the packages.json of the set that clients have; a f
 
 /// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a
 /// single package. Of a folder the packages are read and not the receipt, which is what somebody
-/// said of them.
-pub fn read(path: &Path) -> Result<Listing> {
+/// said of them. What reading takes is drawn from `budget`, and given back.
+pub fn read(path: &Path, budget: &Budget) -> Result<Listing> {
+    let budget = &budget.scope();
     let listing = match is_folder(path) {
-        Ok(true) => threads::some(|| of_packages(path)),
-        Ok(false) => of_file(path),
+        Ok(true) => threads::some(|| of_packages(path, budget)),
+        Ok(false) => of_file(path, budget),
         Err(error) => Err(error),
     };
     let listing = if path.exists() { listing } else { listing.map_err(|e| e.hint(NONE_YET)) };
     listing.map_err(|error| error.of_named().context("reading an earlier set"))
 }
 
-fn of_file(path: &Path) -> Result<Listing> {
-    let content = Content::open(path)?;
+fn of_file(path: &Path, budget: &Budget) -> Result<Listing> {
     let name = path.display().to_string();
     if is_package(path) {
-        let packages = vec![listed(path)?];
+        let packages = vec![listed(path, budget)?];
         return in_order(Listing::new(name, None, packages)).file(path);
     }
+    let content = Content::open(path, budget)?;
     let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
     parse(name, &bytes).file(path)
 }
@@ -232,7 +233,7 @@ fn is_package(path: &Path) -> bool {
 }
 
 /// The packages that lie in `folder`; what else is there is left alone.
-fn of_packages(folder: &Path) -> Result<Listing> {
+fn of_packages(folder: &Path, budget: &Budget) -> Result<Listing> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in list(folder)? {
         let path = entry?.path();
@@ -246,15 +247,16 @@ fn of_packages(folder: &Path) -> Result<Listing> {
         return Err(Error::new(Kind::Usage, "has no packages").file(folder).hint(hint));
     }
     paths.sort();
-    let packages: Vec<Result<ListedPackage>> = paths.par_iter().map(|path| listed(path)).collect();
+    let packages: Vec<Result<ListedPackage>> =
+        paths.par_iter().map(|path| listed(path, budget)).collect();
     let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
     let name = folder.display().to_string();
     in_order(Listing::new(name, None, packages?)).file(folder)
 }
 
-fn listed(path: &Path) -> Result<ListedPackage> {
+fn listed(path: &Path, budget: &Budget) -> Result<ListedPackage> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let content = Content::open(path)?;
+    let content = Content::open(path, budget)?;
     package::listed(&content, &name).file(path)
 }
 

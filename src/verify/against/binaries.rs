@@ -50,7 +50,7 @@ type RowsByBinary<'a> = BTreeMap<&'a str, Vec<Row<'a>>>;
 impl GivenBinary {
     /// Reads the binary at `path`; refuses what is none with device code.
     pub(in crate::verify) fn open(path: &Path, budget: &Budget) -> Result<Self> {
-        let content = Content::open(path).map_err(Error::of_named)?.within(budget);
+        let content = Content::open(path, budget).map_err(Error::of_named)?;
         let place = TreePath::new(file_name(path)).file(path)?;
         let shard = path.display().to_string();
         match inputs::examine(&place, &shard, (&content, 0)).file(path)? {

@@ -116,7 +116,7 @@ fn list(
                 }
             }
         } else if kind.is_file() {
-            let data = Content::open(&path)?.within(budget);
+            let data = Content::open(&path, budget)?;
             files.insert(place, Node::File { data, mode: 0 });
         }
     }

@@ -22,7 +22,6 @@ use crate::report::Progress;
 use artifacts::Extent;
 
 /// What was checked so far.
-#[derive(Default)]
 pub(super) struct Others {
     budget: Budget,
     artifacts: usize,
@@ -34,7 +33,7 @@ pub(super) struct Others {
 impl Others {
     /// Nothing yet; what reading takes is drawn from `budget`.
     pub(super) fn within(budget: &Budget) -> Self {
-        Self { budget: budget.clone(), ..Self::default() }
+        Self { budget: budget.clone(), artifacts: 0, prefixes: 0, files: 0, read: Vec::new() }
     }
 
     /// Checks a subject that is no package.
@@ -110,7 +109,7 @@ impl Others {
     fn file(&mut self, path: &PathBuf, problems: &mut Problems) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = format!("/{name}");
-        let facts = facts::examine_content(&place, &Content::open(path)?.within(&self.budget))?;
+        let facts = facts::examine_content(&place, &Content::open(path, &self.budget)?)?;
         let says_nothing =
             matches!(facts.class, Class::Other | Class::Foreign(_) | Class::Script(_));
         let node = InstalledNode::File { mode: 0, facts };

@@ -36,7 +36,7 @@ pub(in crate::verify) fn read(
     argument: usize,
     budget: &Budget,
 ) -> Result<(Installed, Problems)> {
-    let package = Content::open(path)?.within(budget);
+    let package = Content::open(path, budget)?;
     let reader = PackageReader::open(package.clone()).file(path)?;
     let said = match &reader {
         PackageReader::Deb(deb) => deb_says(deb)?,

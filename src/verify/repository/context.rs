@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{hex, if_there, is_file, read_file};
+use rockpack_base::content::{Content, hex, if_there, is_file, read_file};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::apt_index::format_date;
 use rockpack_base::formats::compression::{Decoder, Method};
+use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::closure::{OpenWish, OpenWishes};
@@ -39,6 +40,7 @@ pub(super) const LOOKED_AT: usize = 1024;
 /// What a check works on.
 pub(super) struct Context<'a> {
     pub(super) root: &'a Path,
+    pub(super) files: NamedFiles<'a>,
     /// What indexes have to be signed by.
     pub(super) trust: &'a Trust,
     /// The same and the keys that indexes signed by them name: what clients take packages by.
@@ -53,12 +55,13 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(
-        root: &'a Path,
+        files: NamedFiles<'a>,
         (trust, takes): (&'a Trust, &'a Trust),
         report: &'a mut Report,
         problems: &'a mut Problems,
     ) -> Self {
-        Self { root, trust, takes, named: BTreeSet::new(), report, problems, aside: ASIDE }
+        let (root, named) = (files.root, BTreeSet::new());
+        Self { root, files, trust, takes, named, report, problems, aside: ASIDE }
     }
 
     /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.
@@ -181,8 +184,23 @@ pub(super) fn place(root: &Path, path: &str) -> Option<PathBuf> {
     path.split('/').all(plain).then(|| root.join(path))
 }
 
-/// The file that an index names, if it is there and inside of the repository.
-pub(super) fn named_file(root: &Path, path: &str) -> Result<Option<PathBuf>> {
-    let Some(file) = place(root, path) else { return Ok(None) };
-    Ok(is_file(&file)?.then_some(file))
+/// The files that indexes name.
+#[derive(Clone, Copy)]
+pub(super) struct NamedFiles<'a> {
+    pub(super) root: &'a Path,
+    /// Reading them draws from it.
+    pub(super) budget: &'a Budget,
+}
+
+impl NamedFiles<'_> {
+    /// Where the file at `path` is, if it is there and inside of the repository.
+    pub(super) fn find(self, path: &str) -> Result<Option<PathBuf>> {
+        let Some(file) = place(self.root, path) else { return Ok(None) };
+        Ok(is_file(&file)?.then_some(file))
+    }
+
+    /// The content of that file.
+    pub(super) fn open(self, path: &str) -> Result<Option<Content>> {
+        self.find(path)?.map(|file| Content::open(file, self.budget)).transpose()
+    }
 }

@@ -25,14 +25,16 @@ pub use xml::Element;
 
 use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::Result;
+use rockpack_base::run::Budget;
 
 use super::problem::{Problems, Report};
-use context::Context;
+use context::{Context, NamedFiles};
 
-/// Checks the repository at `root`.
+/// Checks the repository at `root`, whose packages are read within `budget`.
 pub(super) fn check(
     root: &Path,
     trust: &Trust,
+    budget: &Budget,
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
@@ -40,7 +42,8 @@ pub(super) fn check(
     report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
     let takes = Trust { keys: trust.keys.clone().and(vouched), at: trust.at };
-    let mut context = Context::new(root, (trust, &takes), report, problems);
+    let files = NamedFiles { root, budget };
+    let mut context = Context::new(files, (trust, &takes), report, problems);
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;
     }

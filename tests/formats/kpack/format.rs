@@ -77,7 +77,7 @@ fn archives_of_an_independent_writer_are_read() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
         let expected = python("kpack_writer.py", &[path, scheme, start]).unwrap();
-        let reader = KpackReader::open(Content::open(path).unwrap()).unwrap();
+        let reader = KpackReader::open(support::fixtures::content(path)).unwrap();
         let mut seen = serde_json::Map::new();
         for (key, targets) in &reader.toc().rows {
             let digests = targets.iter().map(|(target, row)| {
@@ -279,7 +279,7 @@ fn code_behind_2_gib_is_found_by_both_readers() {
     let json = python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap();
     assert_eq!(json["rows"]["lib/x.so#0"]["gfx1100"]["size"], zeros);
     assert_eq!(json["rows"]["lib/x.so#1"]["gfx1100"]["sha256"], sha256(&last));
-    let reader = KpackReader::open(Content::open(file.path()).unwrap()).unwrap();
+    let reader = KpackReader::open(support::fixtures::content(file.path())).unwrap();
     assert_eq!(bytes(&reader.code_object(1).unwrap()), last);
 }
 

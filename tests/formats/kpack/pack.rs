@@ -185,7 +185,7 @@ fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
         cache,
         level: 1,
         spool_dir: "/nonexistent".as_ref(),
-        budget: Budget::default(),
+        budget: Budget::unlimited(),
         progress: &counter,
     };
     let archives = pack_kernels("blas_lib", kernels, &options).unwrap();

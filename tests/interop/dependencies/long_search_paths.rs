@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack_base::content::Content;
 use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking};
 
 use super::Case;
@@ -43,7 +42,7 @@ fn search_path(file: &Path) -> String {
 }
 
 fn linking(file: &Path) -> Linking {
-    let content = Content::open(file).unwrap();
+    let content = support::fixtures::content(file);
     let header = FileHeader::read(&content).unwrap().unwrap();
     Linking::read(&ElfFile::with_header(&content, header).unwrap()).unwrap().unwrap()
 }

@@ -13,6 +13,7 @@ use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::compression::{Encoder, Workers};
 use rockpack_base::formats::{apt_index, fatbin, hip_wrapper, spdx};
+use rockpack_base::run::Budget;
 use rockpack_base::tree::Node;
 
 use super::file;
@@ -225,7 +226,8 @@ fn artifact(bytes: &[u8], ending: &str) -> Result<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("x_lib_generic.{ending}"));
     std::fs::write(&path, bytes).unwrap();
-    let scan = artifact::scan_artifact(&path, None)?;
+    let scan =
+        artifact::scan_artifact(&path, None, &artifact::ScanOptions::within(&Budget::unlimited()))?;
     let artifacts = scan.shards.iter().flat_map(|shard| &shard.artifacts);
     let mut text = String::new();
     for prefix in artifacts.flat_map(|artifact| &artifact.prefixes) {

@@ -164,7 +164,7 @@ fn item() -> impl Strategy<Value = Item> {
 
 /// What a package of either format says that it holds.
 fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
-    let reader = PackageReader::open(Content::open(path).unwrap()).unwrap();
+    let reader = PackageReader::open(support::fixtures::content(path)).unwrap();
     let mut found = BTreeMap::new();
     let visit = &mut |entry: &rockpack_base::formats::payload::ReadEntry,
                       data: &mut dyn std::io::Read| {

@@ -68,7 +68,7 @@ fn installed() -> &'static Path {
 }
 
 fn unpack(package: &Path, folder: &Path) {
-    let content = rockpack_base::content::Content::open(package).unwrap();
+    let content = support::fixtures::content(package);
     let reader = rockpack_base::formats::package_file::PackageReader::open(content).unwrap();
     reader
         .visit(&mut |entry, content| {

@@ -8,7 +8,6 @@ use std::process::Command;
 
 use rockpack::package::MemberKind;
 use rockpack::receipt::MemberRecord;
-use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 use sha2::Digest as _;
 
@@ -121,7 +120,7 @@ fn scriptlets(package: &Path) -> String {
 /// Makes the header state another digest of the file whose SHA-256 is `of`. Everything that is
 /// stated of the header itself is brought up to date.
 pub fn misstate(package: &Path, of: &str) {
-    let header = Front::read(&Content::open(package).unwrap()).unwrap().header;
+    let header = Front::read(&crate::fixtures::content(package)).unwrap().header;
     let [start, end] = [header.start, header.end].map(|at| usize::try_from(at).unwrap());
     let mut bytes = fs::read(package).unwrap();
     let digests = |header: &[u8]| [sha256(header), hex(&sha1::Sha1::digest(header))];

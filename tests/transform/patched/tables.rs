@@ -6,7 +6,6 @@ use std::process::Command;
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use rockpack_base::content::Content;
 use rockpack_base::error::Kind;
 use support::{fixtures, tools};
 
@@ -237,7 +236,7 @@ fn alignments_above_that_of_pages_are_kept() {
     ] {
         let path = aligned(case, flags);
         let before = std::fs::read(&path).unwrap();
-        let after = transformed(&Content::open(&path).unwrap());
+        let after = transformed(&support::fixtures::content(&path));
         let removed = (before.len() as u64).saturating_sub(after.len() as u64) & !0xfff;
         assert!(cut.contains(&removed), "{case}: {removed:#x}");
         let data = loads(&after).last().unwrap().3;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rockpack::input::artifact::{Scan, scan};
+use rockpack::input::artifact::Scan;
 use rockpack::report::Silent;
 use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
 use rockpack_base::run::Budget;
@@ -127,7 +127,7 @@ impl SmallSet {
         tools::need(&["dpkg-deb"]);
         shard.build("shards", "out");
         let host = LooseDeb::read(&shard.path(HOST));
-        let scan = scan(&[shard.path("shards")]).unwrap();
+        let scan = fixtures::scan(&[shard.path("shards")]).unwrap();
         Self { shard, host, scan }
     }
 
@@ -146,7 +146,7 @@ impl SmallSet {
             binaries: &[],
             extent: Extent::Whole,
             trust,
-            budget: Budget::default(),
+            budget: Budget::unlimited(),
         };
         let paths = [package.to_owned(), self.shard.path(KERNELS)];
         let report = verify::verify(&paths, &options, &Silent).unwrap();

@@ -30,7 +30,7 @@ const LEVEL: i32 = 1;
 /// Keeps blocks in an anonymous temporary file.
 pub struct BlockStore {
     spool: Spool,
-    /// What reading the content of runs draws from.
+    /// The budget that reading the content of runs draws from.
     budget: Budget,
     /// Number of the next block.
     next: AtomicU64,
@@ -43,6 +43,11 @@ impl BlockStore {
     pub fn create(directory: &Path, budget: &Budget) -> Result<Arc<Self>> {
         let (spool, budget) = (Spool::create(directory)?, budget.clone());
         Ok(Arc::new(Self { spool, budget, next: AtomicU64::new(0), cache: Mutex::default() }))
+    }
+
+    /// The budget within which the content will be read.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Takes a run of bytes.
@@ -117,9 +122,9 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
-    /// The budget within which the content will be read.
+    /// The budget of the store.
     pub fn budget(&self) -> &Budget {
-        &self.store.budget
+        self.store.budget()
     }
 
     /// Bytes taken so far.
@@ -234,7 +239,7 @@ mod tests {
     }
 
     fn store() -> Arc<BlockStore> {
-        BlockStore::create(&std::env::temp_dir(), &Budget::default()).unwrap()
+        BlockStore::create(&std::env::temp_dir(), &Budget::unlimited()).unwrap()
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn write_rest(piece: &Piece, copied: u64, file: &mut File, path: &Path) -> Resul
     let rest =
         Piece { at: 0, len: piece.len - copied, offset: piece.offset + copied, ..piece.clone() };
     let len = rest.len;
-    let mut reader = Content { pieces: [rest].into(), len, budget: Budget::default() }.reader();
+    let mut reader = Content { pieces: [rest].into(), len, budget: Budget::unlimited() }.reader();
     let mut window = vec![0; usize::try_from(len).map_or(WINDOW, |len| len.min(WINDOW))];
     loop {
         match reader.read_window(&mut window)? {
@@ -74,7 +74,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         std::fs::write(&from, b"0123456789").unwrap();
-        let input = Content::open(&from).unwrap();
+        let input = Content::open(&from, &Budget::unlimited()).unwrap();
         let parts = [input.slice(2..9).unwrap(), Content::of_bytes(*b"abc"), Content::zeros(3)];
         let content = Content::concat(&parts);
         let mut file = File::create(&to).unwrap();
@@ -88,7 +88,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         std::fs::write(&from, b"0123456789").unwrap();
-        let content = Content::open(&from).unwrap();
+        let content = Content::open(&from, &Budget::unlimited()).unwrap();
         let _open = content.pin().unwrap();
         std::fs::write(&from, b"01234").unwrap();
         let mut file = File::create(&to).unwrap();

@@ -135,7 +135,7 @@ fn changed(path: &Path, what: &str) -> Error {
 }
 
 /// All input of a run, to be checked once more before its output becomes visible.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Inputs {
     budget: Budget,
     files: Vec<Arc<StampedFile>>,
@@ -146,7 +146,7 @@ pub struct Inputs {
 impl Inputs {
     /// None yet; reading them and remembering what they hold draws from `budget`.
     pub fn within(budget: &Budget) -> Self {
-        Self { budget: budget.clone(), ..Self::default() }
+        Self { budget: budget.clone(), files: Vec::new(), folders: Vec::new(), links: Vec::new() }
     }
 
     /// The budget that reading them draws from.
@@ -163,7 +163,7 @@ impl Inputs {
 
     /// The content of the file at `path`, which is remembered.
     pub fn content(&mut self, path: &Path) -> Result<Content> {
-        Ok(Content::of_file(self.open(path)?).within(&self.budget))
+        Ok(Content::of_file(self.open(path)?, &self.budget))
     }
 
     /// Remembers the folder at `path`, the names in which are read next.
@@ -225,7 +225,7 @@ mod tests {
     fn inputs(folder: &Path) -> Inputs {
         fs::write(folder.join("file"), "text").unwrap();
         symlink("file", folder.join("link")).unwrap();
-        let mut inputs = Inputs::default();
+        let mut inputs = Inputs::within(&Budget::unlimited());
         inputs.open(&folder.join("file")).unwrap();
         inputs.add_folder(folder).unwrap();
         inputs.add_link(&folder.join("link"), Path::new("file"));

@@ -27,7 +27,7 @@ pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
 pub use digest::{DigestingReader, hex, unhex};
 pub use file::{Inputs, StampedFile};
-pub use open::{KEY_FILE_LIMIT, open_file, read_file, read_given};
+pub use open::{KEY_FILE_LIMIT, open_file, read_file, read_given, read_small};
 pub use presence::{NAME_MAX, if_there, is_file, is_folder, is_there, list, real_path};
 pub use reader::{ContentReader, WINDOW};
 pub use spool::Spool;
@@ -38,7 +38,7 @@ use blocks::BlockRange;
 use decoded::DecodedContent;
 
 /// A range of bytes that can be read at any position.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Content {
     pieces: Arc<[Piece]>,
     len: u64,
@@ -65,11 +65,17 @@ enum PieceSource {
     Zeros,
 }
 
+impl Default for Content {
+    fn default() -> Self {
+        Self { pieces: Arc::default(), len: 0, budget: Budget::unlimited() }
+    }
+}
+
 impl Content {
     /// The whole of the file at `path`, as it is now: a later change of its size, time, mode
-    /// or identity is an error when it is read. Reading it has no budget.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?)))
+    /// or identity is an error when it is read. What reading it takes is drawn from `budget`.
+    pub fn open(path: impl AsRef<Path>, budget: &Budget) -> Result<Self> {
+        Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?), budget))
     }
 
     /// The same bytes; what reading them takes is drawn from `budget`.
@@ -83,12 +89,12 @@ impl Content {
         &self.budget
     }
 
-    /// The whole of an input file.
-    pub fn of_file(file: Arc<StampedFile>) -> Self {
+    /// The whole of an input file, read within `budget`.
+    pub fn of_file(file: Arc<StampedFile>, budget: &Budget) -> Self {
         // An empty file is a piece, too, so that it can be named.
         let len = file.len();
         let piece = Piece { at: 0, len, source: PieceSource::File(file), offset: 0 };
-        Self { pieces: Arc::new([piece]), len, budget: Budget::default() }
+        Self { pieces: Arc::new([piece]), len, budget: budget.clone() }
     }
 
     /// A buffer on the heap.
@@ -145,13 +151,13 @@ impl Content {
             return Self::default();
         }
         let pieces = Arc::new([Piece { at: 0, len, source, offset }]);
-        Self { pieces, len, budget: Budget::default() }
+        Self { pieces, len, budget: Budget::unlimited() }
     }
 
     /// Pieces one after the other, within the budget of the first that has one.
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Content>) -> Self {
         let mut pieces = Vec::new();
-        let (mut at, mut budget) = (0, Budget::default());
+        let (mut at, mut budget) = (0, Budget::unlimited());
         for part in parts {
             if !budget.has_limits() {
                 budget = part.budget.clone();

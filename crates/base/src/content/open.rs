@@ -8,7 +8,9 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use super::Content;
 use crate::error::{Error, Kind, Result};
+use crate::run::Budget;
 
 /// Opens the regular file at `path`.
 pub fn open_file(path: &Path) -> io::Result<File> {
@@ -25,6 +27,13 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of the regular file at `path`, a file of few bytes that is read before a run has a budget;
+/// it is refused as `what` if there are more than `limit`.
+pub fn read_small(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
+    let content = Content::open(path, &Budget::unlimited())?;
+    content.read_vec(0..content.len(), limit, what)
 }
 
 /// Longest file with keys that is read, in bytes: keys with thousands of certifications fit.

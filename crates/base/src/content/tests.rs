@@ -33,7 +33,7 @@ fn rope() -> (Content, Vec<u8>, tempfile::TempPath) {
     file.write_all(b"0123456789").unwrap();
     let path = file.into_temp_path();
     let parts = [
-        Content::open(&path).unwrap().slice(2..8).unwrap(),
+        Content::open(&path, &Budget::unlimited()).unwrap().slice(2..8).unwrap(),
         Content::zeros(3),
         Content::of_bytes(*b"heap"),
         Content::default().decoded(Arc::new(Counting(20))).slice(5..9).unwrap(),
@@ -101,7 +101,7 @@ fn a_file_that_changes_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("input");
     std::fs::write(&path, b"before").unwrap();
-    let content = Content::open(&path).unwrap();
+    let content = Content::open(&path, &Budget::unlimited()).unwrap();
     std::fs::write(&path, b"aft").unwrap();
     let error = content.read_at(0, &mut [0; 6]).unwrap_err();
     assert_eq!(

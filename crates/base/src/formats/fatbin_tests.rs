@@ -77,7 +77,8 @@ fn stray_bytes_between_bundles_are_an_error_with_their_offset() {
         bytes[at] = value;
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, bytes).unwrap();
-        let error = parse(&Content::open(file.path()).unwrap()).unwrap_err();
+        let error = parse(&Content::open(file.path(), &crate::run::Budget::unlimited()).unwrap())
+            .unwrap_err();
         assert_eq!(error.kind(), Kind::Malformed, "{at}");
         assert_eq!(error.place().offset, Some(at as u64));
     }

@@ -5,15 +5,15 @@
 //! opened within, so readers of formats draw from it without knowing how it was divided. The only
 //! state of the process is the signal in [`interrupt`] and the listener in [`waiting`].
 //!
-//! Refused: input that needs more memory than its share, and thread pools made elsewhere.
+//! Refused: input that needs more memory than its part, and thread pools made elsewhere.
 
 mod budget;
 pub mod interrupt;
+mod limits;
 mod pool;
-mod records;
-pub mod shares;
 pub mod threads;
 pub mod waiting;
 
-pub use budget::{Budget, Limits, Use};
+pub use budget::{Budget, Use};
+pub use limits::{BuildNeeds, Limits, parse_size};
 pub use pool::{Lease, Pool};

@@ -10,7 +10,7 @@ pub struct Pool {
     returned: Condvar,
 }
 
-/// What was drawn from a pool; it goes back there when this is dropped. The default is nothing.
+/// An amount that was drawn from a pool; it goes back there when this is dropped. The default is nothing.
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Lease(Option<(Arc<Pool>, u64)>);
@@ -21,7 +21,7 @@ impl Pool {
         Arc::new(Self { all, left: Mutex::new(all), returned: Condvar::new() })
     }
 
-    /// What is in it when nothing is drawn.
+    /// The amount in it when nothing is drawn.
     pub fn all(&self) -> u64 {
         self.all
     }
@@ -42,9 +42,30 @@ impl Pool {
         Lease(Some((Arc::clone(self), amount)))
     }
 
+    /// Draws all that is left.
+    pub fn draw_rest(self: &Arc<Self>) -> Lease {
+        Lease(Some((Arc::clone(self), std::mem::take(&mut *self.lock()))))
+    }
+
+    /// The amount that is not drawn.
+    pub fn left(&self) -> u64 {
+        *self.lock()
+    }
+
     /// No thread panics while it holds the lock, so the number is right.
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease {
+    /// Takes over what `other` drew from the same pool; a lease of nothing becomes `other`.
+    pub(super) fn join(&mut self, mut other: Self) {
+        match (&mut self.0, &mut other.0) {
+            (Some((_, amount)), Some((_, more))) => *amount += std::mem::take(more),
+            (None, _) => std::mem::swap(self, &mut other),
+            (Some(_), None) => {}
+        }
     }
 }
 
@@ -68,16 +89,16 @@ mod tests {
         let pool = Pool::new(3);
         let two = pool.draw(2);
         assert!(pool.try_draw(2).is_none());
-        assert_eq!(*pool.lock(), 1);
+        assert_eq!(pool.left(), 1);
         thread::scope(|scope| {
             // A draw of more than the pool has waits for all of it.
             let all = scope.spawn(|| pool.draw(9));
             drop(two);
             let all = all.join().unwrap();
-            assert_eq!(*pool.lock(), 0);
+            assert_eq!(pool.left(), 0);
             drop(all);
         });
-        assert_eq!(*pool.lock(), 3);
+        assert_eq!(pool.left(), 3);
     }
 
     #[test]
@@ -88,6 +109,6 @@ mod tests {
             Err::<(), _>("failed")
         };
         assert_eq!([fails(), fails()], [Err("failed"); 2]);
-        assert_eq!(*pool.lock(), 3);
+        assert_eq!(pool.left(), 3);
     }
 }

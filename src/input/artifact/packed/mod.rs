@@ -71,7 +71,7 @@ impl Packed {
         checksum: Option<&Checksum>,
         store: &Arc<BlockStore>,
     ) -> Result<(Self, [u8; 32])> {
-        let content = Content::of_file(Arc::clone(file));
+        let content = Content::of_file(Arc::clone(file), store.budget());
         let (taken, digest) = match decode(&content, method, file.path(), store) {
             Ok(decoded) => decoded,
             Err(error) => {

@@ -7,7 +7,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::apt_index::{IndexFile, Release};
 
 use crate::verify::problem::IndexDifference;
-use crate::verify::repository::context::{Context, method, named_file, sha256, sha512};
+use crate::verify::repository::context::{Context, method, sha256, sha512};
 
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
 /// compressed forms of it are stored, as those of Debian's archives are.
@@ -102,7 +102,7 @@ impl<'a> ReleaseIndexes<'a> {
                 continue;
             }
             let path = format!("{}/{form}", self.folder);
-            if named_file(context.root, &path)?.is_some() {
+            if context.files.find(&path)?.is_some() {
                 forms.push(path);
             }
         }

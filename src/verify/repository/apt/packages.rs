@@ -23,7 +23,7 @@ use crate::verify::problem::{
 use crate::verify::repository::closure::{
     self, KnownNames, PackageNode, RelationsLeft, Sign, VersionRules, Wish,
 };
-use crate::verify::repository::context::{Context, LOOKED_AT, named_file};
+use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, PackagePlace, identity};
 
@@ -41,11 +41,10 @@ pub(super) fn check(context: &mut Context<'_>, indexes: BTreeMap<String, String>
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
     let owners = check_packages(context, &packages);
-    let root = context.root;
+    let named = context.files;
     let differ = |_: (usize, usize), _: u64| true;
     owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
-        let file = named_file(root, &packages.get(at)?.path).ok()??;
-        deb_path(&Content::open(&file).ok()?, is_it)
+        deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
     });
 }
 
@@ -152,10 +151,10 @@ fn of_folder(arch: &str) -> Option<String> {
 
 /// Holds packages against their index; each with the files that it owns.
 fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -> Vec<Owner<'p>> {
-    let root = context.root;
+    let named = context.files;
     let look = |package: &SuitePackage| {
         let mut data = PackageData::default();
-        (package_faults(root, package, &mut data), data)
+        (package_faults(named, package, &mut data), data)
     };
     let mut owners = Vec::with_capacity(packages.len());
     for together in packages.chunks(LOOKED_AT) {
@@ -196,12 +195,12 @@ struct PackageData {
 
 /// What is wrong with a package beside what its index says.
 fn package_faults(
-    root: &std::path::Path,
+    named: NamedFiles<'_>,
     package: &SuitePackage,
     data: &mut PackageData,
 ) -> Vec<Problem> {
-    let compared = match named_file(root, &package.path) {
-        Ok(Some(file)) => compare(&file, &package.fields, data),
+    let compared = match named.open(&package.path) {
+        Ok(Some(content)) => compare(&content, &package.fields, data),
         Ok(None) => {
             return vec![Problem::PackageMissing { file: package.path.clone() }];
         }
@@ -214,11 +213,10 @@ fn package_faults(
 }
 
 fn compare(
-    file: &std::path::Path,
+    content: &Content,
     fields: &ControlFields,
     data: &mut PackageData,
 ) -> Result<Vec<IndexedDifference>> {
-    let content = Content::open(file)?;
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
     content.each_window(|window| {
         sha2::Digest::update(&mut bytes.0, window);
@@ -239,9 +237,9 @@ fn compare(
     if !differences.is_empty() {
         return Ok(differences);
     }
-    let front = DebFront::read(&content)?;
+    let front = DebFront::read(content)?;
     let mut numbers = Vec::new();
-    match each_owned_path(&content, |path| numbers.push(path_digest(path))) {
+    match each_owned_path(content, |path| numbers.push(path_digest(path))) {
         Ok(()) => data.paths = PathDigests::of_numbers(numbers),
         Err(error) if error.kind() == Kind::Unsupported => {
             data.paths = PathDigests::of(front.paths());

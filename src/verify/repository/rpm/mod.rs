@@ -236,11 +236,11 @@ fn check_packages(
     files: Option<&BTreeMap<&str, &RpmFiles>>,
 ) -> Result<()> {
     let packages = of_files(context, primary);
-    let (root, trust) = (context.root, context.takes);
-    let unsigned = unsigned_packages(root)?;
+    let (named, trust) = (context.files, context.takes);
+    let unsigned = unsigned_packages(named.root)?;
     let look = |package: &&RpmEntry| {
         let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-        package::look(root, package, files, trust, unsigned)
+        package::look(named, package, files, trust, unsigned)
     };
     context.report.indexed += packages.len();
     for together in packages.chunks(LOOKED_AT) {

@@ -1,7 +1,6 @@
 //! A package beside its entry in the index.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
@@ -10,7 +9,7 @@ use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
-use crate::verify::repository::context::named_file;
+use crate::verify::repository::context::NamedFiles;
 use crate::verify::repository::keys::Trust;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
@@ -31,15 +30,15 @@ pub(super) enum Observation {
 
 /// What is seen of a package, whose files are `files` by the index.
 pub(super) fn look(
-    root: &Path,
+    named: NamedFiles<'_>,
     package: &RpmEntry,
     files: Option<&RpmFiles>,
     trust: &Trust,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
     let path = || package.path.clone();
-    let compared = match named_file(root, &package.path) {
-        Ok(Some(file)) => compare(&file, package, files, trust, unsigned),
+    let compared = match named.open(&package.path) {
+        Ok(Some(content)) => compare(&content, package, files, trust, unsigned),
         Ok(None) => {
             return vec![Observation::Fault(Problem::PackageMissing { file: path() })];
         }
@@ -55,13 +54,12 @@ pub(super) fn look(
 }
 
 fn compare(
-    file: &Path,
+    content: &Content,
     package: &RpmEntry,
     files: Option<&RpmFiles>,
     trust: &Trust,
     unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
-    let content = Content::open(file)?;
     let mut differ = BTreeSet::new();
     let mut compare = |what: &'static str, stated: &str, own: &str| {
         if stated != own {
@@ -71,7 +69,7 @@ fn compare(
     compare("size", &package.size, &content.len().to_string());
     compare("checksum's type", &package.checksum_type, "sha256");
     compare("checksum", &package.checksum, &content.sha256_hex()?);
-    let front = Front::read(&content)?;
+    let front = Front::read(content)?;
     let metadata = &front.metadata;
     let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
     compare("name", &package.name, metadata.get_name().map_err(fault)?);
@@ -104,7 +102,7 @@ fn compare(
         Observation::Fault(Problem::PackageMismatch { file: path(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
-    let signature = signature(&content, &front, trust, unsigned)?;
+    let signature = signature(content, &front, trust, unsigned)?;
     seen.extend(signature.map(|checked| match checked {
         Ok(()) => Observation::GoodSignature,
         Err(fault) => Observation::Fault(Problem::BadSignature { file: path(), fault }),

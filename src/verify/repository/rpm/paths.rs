@@ -1,9 +1,7 @@
 //! Files of packages by the list of files, and packages that stand in each other's way.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 
 use super::lists::{RpmEntry, RpmFiles};
@@ -11,7 +9,7 @@ use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::Owner;
 use crate::package::{Comparison, Format, RelationKind};
-use crate::verify::repository::context::{Context, named_file};
+use crate::verify::repository::context::Context;
 use crate::verify::repository::owners;
 
 /// The lists of `primary` that say what packages need, exclude and provide.
@@ -31,8 +29,8 @@ pub(super) fn check(
 ) {
     let owners: Vec<Owner<'_>> =
         primary.iter().map(|package| owner(package, files.get(&*package.checksum))).collect();
-    let root = context.root;
-    let open = |at: usize| open(root, primary.get(at)?);
+    let named = context.files;
+    let open = |at: usize| named.open(&primary.get(at)?.path).ok()?;
     let mut differing = DifferingFiles::new(open);
     let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
     owners::check(context, Format::Rpm, &owners, differ, |at, is_it| {
@@ -40,11 +38,6 @@ pub(super) fn check(
         let paths = front.metadata.get_file_paths().ok()?;
         paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
     });
-}
-
-fn open(root: &Path, package: &RpmEntry) -> Option<Content> {
-    let file = named_file(root, &package.path).ok()??;
-    Content::open(&file).ok()
 }
 
 fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {

@@ -1,4 +1,4 @@
-//! How memory is divided among what a run needs it for.
+//! How the memory of a run is divided into the parts that it is drawn from.
 //!
 //! Memory never changes the bytes of the output: less of it means fewer threads and more bytes in
 //! spools. Refused: less memory than one package needs.
@@ -6,20 +6,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::budget::Limits;
 use crate::error::{Error, Kind, Result};
 
 /// Memory beside everything that is counted: windows between threads, the plan, what was scanned.
 const ASIDE: u64 = 128 << 20;
 
-/// Of the budget, one part in so many is for threads that compress code objects.
+/// The share of the budget for threads that compress code objects: one part in so many.
 const THREADS: u64 = 8;
 
-/// What a thread takes that reads artifacts: the largest window of a decoder, and a code object
+/// Bytes of a thread that reads artifacts: the largest window of a decoder, and a code object
 /// with its frame.
 const READER: u64 = 192 << 20;
 
-/// What a build cannot do without.
+/// The least that a build can do with.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildNeeds {
     /// Bytes of the compressors of one package, with one thread for each of its payloads.
@@ -30,28 +29,77 @@ pub struct BuildNeeds {
     pub jobs: usize,
 }
 
-/// The shares of a build in `memory` bytes, or in a quarter of what the machine has.
-pub fn of_build(memory: Option<u64>, needs: BuildNeeds) -> Result<Limits> {
-    let BuildNeeds { compressors, thread, jobs } = needs;
-    let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);
-    let least = payloads.max(thread.saturating_mul(THREADS));
-    let memory = match memory {
-        Some(memory) if memory < least => return Err(too_little(memory, least)),
-        Some(memory) => memory,
-        None => (machine_memory() / 4).max(least),
-    };
-    let compressors = (memory / 2).max(compressors);
-    let fitting = usize::try_from(memory / THREADS / thread.max(1)).unwrap_or(usize::MAX);
-    Ok(Limits {
-        // Records that need more than lies beside the budget take from the frames.
-        records: memory / 4,
-        // As long as the input is read, nothing is compressed yet.
-        structures: compressors,
-        held: memory / 8,
-        frames: memory / 4,
-        compressors,
-        threads: jobs.min(fitting).max(1),
-    })
+/// How much a run may take, in bytes; without limits by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// See [`Use::Records`](super::Use::Records); 96 MiB for all budgets come on top.
+    pub records: u64,
+    /// See [`Use::Structures`](super::Use::Structures); 96 MiB for all budgets come on top.
+    pub structures: u64,
+    /// See [`Use::Held`](super::Use::Held).
+    pub held: u64,
+    /// See [`Use::Frames`](super::Use::Frames).
+    pub frames: u64,
+    /// See [`Use::Compressors`](super::Use::Compressors).
+    pub compressors: u64,
+    /// Threads that read the input and compress code objects; one for each core where this is 0.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let all = u64::MAX;
+        let (records, structures, held, frames, compressors) = (all, all, all, all, all);
+        Self { records, structures, held, frames, compressors, threads: 0 }
+    }
+}
+
+impl Limits {
+    /// The limits of a build in `memory` bytes, or in a quarter of what the machine has.
+    pub fn of_build(memory: Option<u64>, needs: BuildNeeds) -> Result<Self> {
+        let BuildNeeds { compressors, thread, jobs } = needs;
+        let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);
+        let least = payloads.max(thread.saturating_mul(THREADS));
+        let memory = match memory {
+            Some(memory) if memory < least => return Err(too_little(memory, least)),
+            Some(memory) => memory,
+            None => (machine_memory() / 4).max(least),
+        };
+        let compressors = (memory / 2).max(compressors);
+        let fitting = usize::try_from(memory / THREADS / thread.max(1)).unwrap_or(usize::MAX);
+        Ok(Self {
+            // Records that need more than lies beside the budget take from the frames.
+            records: memory / 4,
+            // As long as the input is read, nothing is compressed yet.
+            structures: compressors,
+            held: memory / 8,
+            frames: memory / 4,
+            compressors,
+            threads: jobs.min(fitting).max(1),
+        })
+    }
+
+    /// The limits of a command that reads artifacts with up to `jobs` threads and compresses no
+    /// payloads, in `memory` bytes or in a quarter of what the machine has.
+    pub fn of_reader(memory: Option<u64>, jobs: usize) -> Self {
+        let memory = memory.unwrap_or_else(|| machine_memory() / 4);
+        let fitting = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX);
+        Self {
+            records: memory / 8,
+            structures: memory / 4,
+            held: memory / 4,
+            frames: memory / 8,
+            threads: jobs.min(fitting).max(1),
+            ..Self::default()
+        }
+    }
+
+    /// The limits of a command without an option for them: decoded streams and structures are held in
+    /// parts of a quarter of the machine's memory.
+    pub fn of_machine() -> Self {
+        let Self { held, structures, .. } = Self::of_reader(None, 1);
+        Self { held, structures, ..Self::default() }
+    }
 }
 
 fn too_little(memory: u64, least: u64) -> Error {
@@ -64,28 +112,6 @@ fn too_little(memory: u64, least: u64) -> Error {
     Error::new(Kind::Usage, message).hint(hint)
 }
 
-/// The shares of a command that reads artifacts with up to `jobs` threads and compresses no
-/// payloads, in `memory` bytes or in a quarter of what the machine has.
-pub fn of_reader(memory: Option<u64>, jobs: usize) -> Limits {
-    let memory = memory.unwrap_or_else(|| machine_memory() / 4);
-    let fitting = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX);
-    Limits {
-        records: memory / 8,
-        structures: memory / 4,
-        held: memory / 4,
-        frames: memory / 8,
-        threads: jobs.min(fitting).max(1),
-        ..Limits::default()
-    }
-}
-
-/// The shares of a command without a budget of its own: decoded streams and structures are held in
-/// parts of a quarter of the machine's memory.
-pub fn by_default() -> Limits {
-    let Limits { held, structures, .. } = of_reader(None, 1);
-    Limits { held, structures, ..Limits::default() }
-}
-
 /// Bytes that the machine has, or the control groups of this process, if those have less. The groups
 /// count where `/proc` is mounted, as it is in containers.
 fn machine_memory() -> u64 {
@@ -93,13 +119,13 @@ fn machine_memory() -> u64 {
     let total = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    limits(&groups).filter_map(limit).fold(total, u64::min)
+    limit_files(&groups).filter_map(limit).fold(total, u64::min)
 }
 
-/// Where limits of memory stand for a process whose `/proc/self/cgroup` is `groups`: of each of its
+/// The files with the limits of memory for a process whose `/proc/self/cgroup` is `groups`: of each of its
 /// control groups and those around it, by version 2 (`0::/path`) and 1 (`4:memory:/path`). See
 /// cgroups(7).
-fn limits(groups: &str) -> impl Iterator<Item = PathBuf> {
+fn limit_files(groups: &str) -> impl Iterator<Item = PathBuf> {
     groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""));
@@ -133,15 +159,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_shared_out_and_too_little_is_refused() {
+    fn a_budget_is_divided_and_too_little_is_refused() {
         let needs = BuildNeeds { compressors: 640 << 20, thread: 64 << 20, jobs: 100 };
-        let of = |memory, needs| of_build(Some(memory), needs);
+        let of = |memory, needs| Limits::of_build(Some(memory), needs);
         let Limits { frames, compressors, held, threads, .. } = of(4 << 30, needs).unwrap();
         assert_eq!(frames + compressors + held + threads as u64 * needs.thread, 4 << 30);
         assert_eq!(of(1 << 30, needs).unwrap().compressors, needs.compressors);
         assert_eq!(of((1 << 30) - 1, needs).unwrap_err().kind(), Kind::Usage);
         assert!(of(0, BuildNeeds { compressors: ASIDE, thread: 0, jobs: 1 }).is_ok());
-        assert!(of_build(None, needs).is_ok());
+        assert!(Limits::of_build(None, needs).is_ok());
         let thread = BuildNeeds { thread: 1 << 30, ..needs };
         assert!(of(4 << 30, thread).is_err());
         assert_eq!(of(8 << 30, thread).unwrap().threads, 1);
@@ -151,7 +177,7 @@ mod tests {
     #[test]
     fn limits_are_those_of_all_groups_around_the_process() {
         let all =
-            |groups| limits(groups).map(|path| path.display().to_string()).collect::<Vec<_>>();
+            |groups| limit_files(groups).map(|path| path.display().to_string()).collect::<Vec<_>>();
         let unified = ["a/b.service/", "a/", ""].map(|g| format!("/sys/fs/cgroup/{g}memory.max"));
         assert_eq!(all("0::/a/b.service\n"), unified);
         let expected =
@@ -161,12 +187,12 @@ mod tests {
 
     #[test]
     fn readers_have_a_thread_whatever_the_budget() {
-        let of = |memory| of_reader(Some(memory), 64);
+        let of = |memory| Limits::of_reader(Some(memory), 64);
         let Limits { frames, records, held, threads, .. } = of(0);
         assert_eq!((frames, records, held, threads), (0, 0, 0, 1));
         let Limits { frames, records, held, threads, .. } = of(4 << 30);
         assert!(frames + records + held + threads as u64 * READER <= 4 << 30 && threads == 10);
-        assert!(of_reader(None, 64).held > 0);
+        assert!(Limits::of_reader(None, 64).held > 0);
     }
 
     #[test]

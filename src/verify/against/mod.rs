@@ -32,9 +32,7 @@ use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
-use super::problem::{
-    CodeLoss, CodePosition, CodeWitness, Misplacement, PackagePath, Problem, Problems,
-};
+use super::problem::{CodeLoss, CodeWitness, Misplacement, PackagePath, Problem, Problems};
 use builds::{Wrappers, check_builds};
 use inputs::ArtifactInputs;
 use keys::{InstalledRows, WrapperKeys};
@@ -173,17 +171,11 @@ impl<'a> SetComparison<'a> {
     fn check_files_lost(&self, problems: &mut Problems) {
         let shipped = self.shipped();
         let files = self.packages.iter().flat_map(|package| package.files());
-        let mut packed: BTreeSet<&Sha> = BTreeSet::new();
-        for (path, facts) in files {
-            match &facts.class {
-                Class::Archive(archive) if shipped.contains(path) => {
-                    packed.extend(archive.entries().map(|(_, _, found)| &found.sha256));
-                }
-                Class::CodeObject(_) => drop(packed.insert(&facts.sha256)),
-                Class::Bundle(entries) => packed.extend(entries.iter().map(|e| &e.sha256)),
-                _ => {}
-            }
-        }
+        let are_device_code = files.filter(|(path, facts)| {
+            !matches!(facts.class, Class::Archive(_)) || shipped.contains(path)
+        });
+        let found = are_device_code.flat_map(|(_, facts)| facts.code_objects());
+        let packed: BTreeSet<&Sha> = found.map(|(_, sha256)| sha256).collect();
         for (path, shard, entry) in self.inputs.in_files() {
             if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
                 let loss = CodeLoss::OfFile { shard: shard.to_owned() };
@@ -214,20 +206,8 @@ impl<'a> SetComparison<'a> {
         let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
         for package in self.packages {
             for (path, facts) in package.files() {
-                let found: Vec<(CodePosition, &Sha)> = match &facts.class {
-                    Class::Archive(archive) => archive
-                        .entries()
-                        .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
-                        .collect(),
-                    Class::CodeObject(_) => vec![(CodePosition::File, &facts.sha256)],
-                    Class::Bundle(entries) => entries
-                        .iter()
-                        .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
-                        .collect(),
-                    _ => Vec::new(),
-                };
-                for (position, sha256) in found.into_iter().filter(|(_, sha)| !known.contains(sha))
-                {
+                let found = facts.code_objects().into_iter();
+                for (position, sha256) in found.filter(|(_, sha256)| !known.contains(sha256)) {
                     problems.add(Problem::CodeObjectForeign {
                         file: package.at(path),
                         position,

@@ -8,7 +8,7 @@ use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{CodeLoss, CodePosition, CodeWitness, Problem, Problems, RecordFault};
+use crate::verify::problem::{CodeLoss, CodeWitness, Problem, Problems, RecordFault};
 
 /// A receipt and the packages it speaks of.
 pub(in crate::verify) struct Recorded<'a> {
@@ -95,7 +95,7 @@ impl Recorded<'_> {
             self.receipt.all_code_objects().map(|record| record.sha256.as_str()).collect();
         for package in &self.set {
             for (path, facts) in package.files() {
-                for (position, sha256) in code_objects(facts) {
+                for (position, sha256) in facts.code_objects() {
                     let sha256 = hex(sha256);
                     if !known.contains(sha256.as_str()) {
                         let (file, unknown_to) = (package.at(path), CodeWitness::Receipt);
@@ -109,23 +109,6 @@ impl Recorded<'_> {
                 }
             }
         }
-    }
-}
-
-/// The code objects of a file, each with where it is in the file.
-fn code_objects(facts: &FileFacts) -> Vec<(CodePosition, &[u8; 32])> {
-    match &facts.class {
-        Class::Archive(archive) => archive
-            .entries()
-            .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
-            .collect(),
-        Class::CodeObject(_) => vec![(CodePosition::File, &facts.sha256)],
-        Class::Bundle(entries) => entries
-            .iter()
-            .filter(|entry| entry.size > 0)
-            .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
-            .collect(),
-        _ => Vec::new(),
     }
 }
 

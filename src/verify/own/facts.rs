@@ -19,7 +19,7 @@ use super::machine::{self, ForeignFacts, other_machine};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
 use super::tables::Shape;
-use crate::verify::problem::HostedCode;
+use crate::verify::problem::{CodePosition, HostedCode};
 
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
@@ -39,6 +39,24 @@ pub(in crate::verify) struct FileFacts {
     pub(in crate::verify) size: u64,
     pub(in crate::verify) sha256: Sha,
     pub(in crate::verify) class: Class,
+}
+
+impl FileFacts {
+    /// The code objects that the file holds, each with where it is there.
+    pub(in crate::verify) fn code_objects(&self) -> Vec<(CodePosition, &Sha)> {
+        match &self.class {
+            Class::Archive(archive) => archive
+                .entries()
+                .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
+                .collect(),
+            Class::CodeObject(_) => vec![(CodePosition::File, &self.sha256)],
+            Class::Bundle(entries) => entries
+                .iter()
+                .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What a file is.

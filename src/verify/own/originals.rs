@@ -109,9 +109,11 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
     Ok(Some(device))
 }
 
-/// The code objects of a file that consists of bundles.
+/// The code objects of a file that consists of bundles. An entry without bytes is none: libraries load
+/// nothing from it, and the file stays as it is. Where bundles are taken apart, a finding has to name it.
 pub(in crate::verify) fn bundles(content: &Content) -> Result<Vec<DeviceEntry>> {
-    Ok(walk(content)?.into_values().flatten().collect())
+    let entries = walk(content)?.into_values().flatten();
+    Ok(entries.filter(|entry| entry.size > 0).collect())
 }
 
 /// The code objects of a file that is no host binary: the file itself, or those of the bundles

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use super::{Case, GFX1100, HOST, bundle, messages, of_device_code, usual};
+use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
+
+/// `e_flags` of gfx1101.
+const GFX1101_FLAGS: u32 = 0x46;
 
 fn empty() -> Vec<u8> {
     bundle(&[])
@@ -81,4 +84,22 @@ fn wrappers_with_device_code_are_not_named() {
     let case = Case::new();
     case.library(&[usual("first"), usual("last")], "");
     assert!(of_device_code(&case.built()).is_empty());
+}
+
+/// A file of bundles is for the GPUs that it has code for, and holds no code objects but these.
+#[test]
+fn an_empty_entry_of_a_file_is_no_code_object() {
+    const GFX1101: &str = "hipv4-amdgcn-amd-amdhsa--gfx1101";
+    let case = Case::new();
+    let code = || (GFX1100, code_object(FLAGS, "code"));
+    let (own, other) = (case.file("lib/x.hsaco"), case.shards().join("two/odd_lib_gfx1101"));
+    fs::write(&own, bundle(&[code(), (GFX1101, Vec::new())])).unwrap();
+    fs::create_dir_all(other.join("odd/stage/lib")).unwrap();
+    fs::write(other.join("artifact_manifest.txt"), "odd/stage\n").unwrap();
+    fs::write(other.join("odd/stage/lib/y.hsaco"), code_object(GFX1101_FLAGS, "code")).unwrap();
+    // The package for gfx1101 need not have the file.
+    assert_eq!(of_device_code(&case.built()), ["R033"].into());
+    // That the artifacts have no such entry makes other bytes, and no other code.
+    fs::write(&own, bundle(&[code()])).unwrap();
+    case.verify().fired(&["V013"]);
 }

@@ -13,31 +13,26 @@ use rockpack_base::content::{if_there, is_there, list, open_file};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::spdx;
 
-use super::listed::{kept_of, packages_of};
+use super::listed::ListedFiles;
 use crate::files::{CommitChange, kind_of};
 use crate::receipt;
 
 /// What documents of ours say that they were made by.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// Names of the package files that `receipt` in `directory` lists; none where there is none.
-pub(super) fn packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
+/// The package files that `receipt` in `directory` lists; none where there is none.
+pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
     let path = directory.join(receipt);
-    match if_there(&path, "open", open_file(&path))? {
-        Some(file) => packages_of(file, &path),
-        None => Ok(BTreeSet::new()),
-    }
+    let file = if_there(&path, "open", open_file(&path))?;
+    file.map_or_else(|| Ok(ListedFiles::default()), |file| ListedFiles::read(file, &path))
 }
 
-/// The same, with those of earlier builds that the receipt keeps and that are in `directory`.
+/// Their names, of those of earlier builds if they are in `directory`.
 fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
-    let mut names = packages(directory, receipt)?;
-    let path = directory.join(receipt);
-    if let Some(file) = if_there(&path, "open", open_file(&path))? {
-        for name in kept_of(file, &path)? {
-            if is_there(&directory.join(&name))? {
-                names.insert(name);
-            }
+    let ListedFiles { own: mut names, kept } = listed(directory, receipt)?;
+    for name in kept {
+        if is_there(&directory.join(&name))? {
+            names.insert(name);
         }
     }
     Ok(names)

@@ -1,6 +1,7 @@
 //! Which package files a receipt lists: all that a commit has to know of one, however large it is.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
 use std::marker::PhantomData;
@@ -8,93 +9,80 @@ use std::path::Path;
 
 use rockpack_base::content::WINDOW;
 use rockpack_base::error::{Error, Kind, Result};
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::package::Format;
 
-/// A field of an object.
-trait ListedField {
-    const NAME: &'static str;
-    /// Fields that are there, too, or it is another object.
-    const BESIDE: &'static [&'static str] = &[];
-    type Value;
-}
+/// A value that stands as an object. A derived reader takes an array of its fields, too, and so a file of
+/// somebody else's for a receipt; of two fields of one name, it refuses both.
+struct Object<T>(T);
 
-struct Packages;
-
-impl ListedField for Packages {
-    const NAME: &'static str = "packages";
-    type Value = Vec<Object<FileName>>;
-}
-
-struct FileName;
-
-impl ListedField for FileName {
-    const NAME: &'static str = "file_name";
-    const BESIDE: &'static [&'static str] = &["sha256"];
-    type Value = String;
-}
-
-/// An object of which one field counts. A derived reader would take an array of values for one, too,
-/// and a file of somebody else's for a receipt.
-struct Object<F: ListedField>(F::Value);
-
-impl<'de, F: ListedField<Value: Deserialize<'de>>> Deserialize<'de> for Object<F> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
 }
 
-struct ObjectVisitor<F>(PhantomData<F>);
+struct ObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, F: ListedField<Value: Deserialize<'de>>> Visitor<'de> for ObjectVisitor<F> {
-    type Value = Object<F>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
 
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "an object with `{}`", F::NAME)
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(
-        self,
-        mut map: A,
-    ) -> std::result::Result<Self::Value, A::Error> {
-        let (mut found, mut missing) = (None, F::BESIDE.to_vec());
-        while let Some(name) = map.next_key::<String>()? {
-            if name != F::NAME {
-                map.next_value::<IgnoredAny>()?;
-            } else if found.is_some() {
-                // Of two lists the one that does not count would name what is left behind.
-                return Err(A::Error::duplicate_field(F::NAME));
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+/// A receipt. However many files it lists, no more of it is kept than their names.
+#[derive(Deserialize)]
+struct ReceiptFiles {
+    packages: Vec<Object<PackageFile>>,
+    kept: Option<Object<KeptFiles>>,
+}
+
+#[derive(Deserialize)]
+struct KeptFiles {
+    packages: Vec<Object<PackageFile>>,
+}
+
+#[derive(Deserialize)]
+struct PackageFile {
+    file_name: String,
+    /// Present, or it is another object.
+    #[serde(rename = "sha256")]
+    _sha256: IgnoredAny,
+}
+
+/// Names of package files.
+#[derive(Default)]
+pub(super) struct ListedFiles {
+    /// The files of the set itself.
+    pub own: BTreeSet<String>,
+    /// The files of earlier builds that the set keeps.
+    pub kept: BTreeSet<String>,
+}
+
+impl ListedFiles {
+    /// Reads the receipt in `file`, which is at `path`.
+    pub fn read(file: File, path: &Path) -> Result<Self> {
+        let reader = BufReader::with_capacity(WINDOW, file);
+        let receipt: Object<ReceiptFiles> = serde_json::from_reader(reader).map_err(|error| {
+            if error.is_io() {
+                Error::io(path, "read", error.into())
             } else {
-                found = Some(map.next_value()?);
+                no_receipt(path).cause(error)
             }
-            missing.retain(|beside| name != *beside);
-        }
-        match missing.first() {
-            Some(missing) => Err(A::Error::missing_field(missing)),
-            None => found.map(Object).ok_or_else(|| A::Error::missing_field(F::NAME)),
-        }
+        })?;
+        let ReceiptFiles { packages, kept } = receipt.0;
+        let kept = kept.map(|kept| kept.0.packages).unwrap_or_default();
+        Ok(Self { own: names(packages, path)?, kept: names(kept, path)? })
     }
-}
-
-/// Names of the package files that the receipt in `file` lists.
-pub(super) fn packages_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
-    // However many files a receipt lists, no more than this of it is kept.
-    let receipt: Object<Packages> = parsed(file, path)?;
-    names_of(receipt, path)
-}
-
-/// The part of a receipt that is about earlier builds.
-#[derive(serde::Deserialize)]
-struct WithKept {
-    #[serde(default)]
-    kept: Option<Object<Packages>>,
-}
-
-/// Names of the package files of earlier builds that the receipt in `file` keeps.
-pub(super) fn kept_of(file: File, path: &Path) -> Result<BTreeSet<String>> {
-    let WithKept { kept } = parsed(file, path)?;
-    kept.map_or_else(|| Ok(BTreeSet::new()), |kept| names_of(kept, path))
 }
 
 fn no_receipt(path: &Path) -> Error {
@@ -102,19 +90,8 @@ fn no_receipt(path: &Path) -> Error {
     fault.file(path).hint("write into an empty folder, or move that file away")
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(file: File, path: &Path) -> Result<T> {
-    let reader = BufReader::with_capacity(WINDOW, file);
-    serde_json::from_reader(reader).map_err(|error| {
-        if error.is_io() {
-            Error::io(path, "read", error.into())
-        } else {
-            no_receipt(path).cause(error)
-        }
-    })
-}
-
-fn names_of(listed: Object<Packages>, path: &Path) -> Result<BTreeSet<String>> {
-    let names = listed.0.into_iter().map(|package| package.0);
+fn names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<String>> {
+    let names = packages.into_iter().map(|package| package.0.file_name);
     let names = names.map(|name| is_package_name(&name).then_some(name));
     names.collect::<Option<_>>().ok_or_else(|| no_receipt(path))
 }

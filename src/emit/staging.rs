@@ -123,7 +123,7 @@ impl Staging {
         let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
         swap.commit(|| {
             swap.write(&receipt, write)?;
-            let listed = earlier::packages(swap.folder(), &receipt)?;
+            let listed = earlier::listed(swap.folder(), &receipt)?.own;
             if listed != names {
                 let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
                 let message = format!("receipt and staged packages differ: {}", odd.join(", "));
@@ -143,6 +143,6 @@ impl Staging {
 /// Refuses receipts and documents in `out` that the set with `receipt` cannot be beside, or replace.
 fn refuse_foreign(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     earlier::refuse_mixed(out, receipt)?;
-    earlier::packages(out, receipt)?;
+    earlier::listed(out, receipt)?;
     earlier::refuse_foreign_sbom(out, receipt, document)
 }

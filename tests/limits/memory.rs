@@ -16,7 +16,10 @@ const BESIDE: u32 = 256;
 
 /// A build in little memory says so of `input`, which needs more.
 fn refused_for(input: &Input, expected: &str) {
-    let mut build = input.build();
+    refused_to(input, input.build(), expected);
+}
+
+fn refused_to(input: &Input, mut build: Command, expected: &str) {
     build.args(["--format", "deb", "--compression", "xz", "--preset", "fast", "--jobs", "1"]);
     build.args(["--memory", &format!("{BUDGET}M")]);
     let said = refusal(&mut limited(&build, BUDGET + BESIDE));
@@ -155,6 +158,18 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
     let path = format!("{STAGE}/lib/.kpack/a.kpack");
     let input = Input::handmade(|members| members.file(&path, &archive));
     refused_for(&input, "kernel archive TOC of 10000008 bytes is more than");
+}
+
+/// The set that a build updates is read within the memory of that build.
+#[test]
+fn an_earlier_set_larger_than_the_memory_is_for_is_refused() {
+    let input = Input::folder();
+    fs::write(input.stage().join("lib/a.txt"), "a").unwrap();
+    let receipt = input.folder.path().join("packages.json");
+    fs::File::create(&receipt).unwrap().set_len(400 << 20).unwrap();
+    let mut build = input.build();
+    build.arg("--since").arg(&receipt);
+    refused_to(&input, build, "package set of 419430400 bytes is more than the ");
 }
 
 /// Wrappers that share a bundle, as those of `-fgpu-rdc` do, have rows each in the archives.

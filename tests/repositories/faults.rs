@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rockpack::repo::{
-    Body, Changes, ChannelSettings, Confirmed, LocalStore, RepoOptions, Stat, Store, WhenLocked,
-    publish_to,
+    Body, Changes, ChannelSettings, Confirmed, LocalStore, Published, RepoOptions, Stat, Store,
+    WhenLocked, publish_to,
 };
 use rockpack::report::Silent;
 use rockpack::signing::judge::Moment;
@@ -37,7 +37,12 @@ pub struct Failing {
 impl Failing {
     /// Waits, as [`Room::run`] does.
     pub fn open(out: &Path, left: usize) -> Self {
-        let inner = LocalStore::open(out, WhenLocked::Wait, &Budget::unlimited()).unwrap();
+        Self::within(&Budget::unlimited(), out, left)
+    }
+
+    /// The same; packages are read within `budget`.
+    pub fn within(budget: &Budget, out: &Path, left: usize) -> Self {
+        let inner = LocalStore::open(out, WhenLocked::Wait, budget).unwrap();
         Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
     }
 
@@ -135,7 +140,7 @@ impl Room {
 
     /// The same in this process, by a store that fails; whether it was done.
     pub fn fails_after(&self, steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
-        self.publish_to(&Failing::open(out, steps), (&[packages], out), after, "stable")
+        self.publish_to(&Failing::open(out, steps), (&[packages], out), after, "stable").is_ok()
     }
 
     /// The same in this process, by such a store.
@@ -145,7 +150,7 @@ impl Room {
         (packages, out): (&[&Path], &Path),
         after: i64,
         suite: &str,
-    ) -> bool {
+    ) -> Result<Published> {
         let at = Moment { time: EPOCH + after, clock: EPOCH + after };
         let key = OpenPgpKey::open(&self.key.secret, &Passphrase::default(), None).unwrap();
         let signer = KeySigner::new(vec![Arc::new(key)], at, &[]).unwrap();
@@ -169,7 +174,7 @@ impl Room {
             built: BTreeMap::new(),
             key_package: None,
         };
-        publish_to(store, &options, &Silent).is_ok()
+        publish_to(store, &options, &Silent)
     }
 
     pub fn gpg(&self) -> Command {

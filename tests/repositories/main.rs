@@ -7,6 +7,7 @@
 extern crate support;
 
 mod again;
+mod budget;
 mod client_files;
 mod clients_apt;
 mod clients_rpm;

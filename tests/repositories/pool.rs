@@ -25,7 +25,7 @@ fn a_file_that_stays_in_the_pool_is_read_no_more_than_once() {
     publish(room.run(&[&copy], &out, 0).args(["--suite", "other"]));
     let opened = |suite: &str| {
         let store = Failing::open(&out, usize::MAX);
-        assert!(room.publish_to(&store, (&[], &out), 1, suite));
+        room.publish_to(&store, (&[], &out), 1, suite).unwrap();
         store.opened.load(Ordering::SeqCst)
     };
     assert_eq!((opened("stable"), opened("other")), (0, 0));

@@ -1,0 +1,37 @@
+//! Packages of a repository are read within the budget of the run that publishes or checks them.
+
+use rockpack::report::Silent;
+use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
+use rockpack_base::run::{Budget, Limits};
+use support::tools::need;
+
+use super::faults::{Failing, Room};
+
+const REFUSED: &str = "that the memory allows";
+
+#[test]
+fn packages_are_read_within_the_budget_of_the_run() {
+    need(&["dpkg-deb", "rpmbuild"]);
+    let room = Room::new();
+    let (packages, out) = (room.packages("1"), room.path("out"));
+    let publish = |budget: &Budget| {
+        let store = Failing::within(budget, &out, usize::MAX);
+        room.publish_to(&store, (&[&packages], &out), 0, "stable")
+    };
+    let check = |budget: &Budget| {
+        let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
+        let (extent, trust) = (Extent::Whole, Trust::default());
+        let options = Options { folders, against: None, binaries: &[], extent, trust, budget };
+        let report = verify::verify(std::slice::from_ref(&out), &options, &Silent).unwrap();
+        serde_json::to_string(&report).unwrap()
+    };
+    // Of what lies beside every budget, each of so many threads may have 96 bytes.
+    let little = Budget::new(Limits { structures: 0, threads: 1 << 20, ..Limits::default() });
+    let enough = Budget::new(Limits { structures: 0, threads: 1, ..Limits::default() });
+    let error = publish(&little).unwrap_err().to_string();
+    assert!(error.contains(REFUSED), "{error}");
+    publish(&enough).unwrap();
+    let said = check(&little);
+    assert!(said.contains(REFUSED), "{said}");
+    assert!(!check(&enough).contains(REFUSED));
+}

@@ -48,7 +48,7 @@ impl Sieve {
         for problem in problems.finish() {
             let is_open = is_open(&problem, &held);
             if is_open {
-                *self.open.entry(problem.check()).or_default() += 1;
+                *self.open.entry(problem.code()).or_default() += 1;
             }
             if !is_open || self.extent == Extent::Whole {
                 decided.add(problem);

@@ -3,8 +3,6 @@
 //! The [table](table) declares each with its stable code, its severity, its typed fields and the text
 //! that is made of them. Nothing reads the text again: whoever asks what a finding says matches it.
 
-#[macro_use]
-mod define;
 mod details;
 mod integrity;
 mod interpreter;
@@ -15,7 +13,6 @@ mod subjects;
 mod table;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use derive_more::Display;
 use serde::{Serialize, Serializer};
@@ -48,12 +45,6 @@ impl Code {
     /// The code with this number.
     pub fn of_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.id() == id)
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.id(), self.name())
     }
 }
 
@@ -100,13 +91,6 @@ impl Finding {
 
 /// The fields of a finding's JSON that its text is made of, or that are the same for its code.
 const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (subject, message) = (self.subject(), self.message());
-        write!(f, "{}: {}: {}", self.code(), printable(&subject), printable(&message))
-    }
-}
 
 /// The findings of a run, in the order of code and subject. As JSON, an accepted one has `accepted`
 /// behind its own fields, with the reason.

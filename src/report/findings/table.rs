@@ -4,8 +4,6 @@ use rockpack_base::error::{abridged, printable};
 use rockpack_base::formats::package_file::Format;
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
-use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
 
 use super::Severity;
 use super::details::*;
@@ -15,10 +13,15 @@ use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
-use crate::report::ElfMachine;
 use crate::report::words::{are, counted, few, list};
+use crate::report::{ElfMachine, coded};
 
-findings! {
+coded! {
+    /// The stable code of a finding. Codes are never reused or renumbered.
+    enum Code;
+    /// One finding.
+    enum Finding, read_back = true;
+
     /// A manifest lists a stage prefix that the artifact does not have.
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
         { artifact: InputArtifact, prefix: TreePath }

@@ -3,8 +3,6 @@
 //! The [table](table) declares each check with its stable code, its typed fields and the text that is
 //! made of them, as that of findings does. Whoever finds something says what it is, and no text.
 
-#[macro_use]
-mod define;
 mod archives;
 mod code;
 mod headers;
@@ -25,17 +23,7 @@ pub use table::{Check, Problem};
 
 use std::collections::BTreeMap;
 
-use rockpack_base::error::printable;
-
 use crate::receipt::{FindingRecord, Receipt};
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (id, name) = (self.check().id(), self.check().name());
-        let (subject, message) = (self.subject(), self.message());
-        write!(f, "{id} {name}: {}: {}", printable(&subject), printable(&message))
-    }
-}
 
 /// Most problems of a check that are told of a repository: whoever has more has to begin somewhere, and a
 /// few bytes of an index may be a problem each.
@@ -60,9 +48,9 @@ impl Problems {
     /// Adds one.
     pub(super) fn add(&mut self, problem: Problem) {
         if let Some(told) = &mut self.told {
-            let told = told.entry(problem.check()).or_default();
+            let told = told.entry(problem.code()).or_default();
             if *told >= MOST_TOLD {
-                return self.add_more(problem.check(), 1);
+                return self.add_more(problem.code(), 1);
             }
             *told += 1;
         }
@@ -93,7 +81,7 @@ impl Problems {
         // Problems with one text may differ in what the text leaves out.
         list.sort();
         list.dedup();
-        list.sort_by_cached_key(|problem| (problem.check(), problem.subject(), problem.message()));
+        list.sort_by_cached_key(|problem| (problem.code(), problem.subject(), problem.message()));
         list
     }
 }

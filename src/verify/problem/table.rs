@@ -1,7 +1,5 @@
 //! The table of checks.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-
 use super::archives::*;
 use super::code::*;
 use super::headers::*;
@@ -11,9 +9,14 @@ use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::{few, list};
-use crate::report::{ElfMachine, Inconsistency};
+use crate::report::{ElfMachine, Inconsistency, coded};
 
-problems! {
+coded! {
+    /// The stable code of a failed check. Codes are never reused or renumbered.
+    enum Check;
+    /// One failed check: it always fails the run, and so has no severity.
+    enum Problem, read_back = false;
+
     /// A package, or a file of an artifact or prefix, cannot be read.
     Unreadable = "V001" "unreadable" { place: ProblemPlace, fault: ReadFault } ["{place}"] ["{fault}"];
     /// A package differs from what the receipt says of it.

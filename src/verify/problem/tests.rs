@@ -667,7 +667,7 @@ fn codes_are_unique_and_sorted() {
 
 #[test]
 fn every_check_has_an_example() {
-    let shown: BTreeSet<Check> = examples().iter().map(Problem::check).collect();
+    let shown: BTreeSet<Check> = examples().iter().map(Problem::code).collect();
     assert_eq!(shown, Check::ALL.iter().copied().collect());
 }
 
@@ -675,8 +675,8 @@ fn every_check_has_an_example() {
 fn json_has_the_text_and_then_the_fields() {
     for problem in examples() {
         let text = [
-            ("code", problem.check().id()),
-            ("name", problem.check().name()),
+            ("code", problem.code().id()),
+            ("name", problem.code().name()),
             ("subject", &problem.subject()),
             ("message", &problem.message()),
         ];

@@ -150,7 +150,7 @@ impl SmallSet {
         };
         let paths = [package.to_owned(), self.shard.path(KERNELS)];
         let report = verify::verify(&paths, &options, &Silent).unwrap();
-        report.problems.iter().map(|problem| problem.check().id()).collect()
+        report.problems.iter().map(|problem| problem.code().id()).collect()
     }
 }
 

@@ -9,7 +9,7 @@
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
-//! A run computes everything first (`draft`), then puts files in place in an order that never
+//! A run computes everything first (`next`), then puts files in place in an order that never
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
 //! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
@@ -33,7 +33,6 @@ mod channel;
 mod channels;
 mod clients;
 mod compress;
-mod draft;
 mod figures;
 mod find;
 mod follows;
@@ -42,7 +41,8 @@ mod index_paths;
 mod input;
 mod key_package;
 pub mod keyring;
-mod listed;
+mod listed_indexes;
+mod next;
 mod options;
 mod orders;
 mod owners;
@@ -82,7 +82,7 @@ use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use channel::Channel;
 use channels::{Announcement, Channels};
-use draft::ChannelDraft;
+use next::ChannelDraft;
 
 /// Publishes packages, which are read within `budget`.
 pub fn publish(

@@ -7,7 +7,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::listed::ListedIndexes;
+use super::listed_indexes::ListedIndexes;
 use super::settings::ChannelSettings;
 use super::stat::Modified;
 use crate::package::indexed::Indexed;

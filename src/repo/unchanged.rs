@@ -5,7 +5,7 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::compression::Method;
 
 use super::channel::Channel;
-use super::listed::ListedIndexes;
+use super::listed_indexes::ListedIndexes;
 use super::state::ChannelState;
 use super::store::Store;
 

@@ -20,7 +20,7 @@ use rockpack_base::gfx::Target;
 use rockpack_base::tree::Tree;
 
 use super::archives::{DistinctRow, distinct_rows};
-use super::code::row_target;
+use super::code_objects::row_target;
 use super::parts::{
     CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
 };

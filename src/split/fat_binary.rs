@@ -8,7 +8,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::fatbin::{Bundles, FatbinBundle};
 use rockpack_base::tree::TreePath;
 
-use super::code;
+use super::code_objects::code_objects;
 use super::notes::Notes;
 use super::parts::{CodeObject, FatBinary, HostBinary, HostKind, SplitArtifact, WrapperCode};
 use crate::report::{EmbeddedForm, Finding, InputArtifact};
@@ -57,7 +57,7 @@ fn kept_fat(
     let mut targets = BTreeSet::new();
     for section in host_binary::device_sections(&content)? {
         for next in Bundles::new(&section) {
-            for code in code::code_objects(&next?.bundle.bundle, path, notes)? {
+            for code in code_objects(&next?.bundle.bundle, path, notes)? {
                 digests.insert(code.content.sha256_hex()?);
                 targets.insert(code.target);
             }
@@ -86,7 +86,7 @@ fn wrapper_code(
     let mut bundles = BTreeMap::new();
     for next in Bundles::new(&section) {
         let next = next?;
-        let code_objects = code::code_objects(&next.bundle.bundle, path, notes)?;
+        let code_objects = code_objects(&next.bundle.bundle, path, notes)?;
         if !wanted.contains(&next.bundle.offset) {
             note_unreferenced(&next.bundle, &code_objects, path, notes)?;
         }

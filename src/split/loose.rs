@@ -13,7 +13,7 @@ use rockpack_base::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use rockpack_base::gfx::{BaseArch, Target, entry_target_text};
 
 use super::archives::{DistinctRow, distinct_rows};
-use super::code::resolve;
+use super::code_objects::resolve;
 
 /// The target of code whose header and file say nothing that is known.
 const UNKNOWN: &str = "unknown";

@@ -11,7 +11,7 @@
 mod alone;
 mod archives;
 mod attach;
-mod code;
+mod code_objects;
 mod databases;
 mod development;
 mod elf_machine;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use support::keys::key;
+use support::gpg_keys::key;
 use support::published::{between, served};
 use support::repo_fixture::{deb, plain_spec, repo_at, rpm};
 use support::tools;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use support::example::{rockpack, shards};
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{deb, repo};
 use support::tools::need;
 

@@ -15,12 +15,12 @@ mod indexes;
 mod large_indexes;
 mod larger;
 mod left;
-mod listed;
 mod memory;
 mod names;
 mod outside;
 mod pipes;
 mod properties;
+mod readme;
 mod shared;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;

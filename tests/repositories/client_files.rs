@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use support::example::rockpack;
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, repo, rpm, verify, verify_by,
 };

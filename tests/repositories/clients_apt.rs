@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use support::bases;
 use support::example::{Set, rockpack};
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::program::rockpack_path;
 use support::repo_fixture::{deb, failed_checks, publish, verify_by};
 use support::sweep;

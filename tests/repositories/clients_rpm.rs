@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use support::bases::{self, RPM_TOOLS};
 use support::example::{Set, rockpack};
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{plain_spec, publish, rpm, verify_by};
 use support::sweep;
 use support::tools::{self, need, need_root, run, told};

@@ -19,7 +19,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::Method;
 use rockpack_base::run::Budget;
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::published::{self, between, is, rows};
 use support::repo_fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};
 use support::scratch;

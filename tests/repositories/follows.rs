@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use support::example::rockpack;
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{
     contents, deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify,
 };

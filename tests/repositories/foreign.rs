@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::rockpack;
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{
     contents, deb, plain_spec, publish, refused, repo, repo_at, rpm, verify, verify_by,
 };

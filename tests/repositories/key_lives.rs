@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::keys::end_agents;
+use support::gpg_keys::end_agents;
 use support::repo_fixture::{EPOCH, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 

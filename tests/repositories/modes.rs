@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::example::{Entry, tree};
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{deb, plain_spec, publish, repo, repo_at, rpm};
 use support::tools::{need, run};
 

@@ -192,7 +192,7 @@ fn a_build_does_not_begin_when_its_publication_would_be_refused() {
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
     let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let own = support::keys::key(room.path(), "own", "ed25519");
+    let own = support::gpg_keys::key(room.path(), "own", "ed25519");
     publish(repo_at(&[&one], &out, 10).arg("--sign-key").arg(&own.secret));
     let before = contents(&out);
     let secret = own.secret.to_str().unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{deb, plain_spec, publish, refused, repo, repo_at, rpm, verify_by};
 use support::tools::{need, run, succeed};
 use tempfile::TempDir;

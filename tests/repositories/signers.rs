@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{deb, publish, refused, repo, repo_at, verify_by};
 use support::tools::{need, run};
 

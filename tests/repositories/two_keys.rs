@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::rockpack;
-use support::keys::{Key, key};
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::keys::key;
+use support::gpg_keys::key;
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, published_one, repo, repo_at, rpm, verify, verify_by,
 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::keys::key;
+use support::gpg_keys::key;
 use support::program::rockpack;
 use support::repo_fixture::{deb, failed_checks, publish, refused, repo_at, verify_by};
 use support::tools::{need, run, succeed, told};

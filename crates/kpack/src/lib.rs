@@ -16,14 +16,14 @@
 #![forbid(unsafe_code)]
 
 pub mod archive;
-mod code;
 pub mod marker;
 pub mod message_pack;
 mod names;
+mod result_code;
 pub mod target;
 
-pub use code::{Code, OutOfMemory};
 pub use names::Names;
+pub use result_code::{Code, OutOfMemory};
 
 /// Bytes that can be read at any position: a file, a mapping, a buffer.
 pub trait ReadAt {

@@ -13,9 +13,9 @@
 
 use std::fmt;
 
-use crate::code::{Code, OutOfMemory};
 use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::names::Names;
+use crate::result_code::{Code, OutOfMemory};
 
 /// Loaders refuse longer markers.
 pub const LIMIT: usize = 64 << 10;

@@ -14,8 +14,8 @@
 //! skipped costs no memory, however deep it nests.
 
 use crate::ReadAt;
-use crate::code::OutOfMemory;
 use crate::names::Names;
+use crate::result_code::OutOfMemory;
 
 /// Where the bytes of a value come from, one after the other.
 pub trait Input {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::ffi::CStr;
 
-use crate::code::{OutOfMemory, push};
+use crate::result_code::{OutOfMemory, push};
 
 /// Bytes that a name likely has, with its NUL.
 const LIKELY: usize = 24;

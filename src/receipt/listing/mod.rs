@@ -7,7 +7,7 @@
 //! Refused: files that are no receipt, no plan and no package, folders without packages, and sets
 //! with a package or a path of one twice, but for a folder that is the same each time.
 
-mod code;
+mod code_digest;
 mod owners;
 mod package;
 mod read;
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-pub use code::{CodeRow, code_digest, code_digests};
+pub use code_digest::{CodeRow, code_digest, code_digests};
 pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member, relations};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};

@@ -13,8 +13,7 @@ use super::{Declared, Evidence};
 use crate::input::database::{DatabaseRole, Index, read_index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::archives::{DistinctRow, distinct_rows};
-use crate::split::code;
-use crate::split::code::row_target;
+use crate::split::code_objects::{code_objects, refine, row_target};
 use crate::split::development::{self, Sniffed};
 use crate::split::host_binary;
 use crate::split::notes::Notes;
@@ -115,7 +114,7 @@ pub(super) fn no_code(content: &Content) -> Error {
 fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
     let mut found = Vec::new();
     for next in Bundles::new(content) {
-        found.extend(code::code_objects(&next?.bundle.bundle, path, notes)?);
+        found.extend(code_objects(&next?.bundle.bundle, path, notes)?);
     }
     Ok(found)
 }
@@ -146,7 +145,7 @@ fn lone_code(
         notes.add(Finding::UnknownProcessor { file: notes.file(path), entry: None, flags });
         return Ok(None);
     };
-    let refined = |arch: &&BaseArch| code::refine(arch, target.base()) == *arch;
+    let refined = |arch: &&BaseArch| refine(arch, target.base()) == *arch;
     let base = declared.archs.iter().find(refined).unwrap_or(target.base());
     Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use rockpack_base::tree::TreePath;
 
-use super::keys::{Numbers, WrapperKeys, by_bundle};
 use super::split_inputs::BinaryBuild;
+use super::wrapper_keys::{Numbers, WrapperKeys, by_bundle};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{Misplacement, Problem, Problems};

@@ -13,11 +13,11 @@ pub(super) mod debug_files;
 pub(super) mod foreign;
 mod host;
 pub(super) mod inputs;
-pub(super) mod keys;
 mod plain;
 pub(super) mod prefix;
 pub(super) mod receipts;
 pub(super) mod split_inputs;
+pub(super) mod wrapper_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,8 +35,8 @@ use super::own::originals::DeviceEntry;
 use super::problem::{CodeLoss, CodeWitness, Misplacement, PackagePath, Problem, Problems};
 use builds::{Wrappers, check_builds};
 use inputs::ArtifactInputs;
-use keys::{InstalledRows, WrapperKeys};
 use split_inputs::BinaryBuild;
+use wrapper_keys::{InstalledRows, WrapperKeys};
 
 /// The packages of one format beside the artifacts.
 pub(super) struct SetComparison<'a> {

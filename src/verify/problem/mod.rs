@@ -4,7 +4,7 @@
 //! made of them, as that of findings does. Whoever finds something says what it is, and no text.
 
 mod archives;
-mod code;
+mod code_objects;
 mod headers;
 mod paths;
 mod relations;
@@ -13,7 +13,7 @@ mod sets;
 mod table;
 
 pub use archives::*;
-pub use code::*;
+pub use code_objects::*;
 pub use headers::*;
 pub use paths::*;
 pub use relations::*;

@@ -1,7 +1,7 @@
 //! The table of checks.
 
 use super::archives::*;
-use super::code::*;
+use super::code_objects::*;
 use super::headers::*;
 use super::paths::*;
 use super::relations::*;

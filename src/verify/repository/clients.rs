@@ -8,9 +8,9 @@ use rockpack_base::content::{is_file, is_folder, list, read_file};
 use rockpack_base::error::{Error, Result};
 
 use super::context::Context;
-use super::keys::{PublicKeys, Trust, is_refused};
 use super::signers::{KEYRING, SignedFile, signed_files};
 use super::stanzas::{Stanza, stanzas};
+use super::trust::{PublicKeys, Trust, is_refused};
 use crate::verify::problem::{ClientFault, Problem};
 
 /// Switches that have clients take what nobody signed, or what is old, and what they have to be.

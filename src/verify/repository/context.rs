@@ -13,7 +13,7 @@ use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::closure::{OpenWish, OpenWishes};
-use super::keys::Trust;
+use super::trust::Trust;
 use crate::verify::problem::{
     Check, IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems,
     Report, SignatureFault,

@@ -9,18 +9,18 @@ mod apt;
 mod clients;
 mod closure;
 mod context;
-mod keys;
 mod orphans;
 mod owners;
 mod places;
 mod rpm;
 mod signers;
 mod stanzas;
+mod trust;
 mod xml;
 
 use std::path::Path;
 
-pub use keys::{PublicKeys, Trust};
+pub use trust::{PublicKeys, Trust};
 pub use xml::Element;
 
 use rockpack_base::content::{is_folder, list};

@@ -10,7 +10,7 @@ use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
 
 use super::Element;
 use super::context::HEAD_MAX;
-use super::keys::{PublicKeys, Trust};
+use super::trust::{PublicKeys, Trust};
 
 /// How the name of a keyring for clients ends.
 pub(super) const KEYRING: &str = "-archive-keyring.asc";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::example::{Set, build_of, names, shards};
-use support::keys::{end_agents, fill_home};
+use support::gpg_keys::{end_agents, fill_home};
 use support::tools;
 use tempfile::TempDir;
 

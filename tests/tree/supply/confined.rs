@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use support::example::{build_of, copy_shards, shards};
-use support::keys::key;
+use support::gpg_keys::key;
 use support::program::rockpack_path;
 use support::strace::Trace;
 use support::tools;

@@ -2,7 +2,7 @@
 
 use super::{BLOB_LIMIT, FRAME_LIMIT, Span};
 use crate::ReadAt;
-use crate::code::{OutOfMemory, push};
+use crate::result_code::{OutOfMemory, push};
 
 /// Bytes of the count in front of all frames, and of the size in front of each.
 const NUMBER: u64 = 4;

@@ -1,6 +1,6 @@
 //! The keys of a table of contents: `<kernel_name>#<co_index>`.
 
-use crate::code::OutOfMemory;
+use crate::result_code::OutOfMemory;
 
 const SEPARATOR: char = '#';
 

@@ -57,9 +57,9 @@ mod toc;
 
 use std::ffi::CStr;
 
-use crate::code::{Code, OutOfMemory};
 use crate::message_pack::{Fault, Windows};
 use crate::names::Names;
+use crate::result_code::{Code, OutOfMemory};
 use crate::{Outside, ReadAt};
 
 pub use frames::{FrameFault, Frames};

@@ -3,9 +3,9 @@
 use std::ffi::CStr;
 
 use super::{OpenFault, Scheme, Span};
-use crate::code::{OutOfMemory, push};
 use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::names::Names;
+use crate::result_code::{OutOfMemory, push};
 
 /// The names of fields.
 pub mod field {

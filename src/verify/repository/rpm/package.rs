@@ -10,7 +10,7 @@ use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::NamedFiles;
-use crate::verify::repository::keys::Trust;
+use crate::verify::repository::trust::Trust;
 
 /// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
 const LIBC: &str = "libc.so.6";

@@ -17,7 +17,7 @@ use super::follows;
 use super::foreign::other_file;
 use super::index_paths::{self, REPOMD};
 use super::input::GivenPackage;
-use super::listed::ListedIndexes;
+use super::listed_indexes::ListedIndexes;
 use super::options::RepoOptions;
 use super::owners;
 use super::published::ChannelReport;

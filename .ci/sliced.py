@@ -1,6 +1,6 @@
 """Long runs in slices: what a slice is called, what is known already, and a clone to change.
 
-`.ci/nightly`, `.ci/failures` and `.ci/mutants` use this. A result is kept below target/ under the state of
+`.ci/nightly`, `.ci/relapses` and `.ci/mutants` use this. A result is kept below target/ under the state of
 the source that it holds for, so that a run which was cut off goes on where it stopped.
 """
 

@@ -76,15 +76,15 @@ SLICES = [
     test("tests/sbom", 1, "tree", "--ignored", "the_sbom_of_the_program", needs=(SBOM_TOOLS,)),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",
          variables={"ROCKPACK_DEBIAN_ROCM": str(REPOSITORY / "target/acceptance")}, needs=(LIBRARIES,)),
-    # --- faults: every call is struck ---
-    test("faults/others", 8, "faults", "beside::", "ceilings::", "changed::", "clock::", "complete::", "terminal::", "waiting::",
+    # --- disturbed: every call is struck ---
+    test("disturbed/others", 8, "disturbed", "beside::", "ceilings::", "changed::", "clock::", "complete::", "terminal::", "waiting::",
          variables=EVERY_FAULT),
-    test("faults/disk", 8, "faults", "disk::", variables=EVERY_FAULT),
+    test("disturbed/disk", 8, "disturbed", "disk::", variables=EVERY_FAULT),
     *sliced(16, lambda name, part: test(
-        f"faults/calls/{name}", 7, "faults", "injected::", "signals::", "reading::", "threads::",
+        f"disturbed/calls/{name}", 7, "disturbed", "injected::", "signals::", "reading::", "threads::",
         variables={**EVERY_FAULT, "ROCKPACK_SLICE": part})),
     *sliced(24, lambda name, part: test(
-        f"faults/recovered/{name}", 7, "faults", "recovered::", variables={**EVERY_FAULT, "ROCKPACK_SLICE": part})),
+        f"disturbed/recovered/{name}", 7, "disturbed", "recovered::", variables={**EVERY_FAULT, "ROCKPACK_SLICE": part})),
     # --- fuzz: the programs of libFuzzer, and without it other inputs in each slice ---
     script("fuzz/compiles", 3, "cargo", "check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target", "--locked", needs=()),
     *sliced(4, lambda name, part: test(
@@ -92,7 +92,7 @@ SLICES = [
     # --- rockpack's own packages, for older systems than this one ---
     script("release", 9, ".ci/release", needs=()),
     # --- known failures come back without their fixes ---
-    *sliced(7, lambda name, part: script(f"failures/{name}", 3, ".ci/failures", "--slice", part, needs=())),
+    *sliced(7, lambda name, part: script(f"relapses/{name}", 3, ".ci/relapses", "--slice", part, needs=())),
     # --- the same bytes, whatever is around a build ---
     *sliced(2, lambda name, part: script(f"reproduce/example/{name}", 5, ".ci/reproduce", "--set", "example", "--slice", part)),
     *sliced(2, lambda name, part: script(f"reproduce/debian/{name}", 8, ".ci/reproduce", "--set", "debian", "--slice", part)),

@@ -206,7 +206,7 @@ fn rows() -> BTreeMap<String, Vec<String>> {
 fn each_example_ends_with_the_code_of_its_row() {
     let rows = rows();
     let codes: Vec<&str> = rows.keys().map(String::as_str).collect();
-    // Those of signals are tried by tests/faults/signals.rs.
+    // Those of signals are tried by tests/disturbed/signals.rs.
     assert_eq!(codes, ["0", "1", "129, 130, 143", "2", "64"]);
     let mut wrong = Vec::new();
     for (code, examples) in rows.iter().filter(|(code, _)| !code.contains(',')) {

@@ -7,11 +7,11 @@
 extern crate support;
 
 mod again;
+mod broken_off;
 mod budget;
 mod client_files;
 mod clients_apt;
 mod clients_rpm;
-mod faults;
 mod figures;
 mod follows;
 mod foreign;

@@ -9,7 +9,7 @@ use support::example::rockpack;
 use support::repo_fixture::{contents, deb, publish, refused, repo};
 use support::tools::{need, run};
 
-use crate::faults::{Failing, Room};
+use crate::broken_off::{Failing, Room};
 
 #[test]
 fn a_file_that_stays_in_the_pool_is_read_no_more_than_once() {

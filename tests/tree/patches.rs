@@ -7,7 +7,7 @@ use std::process::Command;
 use support::tools;
 
 fn patches() -> Vec<PathBuf> {
-    let folder = tools::repository("tests/failures");
+    let folder = tools::repository("tests/relapses");
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let is_patch = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "patch");
     let mut patches: Vec<PathBuf> = paths.filter(is_patch).collect();
@@ -47,7 +47,7 @@ fn source(program: &str, test: &str) -> PathBuf {
 
 #[test]
 fn every_patch_names_its_failure_and_tests_that_exist() {
-    let readme = fs::read_to_string(tools::repository("tests/failures/README.md")).unwrap();
+    let readme = fs::read_to_string(tools::repository("tests/relapses/README.md")).unwrap();
     for patch in patches() {
         let name = patch.file_name().unwrap().to_str().unwrap();
         let head = head(&patch);

@@ -2,7 +2,7 @@
 //! that changes. Afterwards no part of anything stands under a final name, what was there before is
 //! there still, and the next run gives what an undisturbed one does.
 //!
-//! `cargo test --test faults` strikes at some places; with `ROCKPACK_FAULTS=all` at every one, and
+//! `cargo test --test disturbed` strikes at some places; with `ROCKPACK_FAULTS=all` at every one, and
 //! the figures are printed (`-- --nocapture`). README.md here says what is promised.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]

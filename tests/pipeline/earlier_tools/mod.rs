@@ -1,5 +1,5 @@
 //! Failures of earlier tools, shown from outside to be impossible, where no test of a feature does.
-//! `tests/failures/README.md` lists all of them with their tests; each `tests/failures/*.patch` takes one fix away.
+//! `tests/relapses/README.md` lists all of them with their tests; each `tests/relapses/*.patch` takes one fix away.
 
 mod generic;
 mod output;

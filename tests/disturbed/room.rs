@@ -16,7 +16,7 @@ use support::sweep;
 use support::tools;
 use support::waiting::Process;
 
-/// Every kind of call on files that a fault can strike. faults.c also knows `thread`.
+/// Every kind of call on files that a fault can strike. disturb.c also knows `thread`.
 pub const ALL: &str =
     "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy";
 /// The kinds that need room on the disk.
@@ -45,7 +45,7 @@ fn library() -> &'static Path {
         let path = folder.path().join("faults.so");
         let mut gcc = Command::new("gcc");
         gcc.args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]).arg(&path);
-        tools::run(gcc.arg(tools::repository("tests/faults/faults.c")));
+        tools::run(gcc.arg(tools::repository("tests/disturbed/disturb.c")));
         (folder, path)
     });
     path
@@ -56,7 +56,7 @@ fn library() -> &'static Path {
 pub struct Fault<'a> {
     /// Kinds of calls.
     pub calls: &'a str,
-    /// What is done; see faults.c.
+    /// What is done; see disturb.c.
     pub act: &'a str,
     /// Which call, from 1; 0 is none.
     pub at: usize,

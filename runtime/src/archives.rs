@@ -21,7 +21,7 @@ pub struct Archives {
 
 /// An archive by the number of its place, which may have another one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ArchiveHandle {
     index: usize,
     identity: Identity,
 }
@@ -33,42 +33,46 @@ impl Archives {
     }
 
     /// Hands an archive to `read`, which keeps it open meanwhile; nothing if it was closed.
-    pub fn with<R>(&self, place: &Place, read: impl FnOnce(&OpenArchive) -> R) -> Option<R> {
+    pub fn with<R>(
+        &self,
+        place: &ArchiveHandle,
+        read: impl FnOnce(&OpenArchive) -> R,
+    ) -> Option<R> {
         let is_there = |archive: &OpenArchive| archive.identity() == place.identity;
         self.list.get(place.index)?.read(|archive| is_there(archive).then(|| read(archive)))?
     }
 
     /// Whether the file of an archive was changed since it was opened.
-    pub fn is_changed(&self, place: &Place) -> bool {
+    pub fn is_changed(&self, place: &ArchiveHandle) -> bool {
         self.with(place, OpenArchive::state).is_none_or(|state| state == State::Changed)
     }
 
     /// The open archive whose content a file in this state has.
-    pub fn find(&self, state: &Identity) -> Option<Place> {
+    pub fn find(&self, state: &Identity) -> Option<ArchiveHandle> {
         self.list.iter().enumerate().find_map(|(index, slot)| {
             let identity = slot.read(OpenArchive::identity)?;
-            (identity == *state).then_some(Place { index, identity })
+            (identity == *state).then_some(ArchiveHandle { index, identity })
         })
     }
 
     /// Opens an archive.
-    pub fn open(&self, path: &CStr) -> Result<Place, Fault> {
+    pub fn open(&self, path: &CStr) -> Result<ArchiveHandle, Fault> {
         let archive = OpenArchive::open(path)?;
         let identity = archive.identity();
         let same = |there: &OpenArchive, new: &OpenArchive| there.identity() == new.identity();
         let put = self.list.put(archive, same);
         let index = put.map_err(|_| report::refused("a further open archive"))?;
-        Ok(Place { index, identity })
+        Ok(ArchiveHandle { index, identity })
     }
 
     /// Closes archives that nobody can load from any more: whose file was changed, or was removed
     /// and is not `planned`. One that is read just now stays until the next call.
-    pub fn release(&self, is_planned: impl Fn(&Place) -> bool) {
+    pub fn release(&self, is_planned: impl Fn(&ArchiveHandle) -> bool) {
         for (index, slot) in self.list.iter().enumerate() {
             let state = slot.read(|archive| (archive.state(), archive.identity()));
             let is_over = state.is_some_and(|(state, identity)| match state {
                 State::Whole => false,
-                State::Removed => !is_planned(&Place { index, identity }),
+                State::Removed => !is_planned(&ArchiveHandle { index, identity }),
                 State::Changed => true,
             });
             if is_over {

@@ -17,7 +17,7 @@ use rockpack_kpack::target::{CompatibleTarget, compatible};
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
-use crate::archives::{Archives, Place};
+use crate::archives::{ArchiveHandle, Archives};
 use crate::candidates::Places;
 use crate::environment::Environment;
 use crate::lookup::Lookup;
@@ -43,7 +43,7 @@ struct Plan {
     /// Everything that it depends on.
     key: Vec<u8>,
     /// The archives in the order in which they are asked.
-    archives: Vec<Place>,
+    archives: Vec<ArchiveHandle>,
 }
 
 /// Why archives do not give a code object.
@@ -135,7 +135,7 @@ impl Cache {
     }
 
     /// The archives of a plan that was kept.
-    fn planned(&self, key: &[u8]) -> Result<Option<Vec<Place>>, OutOfMemory> {
+    fn planned(&self, key: &[u8]) -> Result<Option<Vec<ArchiveHandle>>, OutOfMemory> {
         let copy = |plan: &Plan| {
             let mut archives = Vec::new();
             archives.try_reserve_exact(plan.archives.len())?;
@@ -147,7 +147,7 @@ impl Cache {
     }
 
     /// Whether a plan asks for an archive. One that is being changed may.
-    fn is_planned(&self, place: &Place) -> bool {
+    fn is_planned(&self, place: &ArchiveHandle) -> bool {
         let has = |plan: &Plan| plan.archives.contains(place);
         self.plans.iter().any(|slot| slot.read(has).unwrap_or(true))
     }
@@ -189,7 +189,7 @@ impl Cache {
     /// Asks archives for each target in turn.
     fn ask(
         &self,
-        archives: &[Place],
+        archives: &[ArchiveHandle],
         key: &[u8],
         request: &Request<'_>,
     ) -> Result<Handed, Refusal> {
@@ -258,7 +258,7 @@ impl Cache {
         }
     }
 
-    fn no_arch(&self, archives: &[Place], key: &[u8], request: &Request<'_>) -> Code {
+    fn no_arch(&self, archives: &[ArchiveHandle], key: &[u8], request: &Request<'_>) -> Code {
         let mut asked = Text::new();
         for place in archives {
             self.archives.with(place, |archive| asked.append(format_args!(" {}", archive.path())));

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use rockpack_kpack::Code;
 
-use crate::archives::{Archives, Place};
+use crate::archives::{ArchiveHandle, Archives};
 use crate::candidates::Places;
 use crate::environment::Environment;
 use crate::file::{self, Fault, Identity};
@@ -32,7 +32,7 @@ pub struct Lookup<'a> {
     /// Files that are no archives.
     damaged: Vec<Identity>,
     /// The archives, in the order in which they are asked.
-    pub found: Vec<Place>,
+    pub found: Vec<ArchiveHandle>,
     /// The candidates, for texts.
     pub looked: Text,
     /// The first candidate of which nothing is known, for the machine refused to look or to read.
@@ -113,7 +113,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// The archive with this state: the one that is open, or else it is opened.
-    fn open(&mut self, path: &CStr, state: &Identity) -> Result<Place, Fault> {
+    fn open(&mut self, path: &CStr, state: &Identity) -> Result<ArchiveHandle, Fault> {
         if let Some(place) = self.archives.find(state) {
             return Ok(place);
         }

@@ -30,7 +30,7 @@ fn shared(one: &str, other: &str) -> usize {
 /// it names, or the nearest arch.
 pub fn meant_arch(word: &str) -> Option<String> {
     let members: Vec<String> =
-        gfx::family_members(word).iter().map(|arch| format!("`{arch}`")).collect();
+        gfx::members_of_arch_family(word).iter().map(|arch| format!("`{arch}`")).collect();
     if !members.is_empty() {
         return Some(format!("name the archs of this family one by one: {}", members.join(", ")));
     }

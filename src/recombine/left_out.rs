@@ -7,7 +7,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::formats::code_object::is_code_object;
 
-use crate::report::LeftOutPlace;
+use crate::report::LeftOutFile;
 use crate::split::loose_code;
 
 /// A code object or database file that is left out.
@@ -30,7 +30,7 @@ pub struct CountedLeftOut {
     /// How many of them differ.
     pub different: usize,
     /// Where they were.
-    pub places: Vec<LeftOutPlace>,
+    pub places: Vec<LeftOutFile>,
     /// SHA-256 of each, and of the code objects in those that are bundles, in hex.
     pub code_objects: BTreeSet<String>,
 }
@@ -47,7 +47,7 @@ impl AllLeftOut {
         for left in &self.0 {
             *places.entry(left.place.as_str()).or_default() += 1;
         }
-        let place = |(file, count): (&str, usize)| LeftOutPlace { file: file.to_owned(), count };
+        let place = |(file, count): (&str, usize)| LeftOutFile { file: file.to_owned(), count };
         let digests = self.digests()?;
         let inside: Vec<BTreeSet<String>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;

@@ -15,7 +15,7 @@ use super::channels::Channels;
 use super::find::FoundFiles;
 use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
-use super::state::{PoolRecord, SourceFile};
+use super::state::{PoolRecord, PublishedFile};
 use crate::package::Format;
 use crate::package::indexed::{Facts, Indexed};
 use crate::report::{Findings, Progress, Stage};
@@ -26,7 +26,7 @@ pub(super) struct GivenPackage {
     pub file: PathBuf,
     /// As it was when it was read, if it was: another content later is an error.
     pub content: Option<Content>,
-    pub source: SourceFile,
+    pub source: PublishedFile,
     pub indexed: Arc<Indexed>,
     /// Whether it was read: nothing was known of it, the run checks all, or it was signed now.
     pub read: bool,
@@ -196,7 +196,7 @@ fn given_of(
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
-    let source = SourceFile {
+    let source = PublishedFile {
         name: found.name.clone(),
         size: found.size,
         modified: found.modified,
@@ -216,7 +216,7 @@ pub(super) fn written(
 ) -> Result<GivenPackage> {
     let content = Content::open(&file, budget)?;
     let FoundPackage { file, name, size, modified } = look(file)?;
-    let source = SourceFile { name, size, modified, sha256: indexed.sha256.clone() };
+    let source = PublishedFile { name, size, modified, sha256: indexed.sha256.clone() };
     let (content, indexed) = (Some(content), Arc::new(indexed));
     signed(GivenPackage { file, content, source, indexed, read: false, link: true }, options)
 }

@@ -82,7 +82,7 @@ use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use channel::Channel;
 use channels::{Announcement, Channels};
-use next::ChannelDraft;
+use next::NextChannel;
 
 /// Publishes packages, which are read within `budget`.
 pub fn publish(
@@ -158,14 +158,14 @@ fn publish_given(
     let both = [Channel::Apt(options.suite.clone()), Channel::Rpm];
     let orders = orders::findings(&both, channels, given);
     let told = Findings::of([noticed, &orders]);
-    let published = draft_and_write(store, options, channels, (&active, given, &told));
+    let published = prepare_and_write(store, options, channels, (&active, given, &told));
     let mut published = orders.explain(published)?;
     published.findings.extend(orders);
     Ok(published)
 }
 
 /// Publishes the packages given, of which some is `told`, in the active channels.
-fn draft_and_write(
+fn prepare_and_write(
     store: &dyn Store,
     options: &RepoOptions<'_>,
     channels: &mut Channels,
@@ -180,23 +180,23 @@ fn draft_and_write(
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;
     let mut faults = Faults::default();
-    let drafts: Vec<Result<ChannelDraft>> = active
+    let next: Vec<Result<NextChannel>> = active
         .par_iter()
-        .map(|channel| ChannelDraft::new(store, channel, channels, given, options))
+        .map(|channel| NextChannel::new(store, channel, channels, given, options))
         .collect();
-    let drafts: Vec<ChannelDraft> =
-        drafts.into_iter().filter_map(|draft| faults.keep(draft)).collect();
-    let mut noticed = Findings::of(drafts.iter().map(|draft| &draft.findings));
+    let next: Vec<NextChannel> =
+        next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
+    let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
     let of_keys = options.signer.map(IndexSigner::findings).unwrap_or_default();
     of_keys.iter().for_each(|finding| noticed.add(finding.clone()));
     noticed.explain(faults.finish())?;
-    let paths: Vec<&str> = drafts.iter().flat_map(ChannelDraft::paths).collect();
+    let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
     noticed.explain(store.check(&paths))?;
     if options.strict {
         let all = Findings::of([&noticed, &told.warnings()]);
         noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
     }
-    let mut published = noticed.explain(write(store, channels, drafts))?;
+    let mut published = noticed.explain(write(store, channels, next))?;
     of_keys.into_iter().for_each(|finding| published.findings.add(finding));
     published.findings.sort();
     Ok(published)
@@ -246,24 +246,20 @@ fn active(
 }
 
 /// Puts everything in place; see the module for the order.
-fn write(
-    store: &dyn Store,
-    channels: &mut Channels,
-    drafts: Vec<ChannelDraft>,
-) -> Result<Published> {
-    let next: Vec<Announcement<'_>> = drafts.iter().map(ChannelDraft::announced).collect();
-    let bodies = Channels::announce(store, &next)?;
+fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> Result<Published> {
+    let announced: Vec<Announcement<'_>> = next.iter().map(NextChannel::announced).collect();
+    let bodies = Channels::announce(store, &announced)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());
-    for draft in drafts {
-        hidden.extend(draft.packages.into_iter().chain(draft.hidden));
-        visible.extend(draft.visible);
-        if !draft.outdated.is_empty() {
-            outdated.insert(draft.name.clone(), draft.outdated);
+    for channel in next {
+        hidden.extend(channel.packages.into_iter().chain(channel.hidden));
+        visible.extend(channel.visible);
+        if !channel.outdated.is_empty() {
+            outdated.insert(channel.name.clone(), channel.outdated);
         }
-        states.push((draft.name, draft.next));
-        published.channels.push(draft.report);
-        published.findings.extend(draft.findings);
+        states.push((channel.name, channel.next));
+        published.channels.push(channel.report);
+        published.findings.extend(channel.findings);
     }
     store.put(hidden)?;
     store.put(visible)?;

@@ -38,7 +38,7 @@ const GRACE: i64 = 3600;
 
 /// A channel that is to be published.
 #[derive(Debug)]
-pub(super) struct ChannelDraft {
+pub(super) struct NextChannel {
     pub name: String,
     pub next: ChannelState,
     /// Packages for the pool.
@@ -62,7 +62,7 @@ struct ChannelFiles {
     listed: ListedIndexes,
 }
 
-impl ChannelDraft {
+impl NextChannel {
     /// Computes `channel` as it will be with the packages `given`.
     pub fn new(
         store: &dyn Store,

@@ -57,7 +57,7 @@ pub(super) type PoolRecords = BTreeMap<String, Arc<PoolRecord>>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PoolRecord {
     /// The file it came from.
-    pub source: SourceFile,
+    pub source: PublishedFile,
     /// For debs, the component.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub component: String,
@@ -70,7 +70,7 @@ pub(super) struct PoolRecord {
 
 /// A file that was published; one of the same name, size and time is not read again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct SourceFile {
+pub(super) struct PublishedFile {
     /// File name without folders.
     pub name: String,
     pub size: u64,

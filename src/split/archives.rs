@@ -14,7 +14,7 @@ use rockpack_base::gfx::{Target, no_target};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::flatten::Located;
-use super::parts::{ArchiveManifest, DatabaseFile, HostFile, KernelArchive};
+use super::parts::{ManifestFile, DatabaseFile, HostFile, KernelArchive};
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";
@@ -29,7 +29,7 @@ impl KernelArchive {
     }
 }
 
-impl ArchiveManifest {
+impl ManifestFile {
     /// The paths of the archives that it lists, which lie beside it.
     pub(super) fn listed(&self) -> impl Iterator<Item = TreePath> {
         let folder = self.path.parent();
@@ -76,7 +76,7 @@ pub(super) fn is_archive(path: &TreePath) -> bool {
 #[derive(Default)]
 pub(super) struct ArchiveFiles {
     pub archives: Vec<KernelArchive>,
-    pub manifests: Vec<ArchiveManifest>,
+    pub manifests: Vec<ManifestFile>,
 }
 
 impl ArchiveFiles {
@@ -86,7 +86,7 @@ impl ArchiveFiles {
         let doing = || format!("reading {path}");
         if path.name().ends_with(MANIFEST_ENDING) {
             let manifest = Manifest::parse(&content).context(doing)?;
-            self.manifests.push(ArchiveManifest { path, manifest });
+            self.manifests.push(ManifestFile { path, manifest });
         } else {
             let reader = KpackReader::open(content.clone()).context(doing)?;
             self.archives.push(KernelArchive { path, module, mode, content, reader });
@@ -117,7 +117,7 @@ pub(super) fn drop_folders<'a>(
 /// The paths of archives, manifests and database files of an artifact.
 pub(super) fn device_paths<'a>(
     archives: impl IntoIterator<Item = &'a KernelArchive>,
-    manifests: &'a [ArchiveManifest],
+    manifests: &'a [ManifestFile],
     databases: &'a [DatabaseFile],
 ) -> impl Iterator<Item = &'a TreePath> {
     let archives = archives.into_iter().map(|archive| &archive.path);

@@ -39,7 +39,7 @@ use attach::attach;
 pub use alone::split;
 pub use loose::{LooseCode, loose_code};
 pub use parts::{
-    ArchiveManifest, CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, ManifestFile,
     KernelArchive, SharedFile, SplitArtifact, WrapperCode,
 };
 pub use policy::SplitPolicy;

@@ -31,7 +31,7 @@ pub struct SplitArtifact {
     /// databases once all artifacts of its shard are known.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
-    pub archive_manifests: Vec<ArchiveManifest>,
+    pub archive_manifests: Vec<ManifestFile>,
     /// What was noticed.
     pub findings: Findings,
 }
@@ -213,7 +213,7 @@ pub struct KernelArchive {
 
 /// A manifest of kernel archives.
 #[derive(Debug)]
-pub struct ArchiveManifest {
+pub struct ManifestFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
     /// What it lists.

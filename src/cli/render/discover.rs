@@ -4,7 +4,9 @@ use rockpack_base::error::printable;
 
 use super::table::{Align, TextTable};
 use super::units::bytes;
-use crate::inspect::discover::{Amount, ArchFound, ArtifactFound, Discovery, Proposal, ShardFound};
+use crate::inspect::discover::{
+    Amount, ArchFound, ArtifactContents, Discovery, Proposal, ShardContents,
+};
 
 /// A table of the artifacts, one of the archs, and the archs that nobody meant to ship.
 pub fn discovery_text(found: &Discovery) -> String {
@@ -29,7 +31,7 @@ pub fn discovery_text(found: &Discovery) -> String {
 
 /// One row for each target with code, and for each arch with database files whose plain target has no
 /// code; a row `none` for an artifact with neither.
-fn artifact_rows(table: &mut TextTable<7>, shard: &ShardFound, artifact: &ArtifactFound) {
+fn artifact_rows(table: &mut TextTable<7>, shard: &ShardContents, artifact: &ArtifactContents) {
     let mut rows: Vec<(String, Amount, Amount)> = Vec::new();
     for (target, code) in &artifact.code_objects {
         // The files of an arch stand beside its plain target.

@@ -257,7 +257,7 @@ impl Rule {
         let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
         match directory_arch(name) {
             Some(arch) => vec![arch],
-            None => sorted(gfx::family_members(name)),
+            None => sorted(gfx::members_of_arch_family(name)),
         }
     }
 

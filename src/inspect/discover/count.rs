@@ -6,21 +6,21 @@ use rockpack_base::gfx::{self, BaseArch, Target};
 use rockpack_base::tree::Node;
 
 use super::fallback;
-use super::found::{Amount, ArchFound, ArtifactFound, ShardFound};
+use super::found::{Amount, ArchFound, ArtifactContents, ShardContents};
 use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
 
 /// What the artifacts of a shard hold.
-pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardFound {
+pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
     let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
     let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
     let fallbacks = fallback::fallbacks(&artifacts, &wrappers);
-    ShardFound { name: name.to_owned(), artifacts, fallbacks }
+    ShardContents { name: name.to_owned(), artifacts, fallbacks }
 }
 
-fn artifact(split: &SplitArtifact) -> ArtifactFound {
-    let mut found = ArtifactFound {
+fn artifact(split: &SplitArtifact) -> ArtifactContents {
+    let mut found = ArtifactContents {
         name: split.name.to_string(),
-        family: split.name.gpu_family.clone(),
+        gpu_family: split.name.gpu_family.clone(),
         host_files: Amount::default(),
         binaries: 0,
         code_objects: BTreeMap::new(),
@@ -90,7 +90,7 @@ fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
 }
 
 /// All archs of all shards, by generation.
-pub(super) fn architectures(shards: &[ShardFound]) -> Vec<ArchFound> {
+pub(super) fn architectures(shards: &[ShardContents]) -> Vec<ArchFound> {
     let mut found: BTreeMap<(usize, BaseArch), ArchFound> = BTreeMap::new();
     for shard in shards {
         for artifact in &shard.artifacts {
@@ -113,7 +113,7 @@ pub(super) fn architectures(shards: &[ShardFound]) -> Vec<ArchFound> {
 fn entry<'a>(
     found: &'a mut BTreeMap<(usize, BaseArch), ArchFound>,
     arch: &BaseArch,
-    shard: &ShardFound,
+    shard: &ShardContents,
 ) -> &'a mut ArchFound {
     let known = gfx::describe(arch);
     // A longer number is a later generation: gfx942 before gfx1100.

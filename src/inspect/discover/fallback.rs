@@ -7,7 +7,7 @@
 //! An arch is called a fallback in a shard if all of this holds:
 //!
 //! 1. It is a processor: generic targets and SPIR-V are only compiled on purpose.
-//! 2. No family label of an artifact with device code in the shard covers it. A label that names
+//! 2. No GPU family of an artifact with device code in the shard covers it. A label that names
 //!    no processors (`all`) covers everything.
 //! 3. No file of a kernel database is for it: tuned kernels exist for archs that are meant.
 //! 4. Of the wrappers of the shard's fat binaries, some have code for covered archs and not for
@@ -20,22 +20,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::gfx::{self, BaseArch, Family};
+use rockpack_base::gfx::{self, BaseArch, GpuFamily};
 
-use super::found::ArtifactFound;
+use super::found::ArtifactContents;
 
 /// The fallback archs of a shard, with the reason, by its artifacts and the archs of each of its
 /// wrappers.
 pub(super) fn fallbacks(
-    artifacts: &[ArtifactFound],
+    artifacts: &[ArtifactContents],
     wrappers: &[Vec<BaseArch>],
 ) -> BTreeMap<BaseArch, String> {
     let labels: Vec<&str> = artifacts
         .iter()
         .filter(|artifact| artifact.has_device_code())
-        .map(|artifact| artifact.family.as_str())
+        .map(|artifact| artifact.gpu_family.as_str())
         .collect();
-    let families: Vec<Family> = labels.iter().map(|label| Family::of_label(label)).collect();
+    let families: Vec<GpuFamily> = labels.iter().map(|label| GpuFamily::of_label(label)).collect();
     let covered = |arch: &BaseArch| families.iter().any(|family| family.covers(arch));
     let databases: BTreeSet<&BaseArch> =
         artifacts.iter().flat_map(|artifact| artifact.databases.keys()).collect();
@@ -79,14 +79,14 @@ mod tests {
     use super::*;
     use crate::inspect::discover::Amount;
 
-    fn artifact(family: &str, archs: &[&str], databases: &[&str]) -> ArtifactFound {
+    fn artifact(family: &str, archs: &[&str], databases: &[&str]) -> ArtifactContents {
         let amount = Amount { count: 1, bytes: 1 };
         let all = |archs: &[&str]| -> Vec<BaseArch> {
             archs.iter().map(|arch| arch.parse().unwrap()).collect()
         };
-        ArtifactFound {
+        ArtifactContents {
             name: format!("blas_lib_{family}"),
-            family: family.to_owned(),
+            gpu_family: family.to_owned(),
             host_files: Amount::default(),
             binaries: 1,
             code_objects: all(archs).into_iter().map(|arch| (arch.into(), amount)).collect(),

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{Amount, ArchFound, ArtifactFound, Discovery, ShardFound};
+use super::{Amount, ArchFound, ArtifactContents, Discovery, ShardContents};
 use crate::report::Findings;
 
 /// A shard with so many host files and code objects.
-pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardFound {
+pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardContents {
     let amount = |count| Amount { count, bytes: count };
-    let artifact = ArtifactFound {
+    let artifact = ArtifactContents {
         name: "blas_lib_all".to_owned(),
-        family: "all".to_owned(),
+        gpu_family: "all".to_owned(),
         host_files: amount(host),
         binaries: 1,
         code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
         databases: BTreeMap::new(),
     };
-    ShardFound { name: name.to_owned(), artifacts: vec![artifact], fallbacks: BTreeMap::new() }
+    ShardContents { name: name.to_owned(), artifacts: vec![artifact], fallbacks: BTreeMap::new() }
 }
 
 /// One shard with these archs, each with whether it is a fallback.

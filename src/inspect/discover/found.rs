@@ -30,11 +30,11 @@ impl Amount {
 
 /// What is in a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ShardFound {
+pub struct ShardContents {
     /// Its name.
     pub name: String,
     /// Its artifacts in name order.
-    pub artifacts: Vec<ArtifactFound>,
+    pub artifacts: Vec<ArtifactContents>,
     /// The archs that are only there because the compiler fell back to them, each with the
     /// reason for saying so.
     pub fallbacks: BTreeMap<BaseArch, String>,
@@ -42,11 +42,12 @@ pub struct ShardFound {
 
 /// What is in an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ArtifactFound {
+pub struct ArtifactContents {
     /// E.g. `blas_lib_gfx110X-dgpu`.
     pub name: String,
-    /// Its family label, e.g. `gfx110X-dgpu`.
-    pub family: String,
+    /// Its GPU family, e.g. `gfx110X-dgpu`.
+    #[serde(rename = "family")]
+    pub gpu_family: String,
     /// Its host files and their bytes; of fat binaries, those that remain once their device code
     /// is taken out.
     pub host_files: Amount,
@@ -58,7 +59,7 @@ pub struct ArtifactFound {
     pub databases: BTreeMap<BaseArch, Amount>,
 }
 
-impl ArtifactFound {
+impl ArtifactContents {
     /// Whether it has device code.
     pub fn has_device_code(&self) -> bool {
         !self.code_objects.is_empty() || !self.databases.is_empty()

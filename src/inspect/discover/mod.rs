@@ -21,7 +21,7 @@ use crate::input::artifact::Scan;
 use crate::report::Findings;
 use crate::split::SplitArtifact;
 
-pub use found::{Amount, ArchFound, ArtifactFound, ShardFound};
+pub use found::{Amount, ArchFound, ArtifactContents, ShardContents};
 pub use propose::{PrimaryShard, Proposal, ProposedGroup, UngroupedArch, propose};
 pub use settle::settle;
 
@@ -29,7 +29,7 @@ pub use settle::settle;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Discovery {
     /// The shards in name order.
-    pub shards: Vec<ShardFound>,
+    pub shards: Vec<ShardContents>,
     /// Every base arch with device code, by generation.
     pub architectures: Vec<ArchFound>,
     /// What scan and split noticed.
@@ -39,7 +39,7 @@ pub struct Discovery {
 /// Sums up what `split` holds of the artifacts of `scan`.
 pub fn discover(scan: &Scan, split: &[SplitArtifact]) -> Discovery {
     let names = scan.shards.iter().map(|shard| shard.name.as_str());
-    let shards: Vec<ShardFound> = names
+    let shards: Vec<ShardContents> = names
         .map(|name| {
             let of_shard: Vec<_> = split.iter().filter(|one| one.shard == name).collect();
             count::shard(name, &of_shard)

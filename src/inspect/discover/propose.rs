@@ -11,7 +11,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::{self, BaseArch, ProductGroup};
 use serde::Serialize;
 
-use super::{ArchFound, Discovery, ShardFound};
+use super::{ArchFound, Discovery, ShardContents};
 
 /// A proposed packaging configuration, and what speaks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -102,8 +102,8 @@ fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
 }
 
 /// Most host files first, then most code objects, then the first by name.
-fn primary(shards: &[ShardFound]) -> Option<PrimaryShard> {
-    let weight = |shard: &ShardFound| {
+fn primary(shards: &[ShardContents]) -> Option<PrimaryShard> {
+    let weight = |shard: &ShardContents| {
         let host: u64 = shard.artifacts.iter().map(|one| one.host_files.count).sum();
         let code = shard.artifacts.iter().flat_map(|one| one.code_objects.values());
         (host, code.map(|amount| amount.count).sum::<u64>())
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn host_files_decide_then_code_objects_then_the_name() {
-        let chosen = |shards: &[ShardFound]| primary(shards).unwrap().name;
+        let chosen = |shards: &[ShardContents]| primary(shards).unwrap().name;
         assert_eq!(chosen(&[shard("a", 1, 9), shard("b", 2, 1)]), "b");
         assert_eq!(chosen(&[shard("a", 2, 1), shard("b", 2, 2), shard("c", 1, 9)]), "b");
         assert_eq!(chosen(&[shard("b", 2, 2), shard("a", 2, 2)]), "a");

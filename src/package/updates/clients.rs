@@ -9,7 +9,7 @@ use crate::report::{Discord, Misfit};
 
 /// A name on a client, by positions in the table.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct NameOnClient {
     /// The newest of before.
     was: Option<usize>,
     /// The same, if it went together with others, so that clients have it.
@@ -18,7 +18,7 @@ struct Place {
     gets: Option<usize>,
 }
 
-impl Place {
+impl NameOnClient {
     /// Whether there is a newer version than before.
     fn is_newer(&self, table: &Table<'_, '_>) -> bool {
         let both = self.was.zip(self.gets);
@@ -38,7 +38,7 @@ pub(super) struct Clients<'p, 'a> {
     lacked: BTreeMap<&'p str, &'p Wish<'a>>,
     /// The newest packages afterwards.
     offered: There,
-    places: BTreeMap<&'p str, Place>,
+    places: BTreeMap<&'p str, NameOnClient>,
     /// The position at which the packages of afterwards begin.
     older: usize,
 }
@@ -55,7 +55,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         table.drop_replaced(&mut had);
         let lacked = table.drop_misfits(&mut had);
         let lacked = lacked.into_iter().map(|(at, wish)| (table.package(at).name, wish)).collect();
-        let mut places: BTreeMap<&str, Place> = BTreeMap::new();
+        let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
         for (at, has) in had.iter().enumerate().take(older) {
             let place = places.entry(table.package(at).name).or_default();
             (place.was, place.had) = (Some(at), has.then_some(at));
@@ -64,7 +64,7 @@ impl<'p, 'a> Clients<'p, 'a> {
             places.entry(table.package(at).name).or_default().gets = Some(at);
         }
         // An update goes up.
-        let is_up = |place: &Place| place.is_newer(&table);
+        let is_up = |place: &NameOnClient| place.is_newer(&table);
         let stays = places.values_mut().filter(|place| place.had.is_some() && !is_up(place));
         stays.for_each(|place| place.gets = None);
         Self { table, had, lacked, offered, places, older }
@@ -149,7 +149,7 @@ impl<'p, 'a> Clients<'p, 'a> {
             let touched = (0..there.len()).filter(|at| before[*at] != there[*at]);
             next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
         }
-        let is_held = move |place: &Place| match (place.had, place.gets) {
+        let is_held = move |place: &NameOnClient| match (place.had, place.gets) {
             (Some(had), Some(_)) => there[had],
             _ => false,
         };

@@ -60,7 +60,7 @@ impl ComponentFile {
 /// How much device code one file holds of what is left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{file}: {count}")]
-pub struct LeftOutPlace {
+pub struct LeftOutFile {
     /// The file, below its component where that is known.
     pub file: String,
     /// Code objects, or 1 for a database file.

@@ -71,7 +71,7 @@ coded! {
             arch: BaseArch,
             count: usize,
             different: usize,
-            places: Vec<LeftOutPlace>,
+            places: Vec<LeftOutFile>,
             code_objects: Vec<String>,
         }
         ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
@@ -300,7 +300,7 @@ coded! {
             arch: BaseArch,
             count: usize,
             different: usize,
-            places: Vec<LeftOutPlace>,
+            places: Vec<LeftOutFile>,
             code_objects: Vec<String>,
         }
         ["{} {arch}", table.name()]
@@ -310,7 +310,7 @@ coded! {
             arch: BaseArch,
             count: usize,
             different: usize,
-            places: Vec<LeftOutPlace>,
+            places: Vec<LeftOutFile>,
             code_objects: Vec<String>,
         }
         ["{arch}"]
@@ -810,7 +810,7 @@ fn device_code(count: usize) -> String {
 }
 
 /// How much device code, `different` of it, is left out, why, and where it was.
-fn left_out(count: usize, different: usize, why: &str, places: &[LeftOutPlace]) -> String {
+fn left_out(count: usize, different: usize, why: &str, places: &[LeftOutFile]) -> String {
     let (code, are, places) = (device_code(count), are(count), few(places, 5));
     let distinct =
         if different < count { format!(" ({different} distinct)") } else { String::new() };

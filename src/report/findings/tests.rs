@@ -90,8 +90,8 @@ fn left_out(file: &str, reason: PackageLeftOut) -> Finding {
     Finding::PackageFileLeftOut { file: text(file), reason }
 }
 
-fn places(count: usize) -> Vec<LeftOutPlace> {
-    let place = |n| LeftOutPlace { file: format!("blas_lib/lib/lib{n}.so"), count: n };
+fn places(count: usize) -> Vec<LeftOutFile> {
+    let place = |n| LeftOutFile { file: format!("blas_lib/lib/lib{n}.so"), count: n };
     (1..=count).map(place).collect()
 }
 

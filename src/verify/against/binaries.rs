@@ -17,7 +17,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
-use super::account::{self, Place};
+use super::account::{self, SearchRewrite};
 use super::inputs::{self, ExaminedInput};
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::excuses::Excuses;
@@ -166,7 +166,7 @@ impl GivenBinary {
         for binary in installed.iter().filter(is_own) {
             let (prefix, path) = binary.place()?;
             let rewritten = excuses.rewritten.contains(&path);
-            let place = Place { path: &path, prefix: &prefix, rewritten };
+            let place = SearchRewrite { path: &path, prefix: &prefix, rewritten };
             let parts = account::unaccounted(build, binary.facts, place)?;
             if !parts.is_empty() {
                 let loss = FileLoss::OtherBytes { shard: build.shard.clone(), parts };

@@ -4,7 +4,7 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::TreePath;
 
 use super::SetComparison;
-use super::account::{self, Place};
+use super::account::{self, SearchRewrite};
 use super::plain::other_than_unread;
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::twice;
@@ -56,7 +56,7 @@ impl<'a> SetComparison<'a> {
         builds: &[&BinaryBuild],
     ) -> Result<Option<FileLoss>> {
         let rewritten = self.excuses.rewritten.contains(path);
-        let place = Place { path, prefix: self.prefix, rewritten };
+        let place = SearchRewrite { path, prefix: self.prefix, rewritten };
         let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
         for build in builds {
             let parts = account::unaccounted(build, facts, place)?;

@@ -7,7 +7,7 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::TreePath;
 
 use super::SetComparison;
-use super::account::{self, Place};
+use super::account::{self, SearchRewrite};
 use super::inputs::Plain;
 use crate::input::database::{Union, union};
 use crate::package::Format;
@@ -78,7 +78,7 @@ impl SetComparison<'_> {
     /// Whether a finding says that the search paths or the first line of the file at `path` were written
     /// anew, and nothing else of it is another.
     fn is_rewritten(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
-        let place = Place { path, prefix: self.prefix, rewritten: true };
+        let place = SearchRewrite { path, prefix: self.prefix, rewritten: true };
         let rewritten = self.excuses.rewritten.contains(path);
         let settled = self.excuses.settled.get(path);
         for facts in self.at(path).into_iter().filter_map(InstalledNode::facts) {
@@ -226,7 +226,7 @@ fn mode(plain: &Plain) -> Option<u32> {
 }
 
 /// Whether `sha256` is that of the ELF file `content` with other search paths.
-fn is_search_path(content: &Content, sha256: &[u8; 32], place: Place<'_>) -> Result<bool> {
+fn is_search_path(content: &Content, sha256: &[u8; 32], place: SearchRewrite<'_>) -> Result<bool> {
     match account::is_plain(content, sha256, place) {
         Err(error) if !error.is_of_reading() => Ok(false),
         found => found,

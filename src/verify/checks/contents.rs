@@ -12,7 +12,7 @@ use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, row_fau
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
-use crate::verify::own::index::{family_at, serves_all};
+use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::machine::ForeignFacts;
 use crate::verify::own::originals::DeviceEntry;
@@ -203,7 +203,8 @@ impl CheckedFile<'_> {
     /// Whether code for `arch` runs on members of the family whose directory holds the file, one of which
     /// the package is for.
     fn serves_family(&self, arch: &BaseArch) -> bool {
-        arch.is_generic() && family_at(self.path).iter().any(|member| self.package.states(member))
+        arch.is_generic()
+            && arch_family_at(self.path).iter().any(|member| self.package.states(member))
     }
 
     fn index(&mut self, archs: &BTreeSet<BaseArch>) {

@@ -92,7 +92,7 @@ pub(in crate::verify) fn serves_all(path: &str) -> bool {
 }
 
 /// The members of the family whose directory holds the file at `path`; none elsewhere.
-pub(in crate::verify) fn family_at(path: &str) -> Vec<BaseArch> {
+pub(in crate::verify) fn arch_family_at(path: &str) -> Vec<BaseArch> {
     let directory = directory_archs(path).unwrap_or_default();
     if directory.len() > 1 { directory } else { Vec::new() }
 }

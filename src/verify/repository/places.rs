@@ -15,7 +15,7 @@ pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Pa
 
 /// Where an index has a package.
 #[derive(Clone, Copy)]
-pub(super) struct PackagePlace<'a> {
+pub(super) struct IndexedVersion<'a> {
     pub identity: PackageIdentity<'a>,
     pub path: &'a str,
     /// SHA-256 of the package.
@@ -23,10 +23,13 @@ pub(super) struct PackagePlace<'a> {
 }
 
 /// A version of a package is one file: of two, some clients install the one and some the other.
-pub(super) fn check<'a>(context: &mut Context<'_>, places: impl Iterator<Item = PackagePlace<'a>>) {
+pub(super) fn check<'a>(
+    context: &mut Context<'_>,
+    places: impl Iterator<Item = IndexedVersion<'a>>,
+) {
     let mut first = BTreeMap::new();
     for place in places {
-        let other: PackagePlace<'_> = *first.entry(place.identity).or_insert(place);
+        let other: IndexedVersion<'_> = *first.entry(place.identity).or_insert(place);
         if other.digest != place.digest {
             let (name, arch, version) = place.identity;
             let identity = NamedVersion::new(name, version, arch);

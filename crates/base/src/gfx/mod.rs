@@ -4,19 +4,19 @@
 //! processors and products, and the spellings in names of files and ids of bundle entries; it knows nothing
 //! of files.
 
-mod family;
+mod gpu_family;
 mod groups;
 mod schema;
 mod spelling;
 mod table;
 mod windows;
 
-pub use family::Family;
+pub use gpu_family::GpuFamily;
 pub use groups::{ProductGroup, product_groups};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use schema::BaseArchSchema;
 pub use spelling::{
-    arch_at_start, arch_of_sanitized, entry_target_text, family_members, split_entry_id,
+    arch_at_start, arch_of_sanitized, entry_target_text, members_of_arch_family, split_entry_id,
 };
 pub use table::{
     Processor, archs_in, describe, is_known, is_plausible, known_archs, mach_of, processor,

@@ -62,10 +62,10 @@ pub fn arch_of_sanitized(text: &str) -> Option<BaseArch> {
     known.then_some(base)
 }
 
-/// The members of a family: the known archs of the same length that differ from `name` in its
+/// The members of an arch family: the known archs of the same length that differ from `name` in its
 /// trailing `x`s alone. `gfx110x` is gfx1100 to gfx1103; `gfx11xx` everything of its major
 /// version. Empty for any other name.
-pub fn family_members(name: &str) -> Vec<BaseArch> {
+pub fn members_of_arch_family(name: &str) -> Vec<BaseArch> {
     if !name.starts_with("gfx") {
         return Vec::new();
     }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn families_have_all_known_members() {
         let names = |family: &str| {
-            let members = family_members(family).into_iter();
+            let members = members_of_arch_family(family).into_iter();
             members.map(|arch| arch.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(names("gfx110x"), ["gfx1100", "gfx1101", "gfx1102", "gfx1103"]);

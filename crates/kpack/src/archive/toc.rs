@@ -154,7 +154,7 @@ struct TocFields {
     offset: Number,
     size: Number,
     blobs: Option<Result<Vec<Span>, NoNumber>>,
-    rows: Option<Drafts>,
+    rows: Option<RowsRead>,
 }
 
 impl TocFields {
@@ -175,7 +175,9 @@ impl TocFields {
             Some(TocField::ZstdOffset) => self.offset.read(decoder)?,
             Some(TocField::ZstdSize) => self.size.read(decoder)?,
             Some(TocField::Blobs) if self.blobs.is_none() => self.blobs = Some(blobs(decoder)?),
-            Some(TocField::Toc) if self.rows.is_none() => self.rows = Some(Drafts::read(decoder)?),
+            Some(TocField::Toc) if self.rows.is_none() => {
+                self.rows = Some(RowsRead::read(decoder)?)
+            }
             _ => decoder.skip()?,
         }
         Ok(())
@@ -251,7 +253,7 @@ const ROW_MIN: u64 = 40;
 
 /// Rows as they come.
 #[derive(Default)]
-struct Drafts {
+struct RowsRead {
     keys: Names,
     targets: Names,
     rows: Vec<NumberedRow>,
@@ -265,25 +267,25 @@ struct NumberedRow {
     row: Row,
 }
 
-impl Drafts {
+impl RowsRead {
     fn read<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Self, I> {
-        let mut drafts = Self::default();
+        let mut read = Self::default();
         let keys = match decoder.item()? {
             Item::Map(keys) => keys,
-            other => return Ok(decoder.skip_rest_of(other).map(|()| drafts)?),
+            other => return Ok(decoder.skip_rest_of(other).map(|()| read)?),
         };
-        drafts.reserve(decoder.at_most(keys, ROW_MIN))?;
+        read.reserve(decoder.at_most(keys, ROW_MIN))?;
         for _ in 0..keys {
-            if !name(decoder, &mut drafts.keys)? {
+            if !name(decoder, &mut read.keys)? {
                 decoder.skip()?;
                 continue;
             }
             match decoder.item()? {
-                Item::Map(targets) => drafts.read_targets(targets, decoder)?,
+                Item::Map(targets) => read.read_targets(targets, decoder)?,
                 other => decoder.skip_rest_of(other)?,
             }
         }
-        Ok(drafts)
+        Ok(read)
     }
 
     /// Room for so many keys with a row each, as most have.
@@ -318,7 +320,7 @@ impl Drafts {
     /// In the order of keys and targets; of equal ones the last stays.
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
-        let names = |draft: &NumberedRow| (keys.get(draft.key), targets.get(draft.target));
+        let names = |row: &NumberedRow| (keys.get(row.key), targets.get(row.target));
         // Writers sort their rows.
         if !rows.is_sorted_by(|a, b| names(a) < names(b)) {
             // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.

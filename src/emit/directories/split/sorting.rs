@@ -13,7 +13,7 @@ use crate::emit::directories::output::{OutputArtifact, Outputs};
 use crate::emit::directories::{GENERIC, Means};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
-use crate::split::{ArchiveManifest, DatabaseFile, FatBinary, HostBinary, SplitArtifact};
+use crate::split::{DatabaseFile, FatBinary, HostBinary, ManifestFile, SplitArtifact};
 
 /// All artifacts of a shard with one name and kind.
 pub(super) struct ShardComponent<'a> {
@@ -279,7 +279,7 @@ impl<'a> ClassifiedArtifact<'a> {
 
     /// Whether a folder stays: those that held nothing but device code go with it.
     fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
-        let listed = |manifest: &ArchiveManifest| {
+        let listed = |manifest: &ManifestFile| {
             std::iter::successors(manifest.path.parent(), TreePath::parent)
                 .any(|folder| folder == *path)
         };

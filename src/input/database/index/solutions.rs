@@ -8,24 +8,24 @@ use rockpack_base::run::Budget;
 
 /// Places of solutions, in the order in which they are listed.
 #[derive(Debug, Default)]
-pub(super) struct SolutionPlaces(Vec<SolutionPlace>);
+pub(super) struct LocatedSolutions(Vec<LocatedSolution>);
 
 /// The place of one solution. Its bounds have 32 bits, as the bytes that it lies in are one
 /// MessagePack value.
 #[derive(Debug, Clone, Copy)]
-struct SolutionPlace {
+struct LocatedSolution {
     number: u32,
     offset: u32,
     len: u32,
 }
 
-impl SolutionPlace {
+impl LocatedSolution {
     fn range(&self) -> Range<u64> {
         u64::from(self.offset)..u64::from(self.offset) + u64::from(self.len)
     }
 }
 
-impl SolutionPlaces {
+impl LocatedSolutions {
     /// Reads an array of `len` integers: of each solution its number, offset and length.
     pub(super) fn read(
         tokens: &mut TokenReader<impl Skip>,
@@ -50,7 +50,7 @@ impl SolutionPlaces {
             if places.len() == places.capacity() {
                 grow(&mut places, budget)?;
             }
-            places.push(SolutionPlace { number, offset, len });
+            places.push(LocatedSolution { number, offset, len });
         }
         Ok(Self(places))
     }
@@ -78,7 +78,7 @@ impl SolutionPlaces {
     /// occurs twice.
     fn check(&mut self, len: u32) -> io::Result<()> {
         if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
-            let SolutionPlace { number, offset, len: own } = place;
+            let LocatedSolution { number, offset, len: own } = place;
             return Err(fault(format!(
                 "solution {number}, of {own} bytes at {offset}, ends outside of the {len} bytes of \
                  solutions_blob"
@@ -102,10 +102,10 @@ fn integer(tokens: &mut TokenReader<impl Skip>) -> io::Result<i128> {
 }
 
 /// Makes room for as many places again, if the memory of the run allows it.
-fn grow(places: &mut Vec<SolutionPlace>, budget: &Budget) -> io::Result<()> {
+fn grow(places: &mut Vec<LocatedSolution>, budget: &Budget) -> io::Result<()> {
     let more = places.len().max(1 << 10);
     // While it grows, the former room lives beside the new one.
-    let bytes = (places.len() + more) * size_of::<SolutionPlace>() * 2;
+    let bytes = (places.len() + more) * size_of::<LocatedSolution>() * 2;
     budget.check_structure(bytes as u64, "the solutions_index of a kernel index")?;
     places.try_reserve_exact(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
     Ok(())

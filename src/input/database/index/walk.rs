@@ -8,7 +8,7 @@ use rockpack_base::formats::message_pack_stream::{Token, TokenReader, fault};
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::run::Budget;
 
-use super::solutions::SolutionPlaces;
+use super::solutions::LocatedSolutions;
 use super::source::Source;
 use super::{DEPTH_LIMIT, IndexDescription};
 
@@ -21,7 +21,7 @@ type Tokens = TokenReader<Source>;
 pub(super) struct Walked {
     pub(super) description: IndexDescription,
     /// The places of the solutions, if their bytes were passed over before that was known.
-    pub(super) solutions_ahead: Option<SolutionPlaces>,
+    pub(super) solutions_ahead: Option<LocatedSolutions>,
 }
 
 /// A walk, with everything seen so far.
@@ -40,7 +40,7 @@ pub(super) struct Walk {
 struct Library {
     version: Option<i128>,
     /// Read from `solutions_index`, or known from a walk before.
-    places: Option<SolutionPlaces>,
+    places: Option<LocatedSolutions>,
     has_index: bool,
     has_blob: bool,
     /// Whether the bytes of the solutions were passed over.
@@ -49,7 +49,7 @@ struct Library {
 
 impl Walk {
     /// A walk through `content`; `places` are those of its solutions, if they are known.
-    pub(super) fn new(content: &Content, places: Option<SolutionPlaces>) -> Self {
+    pub(super) fn new(content: &Content, places: Option<LocatedSolutions>) -> Self {
         Self {
             description: IndexDescription::default(),
             budget: content.budget().clone(),
@@ -216,7 +216,7 @@ impl Walk {
                 return Err(fault("its format_version is no integer"));
             }
             (ValueKey::SolutionsIndex, Token::Array(len)) => {
-                let places = SolutionPlaces::read(tokens, len, &self.budget)?;
+                let places = LocatedSolutions::read(tokens, len, &self.budget)?;
                 if std::mem::replace(&mut self.library.has_index, true) {
                     return Err(fault("it has solutions_index twice"));
                 }

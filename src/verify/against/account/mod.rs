@@ -50,9 +50,9 @@ const GAP_LIMIT: u64 = 1 << 20;
 /// Most parts of a file that a message names.
 const MOST_NAMED: usize = 4;
 
-/// Whether the search paths of a file were written anew, and for which place.
+/// The place of a file, for which its search paths may have been written anew.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::verify) struct Place<'a> {
+pub(in crate::verify) struct SearchRewrite<'a> {
     /// Install-relative path of the file.
     pub(in crate::verify) path: &'a TreePath,
     /// The install prefix, absolute.
@@ -61,7 +61,7 @@ pub(in crate::verify) struct Place<'a> {
     pub(in crate::verify) rewritten: bool,
 }
 
-impl Place<'_> {
+impl SearchRewrite<'_> {
     /// What of the file changes for its search paths, each way by itself.
     fn changes(&self, content: &Content, tables: &Tables) -> Result<Vec<Edits>> {
         if self.rewritten {
@@ -76,7 +76,7 @@ impl Place<'_> {
 pub(in crate::verify) fn is_plain(
     content: &Content,
     sha256: &Sha,
-    place: Place<'_>,
+    place: SearchRewrite<'_>,
 ) -> Result<bool> {
     for edits in place.changes(content, &Tables::read(content)?)? {
         if edits.apply(content)?.sha256()? == *sha256 {
@@ -91,7 +91,7 @@ pub(in crate::verify) fn is_plain(
 pub(in crate::verify) fn unaccounted(
     build: &BinaryBuild,
     facts: &FileFacts,
-    place: Place<'_>,
+    place: SearchRewrite<'_>,
 ) -> Result<Vec<String>> {
     let found = accounted(build, facts, place);
     match found {
@@ -100,7 +100,11 @@ pub(in crate::verify) fn unaccounted(
     }
 }
 
-fn accounted(build: &BinaryBuild, facts: &FileFacts, place: Place<'_>) -> Result<Vec<String>> {
+fn accounted(
+    build: &BinaryBuild,
+    facts: &FileFacts,
+    place: SearchRewrite<'_>,
+) -> Result<Vec<String>> {
     let content = &build.content;
     if !place.rewritten && content.sha256()? == facts.sha256 {
         return Ok(Vec::new());

@@ -25,7 +25,7 @@ use crate::verify::repository::closure::{
 };
 use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
 use crate::verify::repository::owners;
-use crate::verify::repository::places::{self, PackagePlace, identity};
+use crate::verify::repository::places::{self, IndexedVersion, identity};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
@@ -63,10 +63,10 @@ impl SuitePackage {
         self.arch != *arch && self.other_archs.insert(Arc::clone(arch))
     }
 
-    fn place(&self) -> PackagePlace<'_> {
+    fn place(&self) -> IndexedVersion<'_> {
         let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
         let identity = identity(field("Package"), field("Architecture"), field("Version"));
-        PackagePlace { identity, path: &self.path, digest: field("SHA256") }
+        IndexedVersion { identity, path: &self.path, digest: field("SHA256") }
     }
 }
 

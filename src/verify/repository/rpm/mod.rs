@@ -14,7 +14,7 @@ use rockpack_base::content::{self, is_file, is_folder, read_file};
 use rockpack_base::error::{Error, Result};
 
 use super::context::{Context, LOOKED_AT, place, sha256};
-use super::places::{self, PackagePlace, identity};
+use super::places::{self, IndexedVersion, identity};
 use super::xml::Element;
 use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
 use lists::{RpmEntry, RpmFiles};
@@ -222,7 +222,7 @@ fn check_said_once(context: &mut Context<'_>, primary: &[RpmEntry]) {
 fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
     let versions: Vec<(&RpmEntry, String)> =
         primary.iter().map(|package| (package, package.evr())).collect();
-    let places = versions.iter().map(|(package, version)| PackagePlace {
+    let places = versions.iter().map(|(package, version)| IndexedVersion {
         identity: identity(&package.name, &package.arch, version),
         path: &package.path,
         digest: &package.checksum,

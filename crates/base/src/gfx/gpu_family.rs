@@ -1,6 +1,6 @@
-//! What the family label of an artifact says of archs.
+//! What the GPU family of an artifact says of archs.
 //!
-//! A family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family
+//! A GPU family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family
 //! whose `X` stands for the rest of the processor's number (`gfx110X-dgpu`, `gfx94X-dcgpu`), or a
 //! word that names no processor (`generic`, `all`, `dcgpu-all`). What is inside of an artifact is
 //! read from its content; the label only says what its job meant to build.
@@ -14,7 +14,7 @@ const KINDS: [&str; 4] = ["-all", "-dcgpu", "-dgpu", "-igpu"];
 
 /// What a label means to cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Family {
+pub enum GpuFamily {
     /// One base arch.
     Arch(BaseArch),
     /// Every processor whose name starts with this and goes on.
@@ -23,7 +23,7 @@ pub enum Family {
     Unspecific,
 }
 
-impl Family {
+impl GpuFamily {
     /// Reads a label.
     pub fn of_label(label: &str) -> Self {
         let stem = KINDS.iter().find_map(|kind| label.strip_suffix(kind)).unwrap_or(label);
@@ -60,7 +60,7 @@ mod tests {
     fn a_label_covers_what_its_job_means_to_build() {
         let covered = |label: &str| -> Vec<&str> {
             let archs = ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1103", "gfx1151"];
-            let family = Family::of_label(label);
+            let family = GpuFamily::of_label(label);
             archs.into_iter().filter(|arch| family.covers(&arch.parse().unwrap())).collect()
         };
         assert_eq!(covered("gfx110X-dgpu"), ["gfx1100", "gfx1103"]);

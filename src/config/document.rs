@@ -86,15 +86,17 @@ impl ConfigDocument {
         matches!(keys, [key] if self.given.contains(*key))
     }
 
-    /// The place of the value at `keys`; none if the command line has it.
+    /// The place of the value at `keys`, also under older names of the keys; none if the command line has it.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         if self.is_given(keys) {
             return None;
         }
-        let offset = match self.syntax {
+        let offset = |keys: &[&str]| match self.syntax {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
-        }?;
+        };
+        let older = keys.iter().map(|key| if *key == "kinds" { "components" } else { *key });
+        let offset = offset(keys).or_else(|| offset(&older.collect::<Vec<_>>()))?;
         let (line, column) = line_and_column(&self.text, offset);
         Some(Position { file: self.file.clone(), line, column })
     }

@@ -98,7 +98,7 @@ pub struct Keys {
     /// fits no finding is one, `R098`
     #[arg(skip)]
     pub accept: Vec<AcceptSchema>,
-    /// Which components make up which package of a family, before those of
+    /// Which kinds of components make up which package of a family, before those of
     /// `config/components.toml`
     #[arg(skip)]
     pub parts: Vec<PartSchema>,
@@ -169,7 +169,7 @@ pub struct Keys {
     /// Package → packages that had paths of it, `rocm-blas < 7.1.1-1`
     #[arg(skip)]
     pub moved: Ordered<FormerSchema>,
-    /// Package → which artifacts, modules and components go into it [default: those of
+    /// Package → which artifacts, modules and kinds go into it [default: those of
     /// `config/components.toml`, else each artifact is a package]
     #[arg(skip)]
     pub selectors: Ordered<Vec<SelectorSchema>>,
@@ -338,21 +338,21 @@ pub struct SelectorSchema {
     /// Its modules, e.g. `rocSPARSE` [default: all of them]
     #[serde(default)]
     pub modules: Option<Vec<String>>,
-    /// Its components [default: all of them]
-    #[serde(rename = "components", default)]
+    /// Kinds of its components [default: all of them]
+    #[serde(alias = "components", default)]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Option<Vec<String>>,
 }
 
-/// A package of every family: which components go into it, and what it says of itself.
+/// A package of every family: which kinds of components go into it, and what it says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartSchema {
     /// Name that other files use for it, also in the names of its kernel archives
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
-    /// Components of an artifact that go into it
-    #[serde(rename = "components")]
+    /// Kinds of an artifact's components that go into it
+    #[serde(alias = "components")]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Vec<String>,
     /// What each format appends to the family's name
@@ -386,7 +386,7 @@ pub enum PartRole {
     Support,
 }
 
-/// The names that components of an artifact may have, for a schema.
+/// The kinds that components of an artifact may have, for a schema.
 fn component_kinds() -> serde_json::Value {
     serde_json::json!({ "type": "string", "enum": ComponentKind::ALL.map(ComponentKind::as_str) })
 }

@@ -47,7 +47,7 @@ pub(super) fn selectors(
     for (package, schemas) in schema.0 {
         let mut selectors = Vec::new();
         for (index, schema) in schemas.into_iter().enumerate() {
-            let keys = ["selectors", &package, &index.to_string(), "components"];
+            let keys = ["selectors", &package, &index.to_string(), "kinds"];
             let tell = |error| faults.add(document.located(&keys, &error));
             selectors.push(Selector::checked(schema, tell));
         }

@@ -205,16 +205,48 @@ fn rules_that_mean_nothing_are_refused_with_their_place() {
 
 #[test]
 fn each_wrong_kind_of_a_selector_is_told_with_its_place() {
-    let text = "[selectors]\nx = [\n  { artifact = 'a', components = ['bin', 'lib', 'man'] },\n  \
+    let text = "[selectors]\nx = [\n  { artifact = 'a', kinds = ['bin', 'lib', 'man'] },\n  \
                 { artifact = 'b', components = ['etc'] },\n]\n";
     let error = refusal(text, Syntax::Toml);
     let faults: Vec<_> = error.flattened().map(ToString::to_string).collect();
     let places =
-        [("line 3, column 34", "bin"), ("line 3, column 34", "man"), ("line 4, column 34", "etc")];
+        [("line 3, column 29", "bin"), ("line 3, column 29", "man"), ("line 4, column 34", "etc")];
     assert_eq!(faults.len(), places.len(), "{faults:?}");
     for (fault, (place, word)) in faults.iter().zip(places) {
         assert!(fault.starts_with(place) && fault.contains(word), "{fault}");
     }
+}
+
+#[test]
+fn kinds_may_have_their_older_name_but_not_both() {
+    let toml = |keys: &str| {
+        let part = "name = 'x'\nrole = 'host'\nsuffix = { deb = '', rpm = '' }";
+        format!("[selectors]\nx = [{{ artifact = 'a', {keys} }}]\n[[parts]]\n{part}\n")
+            + &keys.replace(", ", "\n")
+    };
+    let json = |keys: &str| {
+        let part = r#""name": "x", "role": "host", "suffix": {"deb": "", "rpm": ""}"#;
+        let keys = keys.replace("kinds", "\"kinds\"").replace("components", "\"components\"");
+        let keys = keys.replace('\'', "\"").replace(" =", ":");
+        format!(
+            r#"{{"selectors": {{"x": [{{"artifact": "a", {keys}}}]}}, "parts": [{{{part}, {keys}}}]}}"#
+        )
+    };
+    for keys in ["kinds = ['run']", "components = ['run']"] {
+        for (text, syntax) in [(toml(keys), Syntax::Toml), (json(keys), Syntax::Json)] {
+            let config = Config::parse(&text, syntax).unwrap();
+            assert_eq!(config.keys.parts[0].kinds, ["run"], "{text}");
+            assert_eq!(config.selectors[0].1[0].kinds, Some(vec![ComponentKind::Run]), "{text}");
+        }
+    }
+    let both = "kinds = ['run'], components = ['run']";
+    for (text, syntax) in [(toml(both), Syntax::Toml), (json(both), Syntax::Json)] {
+        let shown = shown(&text, syntax);
+        assert!(shown.contains("duplicate field `kinds`"), "{shown}");
+    }
+    // Each of the two is refused by itself where the other one is right.
+    let part = toml(both).replace("[{ artifact = 'a', kinds = ['run'], ", "[{ artifact = 'a', ");
+    assert!(shown(&part, Syntax::Toml).contains("duplicate field `kinds`"));
 }
 
 #[test]

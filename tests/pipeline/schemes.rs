@@ -204,7 +204,7 @@ fn a_scheme_of_ones_own_and_parts_of_the_configuration() {
     let text = fs::read_to_string(tools::repository("config/schemes/rocm.toml")).unwrap();
     fs::write(&scheme, text.replace("kernels = \"{name}", "kernels = \"{name}-code")).unwrap();
     let config = folder.path().join("config.toml");
-    let tools = "epoch = 2\ndistribution_tag.deb = '~deb12'\n[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+    let tools = "epoch = 2\ndistribution_tag.deb = '~deb12'\n[[parts]]\nname = 'tools'\nkinds = ['run']\nrole = 'host'\n\
                  suffix = { deb = '-utils', rpm = '-tools' }\nneeds_host = true\nprograms = true\n\
                  [architecture_groups.gfx1100]\narchitectures = ['gfx1100']\n";
     fs::write(&config, tools).unwrap();

@@ -151,7 +151,7 @@ fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     let rest = list(&shipped.kinds);
     let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.archives);
     let hint = "a component that no part takes would be in no package: add it to a part";
-    config.fault(&["parts", &index.to_string(), "components"], message).hint(hint)
+    config.fault(&["parts", &index.to_string(), "kinds"], message).hint(hint)
 }
 
 /// Gathers what is wrong in the configuration's parts.
@@ -170,7 +170,7 @@ fn check(config: &Config) -> Result<()> {
             faults.add(fault("name", why));
         }
         for (at, kind) in part.kinds.iter().enumerate() {
-            let keys = ["parts", &place, "components", &at.to_string()];
+            let keys = ["parts", &place, "kinds", &at.to_string()];
             if let Err(error) = kind.parse::<ComponentKind>() {
                 faults.add(config.located(&keys, &error));
             }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_configured_part_takes_its_components_from_the_shipped_ones() {
-        let tools = "[[parts]]\nname = 'tools'\ncomponents = ['run']\nrole = 'host'\n\
+        let tools = "[[parts]]\nname = 'tools'\nkinds = ['run']\nrole = 'host'\n\
                      suffix = { deb = '-utils', rpm = '-tools' }\n";
         let changed = parts(tools).unwrap();
         let run = stem(&changed, ComponentKind::Run);

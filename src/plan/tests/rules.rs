@@ -87,17 +87,16 @@ fn selectors_that_claim_the_same_are_refused() {
     let rest = "rocm-blas = [{artifact = 'blas'}]\n";
     let both = format!("rocm-a = [{sparse}}}]\nrocm-b = [{sparse}}}]\n{rest}");
     refused(&both, &["line 3, column 42", "`rocSPARSE`", "is in rocm-a already"]);
-    let overlap = format!(
-        "rocm-a = [{sparse}, components = ['lib', 'dev']}}]\nrocm-b = [{sparse}}}]\n{rest}"
-    );
+    let overlap =
+        format!("rocm-a = [{sparse}, kinds = ['lib', 'dev']}}]\nrocm-b = [{sparse}}}]\n{rest}");
     refused(&overlap, &["line 3, column 42", "is in rocm-a already"]);
     let hidden = format!("{rest}rocm-sparse = [{sparse}}}]\n");
     refused(&hidden, &["line 3, column 16", "takes nothing: rocm-blas takes all of it"]);
     let twice = format!("{rest}rocm-all = [{{artifact = 'blas'}}]\n");
     refused(&twice, &["line 3, column 13", "takes nothing"]);
     let apart = format!(
-        "[selectors]\nrocm-a = [{sparse}, components = ['lib']}}]\n\
-         rocm-b = [{sparse}, components = ['dev']}}]\n{rest}{GROUPS}"
+        "[selectors]\nrocm-a = [{sparse}, kinds = ['lib']}}]\n\
+         rocm-b = [{sparse}, kinds = ['dev']}}]\n{rest}{GROUPS}"
     );
     assert!(ids(&planned(modules(), &apart)).contains(&"rocm-a"));
 }

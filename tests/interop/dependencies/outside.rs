@@ -103,7 +103,7 @@ fn names_of_the_other_format_do_not_clash() {
     std::fs::write(&header, "").unwrap();
     let manifest = case.path("shard/user_dev_generic/artifact_manifest.txt");
     std::fs::write(manifest, "math/part/stage\n").unwrap();
-    let parts = "[[parts]]\nname = 'dev'\ncomponents = ['dev']\nrole = 'support'\n\
+    let parts = "[[parts]]\nname = 'dev'\nkinds = ['dev']\nrole = 'support'\n\
                  suffix = { deb = '-dev', rpm = '' }\n";
     case.refused(parts, &[], &["two packages would be named rocm-user"]);
     case.built(parts, &["--format", "deb"]);

@@ -175,7 +175,7 @@ fn what_is_left_open_on_purpose_passes() {
     let case = needs("lib", "");
     let library = case.stage("other").join("lib/libother.so.1");
     case.program(&case.stage_of("user_test").join("bin/try"), &library, "");
-    let part = "[[parts]]\nname = 'test'\ncomponents = ['test']\nrole = 'support'\n\
+    let part = "[[parts]]\nname = 'test'\nkinds = ['test']\nrole = 'support'\n\
                 suffix = { deb = '-tests', rpm = '-tests' }\n";
     let told = case.built(part, &[]);
     assert!(told.contains("R093 libraries-not-asked: user_test/bin/try: "), "{told}");

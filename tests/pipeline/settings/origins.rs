@@ -15,7 +15,7 @@ use support::tools;
 fn every_value_says_where_it_comes_from() {
     let room = Room::new();
     let text = "version = '6.4'\nrelease = '3'\ndistro = 'debian-13'\n\n[architecture_groups.one]\n\
-                architectures = ['gfx90a']\n\n[[parts]]\nname = 'tools'\ncomponents = ['run']\n\
+                architectures = ['gfx90a']\n\n[[parts]]\nname = 'tools'\nkinds = ['run']\n\
                 role = 'host'\nsuffix = { deb = '-utils', rpm = '-tools' }\n";
     let file = room.write("c.toml", text);
     let file = file.to_str().unwrap();

@@ -157,7 +157,7 @@ rocm-x = [{ artifact = 'blas' }]
 
 [[parts]]
 name = 'tools'
-components = ['bin']
+kinds = ['bin']
 role = 'host'
 suffix = { deb = '-utils', rpm = '-tools' }
 
@@ -179,7 +179,7 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
         "c.toml: line 3, column 10: distro: there is no distribution",
         "c.toml: line 19, column 8: selectors.ROCm: `ROCm` cannot be a package name",
         "c.toml: line 20, column 11: selectors.rocm-x.0: takes nothing",
-        "c.toml: line 24, column 15: parts.0.components.0: ",
+        "c.toml: line 24, column 10: parts.0.kinds.0: ",
         "c.toml: line 12, column 7: libraries.libx.so.1.deb: `x,y` is no relation",
         "c.toml: line 9, column 7: runtime_relation.deb: `a b` is no relation",
         "c.toml: line 15, column 24: relations.rocm-blas.deb.depends.1: `not fine` is no relation",

@@ -108,7 +108,7 @@ fn examples_are_right_by_the_schema_and_for_the_program() {
 fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
     let room = Room::new();
     let part = |name: &str, kind: &str| {
-        json!({ "parts": [{ "name": name, "components": [kind], "role": "host",
+        json!({ "parts": [{ "name": name, "kinds": [kind], "role": "host",
                             "suffix": { "deb": "-x", "rpm": "-x" } }] })
     };
     let wrong = [
@@ -131,7 +131,7 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
         json!({ "replaces": { "x": "rocblas" } }),
         json!({ "replaces": { "x": { "dbe": ["rocblas"] } } }),
         json!({ "relations": { "x": { "deb": { "dpends": ["y"] } } } }),
-        json!({ "selectors": { "x": [{ "artifact": "blas", "components": ["bin"] }] } }),
+        json!({ "selectors": { "x": [{ "artifact": "blas", "kinds": ["bin"] }] } }),
         json!({ "selectors": { "x": [{ "modules": ["rocBLAS"] }] } }),
         json!({ "databases": [{ "name": "x", "directories": ["y"], "names": "end" }] }),
         part("a b", "run"),

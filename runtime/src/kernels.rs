@@ -61,7 +61,7 @@ pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code>
 
 /// Appends the names in all notes: a code object that was linked of several objects has one of each.
 fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(), Damage> {
-    for (start, end) in note_segments(header, code_object)? {
+    for NoteSegment { start, end } in note_segments(header, code_object)? {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let bytes = range.and_then(|(start, end)| code_object.get(start..end));
         let bytes = bytes.ok_or(Damage::Because("a segment of notes leaves it"))?;
@@ -77,21 +77,28 @@ fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(),
     Ok(())
 }
 
-/// Where the segments of notes begin and end, in the order of the file. Those that share bytes are
+/// Where in a file notes begin and end.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct NoteSegment {
+    start: u64,
+    end: u64,
+}
+
+/// The segments of notes in the order of the file. Those that share bytes are
 /// refused: many headers over the same notes would keep a reader busy. Equal ones are one.
-fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<(u64, u64)>, Damage> {
+fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<NoteSegment>, Damage> {
     let headers = header.program_headers(LittleEndian, code_object);
     let mut segments = Vec::new();
     for segment in headers.map_err(|_| Damage::Because("its program headers leave it"))? {
-        let (offset, size) = segment.file_range(LittleEndian);
+        let (start, size) = segment.file_range(LittleEndian);
         if segment.p_type(LittleEndian) == PT_NOTE && size > 0 {
             segments.try_reserve(1).map_err(OutOfMemory::from)?;
-            segments.push((offset, offset.saturating_add(size)));
+            segments.push(NoteSegment { start, end: start.saturating_add(size) });
         }
     }
     segments.sort_unstable();
     segments.dedup();
-    if segments.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
+    if segments.windows(2).any(|pair| matches!(pair, [first, next] if next.start < first.end)) {
         return Err(Damage::Because("two segments share notes"));
     }
     Ok(segments)

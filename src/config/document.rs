@@ -66,7 +66,8 @@ impl ConfigDocument {
             Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
                 let text = error.to_string();
                 let message = text.split(" at line ").next().unwrap_or(&text);
-                self.at_line(Some((error.line(), error.column())), message)
+                let at = LineColumn { line: error.line(), column: error.column() };
+                self.at_line(Some(at), message)
             }),
             Syntax::Toml => toml::from_str(&self.text).map_err(|error| {
                 let at = error.span().map(|span| line_and_column(&self.text, span.start));
@@ -97,7 +98,7 @@ impl ConfigDocument {
         };
         let older = keys.iter().map(|key| if *key == "kinds" { "components" } else { *key });
         let offset = offset(keys).or_else(|| offset(&older.collect::<Vec<_>>()))?;
-        let (line, column) = line_and_column(&self.text, offset);
+        let LineColumn { line, column } = line_and_column(&self.text, offset);
         Some(Position { file: self.file.clone(), line, column })
     }
 
@@ -106,7 +107,7 @@ impl ConfigDocument {
         if self.is_given(keys) {
             return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));
         }
-        let at = self.position(keys).map(|at| (at.line, at.column));
+        let at = self.position(keys).map(|at| LineColumn { line: at.line, column: at.column });
         let message = match keys {
             [] => message.into(),
             keys => format!("{}: {}", keys.join("."), message.into()),
@@ -123,12 +124,12 @@ impl ConfigDocument {
         }
     }
 
-    fn at_line(&self, at: Option<(usize, usize)>, message: &str) -> Error {
+    fn at_line(&self, at: Option<LineColumn>, message: &str) -> Error {
         let mut error = Error::new(Kind::Config, message);
         if let Some(file) = &self.file {
             error = error.file(file);
         }
-        if let Some((line, column)) = at {
+        if let Some(LineColumn { line, column }) = at {
             error = error.structure(format!("line {line}, column {column}"));
         }
         match nearest_key(message) {
@@ -139,11 +140,16 @@ impl ConfigDocument {
 }
 
 /// Both counted from 1, the column in characters.
-fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+struct LineColumn {
+    line: usize,
+    column: usize,
+}
+
+fn line_and_column(text: &str, offset: usize) -> LineColumn {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
-    (line, before[start..].chars().count() + 1)
+    LineColumn { line, column: before[start..].chars().count() + 1 }
 }
 
 /// The value's text is borrowed from `text`, so its address tells its offset.

@@ -155,6 +155,13 @@ impl Dir {
 /// What is called by a name.
 pub struct Found(Stat);
 
+/// A time at which a file was written, since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Modified {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
 impl Found {
     fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.0.st_mode)
@@ -175,9 +182,9 @@ impl Found {
         u64::try_from(self.0.st_size).unwrap_or_default()
     }
 
-    /// When it was last written, in seconds since 1970 and nanoseconds.
-    pub fn modified(&self) -> (i64, i64) {
-        (self.0.st_mtime, self.0.st_mtime_nsec)
+    /// When it was last written.
+    pub fn modified(&self) -> Modified {
+        Modified { seconds: self.0.st_mtime, nanoseconds: self.0.st_mtime_nsec }
     }
 }
 

@@ -30,7 +30,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-pub use dir::Dir;
+pub use dir::{Dir, Modified};
 pub use folder::{
     MadeFolder, check_folder, closed_mode, empty_folder, folder_of, make_folder, make_folders,
     make_readable_folder, make_readable_folders, open_to_all, remove_empty, remove_folder,

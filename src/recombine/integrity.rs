@@ -31,15 +31,17 @@ pub(super) fn check(
     let builtin = DatabaseRules::builtin()?;
     let (mut packed, mut indexes) = (Vec::new(), Vec::new());
     for component in components {
-        for (path, content, archs) in files(component) {
-            let index = LibraryIndex::of(&builtin, path);
-            let Some(mut index) = index.or_else(|| LibraryIndex::of(rules, path)) else { continue };
+        for (file, content) in files(component) {
+            let index = LibraryIndex::of(&builtin, file.path);
+            let Some(mut index) = index.or_else(|| LibraryIndex::of(rules, file.path)) else {
+                continue;
+            };
             if index.is_mapping()
                 && let Index::Described(said) = read_index(content)?
             {
                 index.maps_to(said.libraries);
             }
-            packed.push(PackedIndex { component, path, archs });
+            packed.push(file);
             indexes.push(index);
         }
     }
@@ -56,14 +58,15 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The files of a component that may be indexes, with the archs whose packages have them.
-fn files(component: &Component) -> impl Iterator<Item = (&TreePath, &Content, &[BaseArch])> {
+/// The files of a component that may be indexes.
+fn files(component: &Component) -> impl Iterator<Item = (PackedIndex<'_>, &Content)> {
     let host = component.host.iter().filter_map(|(path, node)| {
-        let none: &[BaseArch] = &[];
-        Some((path, node.data()?.plain()?, none))
+        Some((PackedIndex { component, path, archs: &[] }, node.data()?.plain()?))
     });
-    let databases = component.databases.iter();
-    host.chain(databases.map(|file| (&file.path, &file.content, file.archs.as_slice())))
+    let databases = component.databases.iter().map(|file| {
+        (PackedIndex { component, path: &file.path, archs: &file.archs }, &file.content)
+    });
+    host.chain(databases)
 }
 
 impl PackedIndex<'_> {

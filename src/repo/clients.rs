@@ -2,6 +2,7 @@
 //! zypper.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rockpack_base::error::Result;
 
@@ -13,7 +14,7 @@ use crate::report::Finding;
 use crate::signing::{Algorithm, signer_ids};
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
-pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, String)> {
+pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?;
     let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
@@ -32,12 +33,12 @@ pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Stri
         let path = keyring::installed_path(settings.name());
         text.push_str(&format!("Signed-By: /{path}\n"));
     }
-    Some((format!("{}-{suite}.sources", settings.name()), text))
+    Some((format!("{}-{suite}.sources", settings.name()), text.into_bytes().into()))
 }
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
 /// packages if the indexes are signed and all packages are.
-pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
+pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name();
@@ -52,7 +53,7 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, String)> {
     if state.signed {
         text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(name)));
     }
-    Some((format!("{name}.repo"), text))
+    Some((format!("{name}.repo"), text.into_bytes().into()))
 }
 
 /// Paths of the packages of the rpm repository whose headers have no signature.

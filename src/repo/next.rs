@@ -300,7 +300,7 @@ fn rpm_files(
 
 /// The key, and the file that makes the repository known.
 fn client_files(
-    file: Option<(String, String)>,
+    file: Option<(String, Arc<[u8]>)>,
     next: &ChannelState,
     options: &RepoOptions<'_>,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
@@ -309,7 +309,7 @@ fn client_files(
         let key = signer.public_keys()?;
         files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
     }
-    files.extend(file.map(|(name, text)| (name, text.into_bytes().into())));
+    files.extend(file);
     Ok(files)
 }
 

@@ -8,18 +8,23 @@ use crate::config::meant_arch;
 
 /// The target that `text` is in one of the spellings in use, for the option `option`.
 pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
-    checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
+    checked(text, Target::parse_spelling(text)).map_err(|NoArch { message, hint }| {
         Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
     })
 }
 
 /// The target ID `text`, for the parser of the command line.
 pub fn target_id(text: &str) -> Result<Target, String> {
-    checked(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
+    checked(text, text.parse()).map_err(|NoArch { message, hint }| format!("{message}: {hint}"))
 }
 
 /// What is wrong with a target, and what to do about it.
-fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (String, String)> {
+struct NoArch {
+    message: String,
+    hint: String,
+}
+
+fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, NoArch> {
     let example = "give archs such as gfx1100 or gfx90a";
     let hint = |word: &str| {
         let meant = meant_arch(word).map(|meant| format!("{meant}; "));
@@ -29,8 +34,9 @@ fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (Stri
         Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
         Ok(target) => {
             let arch = target.base();
-            Err((format!("`{arch}` is no GPU arch"), hint(arch.as_str())))
+            let message = format!("`{arch}` is no GPU arch");
+            Err(NoArch { message, hint: hint(arch.as_str()) })
         }
-        Err(fault) => Err((fault.to_string(), hint(text))),
+        Err(fault) => Err(NoArch { message: fault.to_string(), hint: hint(text) }),
     }
 }

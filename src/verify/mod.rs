@@ -14,6 +14,7 @@ mod checks;
 mod others;
 mod own;
 mod partial;
+mod paths;
 mod problem;
 mod repository;
 mod subject;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rockpack_base::content::is_file;
 use rockpack_base::error::{Error, Kind, Result};
 
-use crate::files::{Dir, check_folder, lock, make_folders, refuse_open_to_all};
+use crate::files::{Dir, Modified, check_folder, lock, make_folders, refuse_open_to_all};
 
 /// The signature that backup programs look for (Cache Directory Tagging Specification).
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# What rockpack compressed in \
@@ -101,7 +101,7 @@ impl Drop for Unfinished<'_> {
 
 /// An entry as eviction sees it.
 struct StoredEntry {
-    used: (i64, i64),
+    used: Modified,
     place: [String; 2],
     size: u64,
 }

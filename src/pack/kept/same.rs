@@ -44,17 +44,18 @@ impl<'a> Sameness<'a> {
         Ok(ids)
     }
 
-    /// The archives that are new or hold other code, by the set and their arch.
+    /// The archives that are new or hold other code.
     fn changed_archives(
         &self,
         packages: &'a [Package<FileSource>],
-    ) -> Result<BTreeSet<(&'a str, &'a str)>> {
+    ) -> Result<BTreeSet<ArchiveId<'a>>> {
         let entries = packages.iter().flat_map(|package| &package.entries);
         let archives: Vec<_> = entries.filter_map(archive_of).collect();
-        let changed = archives.par_iter().map(|(path, set, arch)| {
+        let changed = archives.par_iter().map(|(path, id)| {
             let known = self.code.get(&format!("/{path}"));
-            let is_same = known.is_some() && known == Some(&self.sources.code_digest(set, arch)?);
-            Ok((!is_same).then_some((*set, *arch)))
+            let is_same =
+                known.is_some() && known == Some(&self.sources.code_digest(id.set, id.arch)?);
+            Ok((!is_same).then_some(*id))
         });
         let changed: Result<Vec<Option<_>>> = changed.collect();
         Ok(changed?.into_iter().flatten().collect())
@@ -63,7 +64,7 @@ impl<'a> Sameness<'a> {
     fn is_same(
         &self,
         package: &Package<FileSource>,
-        changed: &BTreeSet<(&str, &str)>,
+        changed: &BTreeSet<ArchiveId<'_>>,
     ) -> Result<bool> {
         let formats: Vec<Format> =
             Format::ALL.into_iter().filter(|format| package.name(*format).is_some()).collect();
@@ -83,11 +84,9 @@ impl<'a> Sameness<'a> {
         // A manifest has the sizes of all archives of its set.
         let uses_changed = |entry: &PackageEntry<FileSource>| match entry.node.data() {
             Some(FileSource::Archive { archives, arch }) => {
-                changed.contains(&(archives.as_str(), arch.as_str()))
+                changed.contains(&ArchiveId { set: archives, arch: arch.as_str() })
             }
-            Some(FileSource::Manifest { archives }) => {
-                changed.iter().any(|(set, _)| set == archives)
-            }
+            Some(FileSource::Manifest { archives }) => changed.iter().any(|id| id.set == archives),
             _ => false,
         };
         if !records.iter().all(|record| is_alike(record))
@@ -136,9 +135,18 @@ impl<'a> Sameness<'a> {
     }
 }
 
-fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, &str, &str)> {
+/// A kernel archive by the set of archives that it belongs to, and its arch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ArchiveId<'a> {
+    set: &'a str,
+    arch: &'a str,
+}
+
+fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, ArchiveId<'_>)> {
     match entry.node.data()? {
-        FileSource::Archive { archives, arch } => Some((&entry.path, archives, arch.as_str())),
+        FileSource::Archive { archives: set, arch } => {
+            Some((&entry.path, ArchiveId { set, arch: arch.as_str() }))
+        }
         _ => None,
     }
 }

@@ -43,6 +43,13 @@ pub(super) struct Clients<'p, 'a> {
     older: usize,
 }
 
+/// A package that excludes another one, by their positions.
+struct Exclusion<'p, 'a> {
+    wish: &'p Wish<'a>,
+    by: usize,
+    other: usize,
+}
+
 /// Packages by name, each once.
 type Newest<'p, 'a> = Vec<&'p Offered<'a>>;
 
@@ -90,8 +97,8 @@ impl<'p, 'a> Clients<'p, 'a> {
         for (at, wish) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
             found.entry(self.table.package(at).name).or_insert((Discord::Needs, at, wish));
         }
-        for (wish, at, _) in excluding {
-            found.entry(self.table.package(at).name).or_insert((Discord::Excludes, at, wish));
+        for Exclusion { wish, by, .. } in excluding {
+            found.entry(self.table.package(by).name).or_insert((Discord::Excludes, by, wish));
         }
         found.into_values().map(|(discord, at, wish)| self.misfit(discord, at, wish)).collect()
     }
@@ -120,13 +127,12 @@ impl<'p, 'a> Clients<'p, 'a> {
         }
     }
 
-    /// Packages `among` those on a client that exclude others there and did not before: what says so,
-    /// who, and whom.
+    /// Packages `among` those on a client that exclude others there and did not before.
     fn excluding(
         &self,
         among: impl IntoIterator<Item = usize>,
         there: &There,
-    ) -> Vec<(&'p Wish<'a>, usize, usize)> {
+    ) -> Vec<Exclusion<'p, 'a>> {
         let had = |at: usize| self.places.get(self.table.package(at).name)?.had;
         let excludes = |by, at| self.table.excluded(by).any(|(_, other)| other == at);
         let is_new = |by: usize, at: usize| {
@@ -134,9 +140,10 @@ impl<'p, 'a> Clients<'p, 'a> {
             both.is_some_and(|(by, at)| !excludes(by, at) && !excludes(at, by))
         };
         let present = among.into_iter().filter(|at| there[*at]);
-        let pairs =
-            present.flat_map(|by| self.table.excluded(by).map(move |(wish, at)| (wish, by, at)));
-        pairs.filter(|(_, by, at)| there[*at] && is_new(*by, *at)).collect()
+        let all = present.flat_map(|by| {
+            self.table.excluded(by).map(move |(wish, other)| Exclusion { wish, by, other })
+        });
+        all.filter(|found| there[found.other] && is_new(found.by, found.other)).collect()
     }
 
     /// Names of packages that clients have and that stay as they are, though newer ones are offered.
@@ -172,9 +179,9 @@ impl<'p, 'a> Clients<'p, 'a> {
                 }
             }
         }
-        for (_, by, at) in self.excluding(among.iter().copied(), there) {
-            if there[by] && there[at] && !self.hold(by, there) {
-                self.hold(at, there);
+        for Exclusion { by, other, .. } in self.excluding(among.iter().copied(), there) {
+            if there[by] && there[other] && !self.hold(by, there) {
+                self.hold(other, there);
             }
         }
     }

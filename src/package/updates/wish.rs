@@ -185,9 +185,9 @@ impl<'a> Rich<'a> {
         if text.starts_with('(') {
             return Rich(text).group(depth.checked_sub(1)?);
         }
-        let (name, rest) = word(text);
+        let Word { word: name, rest } = word(text);
         let (wish, rest) = match bound(rest) {
-            Some((sign, version, rest)) => (one(name, Some((sign, version))), rest),
+            Some((bound, rest)) => (one(name, Some(bound)), rest),
             None => (one(name, None), rest),
         };
         let wish = if name.starts_with('/') { Wish::Unknown } else { wish };
@@ -196,15 +196,20 @@ impl<'a> Rich<'a> {
 }
 
 /// The bound that `text` begins with, and what follows it.
-fn bound(text: &str) -> Option<(Comparison, &str, &str)> {
+fn bound(text: &str) -> Option<((Comparison, &str), &str)> {
     let (sign, rest) = Comparison::split(text, Format::Rpm)?;
     let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let (version, rest) = word(rest);
-    Some((sign, version, rest))
+    let Word { word: version, rest } = word(rest);
+    Some(((sign, version), rest))
 }
 
 /// A word, in which parentheses are closed, and what follows it and blanks.
-fn word(text: &str) -> (&str, &str) {
+struct Word<'a> {
+    word: &'a str,
+    rest: &'a str,
+}
+
+fn word(text: &str) -> Word<'_> {
     let mut open = 0_usize;
     let end = text.find(|c: char| {
         match c {
@@ -216,7 +221,7 @@ fn word(text: &str) -> (&str, &str) {
         c.is_whitespace()
     });
     let (word, rest) = text.split_at(end.unwrap_or(text.len()));
-    (word, rest.trim_start())
+    Word { word, rest: rest.trim_start() }
 }
 
 /// `wishes` with these words between them; nothing if rpm takes no such thing.

@@ -23,24 +23,17 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
         if lost.is_empty() && gained.is_empty() {
             continue;
         }
-        let pairs = paired(&or_all(lost, before), &or_all(gained, after));
-        moved.extend(pairs.into_iter().map(|(from, to)| Moved {
-            format,
-            path: path.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
+        let (lost, gained) = (or_all(lost, before), or_all(gained, after));
+        // The last of the shorter side is in all further pairs.
+        let at = |names: &[&str], index: usize| {
+            names.get(index).or(names.last()).map(|name| (*name).to_owned())
+        };
+        moved.extend((0..lost.len().max(gained.len())).filter_map(|index| {
+            let (from, to) = at(&lost, index).zip(at(&gained, index))?;
+            Some(Moved { format, path: path.to_owned(), from, to })
         }));
     }
     moved
-}
-
-/// Each of both sides in a pair; the last of the shorter side is in all further ones.
-fn paired<'a>(from: &[&'a str], to: &[&'a str]) -> Vec<(&'a str, &'a str)> {
-    fn at<'a>(names: &[&'a str], index: usize) -> Option<&'a str> {
-        names.get(index).or(names.last()).copied()
-    }
-    let count = from.len().max(to.len());
-    (0..count).filter_map(|index| at(from, index).zip(at(to, index))).collect()
 }
 
 fn names<'a>(set: &Owners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> {

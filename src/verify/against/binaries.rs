@@ -22,6 +22,7 @@ use super::inputs::{self, ExaminedInput};
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::checks::twice;
+use crate::verify::own::archive::ArchiveRow;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts, HostFacts};
 use crate::verify::own::installed::Installed;
@@ -228,7 +229,7 @@ fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
     for package in packages {
         for (path, facts) in package.files() {
             let Class::Archive(archive) = &facts.class else { continue };
-            for (key, target, found) in archive.entries() {
+            for ArchiveRow { key, target, facts: found } in archive.entries() {
                 let binary = key.rsplit_once('#').map_or(key, |(binary, _)| binary);
                 let (archive, sha256) = (package.at(path), &found.sha256);
                 rows.entry(binary).or_default().push(Row { archive, key, target, sha256 });

@@ -25,7 +25,7 @@ impl SetComparison<'_> {
             Plain::File { .. } => self.debug_files_like(plain).next().is_some(),
             Plain::Link { .. } => path.as_str().strip_prefix(BUILD_ID_FOLDER).is_some_and(|name| {
                 let mut places = self.packages.iter().flat_map(|package| debug_files(package));
-                places.any(|(_, place, _)| place == name)
+                places.any(|file| file.by_id == name)
             }),
             Plain::Directory => self.is_emptied(path),
         }
@@ -37,8 +37,8 @@ impl SetComparison<'_> {
         plain: &Plain,
     ) -> impl Iterator<Item = (&str, &InstalledNode)> {
         let all = self.packages.iter().flat_map(|package| debug_files(package));
-        let like = all.filter(move |(_, _, node)| same(plain, node));
-        like.map(|(path, _, node)| (path, node))
+        let like = all.filter(move |file| same(plain, file.node));
+        like.map(|file| (file.path, file.node))
     }
 
     /// Whether a folder had something in it, and nothing but debug files.
@@ -70,10 +70,18 @@ fn place_in(path: &str) -> Option<&str> {
     (folder.matches('/').count() <= 1).then_some(name)
 }
 
-/// The debug files of a package: their paths, `xx/yyyy.debug` of their build-ids, what they are.
-fn debug_files(package: &Installed) -> impl Iterator<Item = (&str, &str, &InstalledNode)> {
+/// A debug file of a package.
+struct DebugFile<'a> {
+    path: &'a str,
+    /// `xx/yyyy.debug` of its build-id.
+    by_id: &'a str,
+    node: &'a InstalledNode,
+}
+
+fn debug_files(package: &Installed) -> impl Iterator<Item = DebugFile<'_>> {
     let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
-    let inside =
-        all.map_while(|(path, node)| Some((path.as_str(), path.strip_prefix(DEBUG_FOLDER)?, node)));
-    inside.filter_map(|(path, below, node)| Some((path, place_in(below)?, node)))
+    let inside = all.take_while(|(path, _)| path.starts_with(DEBUG_FOLDER));
+    inside.filter_map(|(path, node)| {
+        Some(DebugFile { path, by_id: place_in(path.strip_prefix(DEBUG_FOLDER)?)?, node })
+    })
 }

@@ -32,7 +32,7 @@ impl<'a> SetComparison<'a> {
         if installed.is_empty() {
             add(FileLoss::BinaryAbsent);
         }
-        for (facts, code, wrappers) in installed {
+        for InstalledBinary { facts, code, wrappers } in installed {
             let is_own = |build: &&BinaryBuild| {
                 build.code == code && build.device.by_wrapper.len() == wrappers
             };
@@ -70,17 +70,26 @@ impl<'a> SetComparison<'a> {
         Ok(least.map(|(build, parts)| FileLoss::OtherBytes { shard: build.shard.clone(), parts }))
     }
 
-    /// The host binaries installed at `path`, of several versions of a package those of the newest, with
-    /// their machine code and the number of their wrappers.
-    fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, Sha, usize)> {
+    /// The host binaries installed at `path`, of several versions of a package those of the newest.
+    fn binaries(&self, path: &TreePath) -> Vec<InstalledBinary<'a>> {
         let absolute = format!("{}/{path}", self.prefix);
         let packages = twice::newest(self.packages).into_iter();
         let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
         let facts = nodes.filter_map(InstalledNode::facts);
         let host = facts.filter_map(|facts| match &facts.class {
-            Class::Host(host) => Some((facts, host.elf.code, host.elf.wrappers.len())),
+            Class::Host(host) => {
+                let (code, wrappers) = (host.elf.code, host.elf.wrappers.len());
+                Some(InstalledBinary { facts, code, wrappers })
+            }
             _ => None,
         });
         host.collect()
     }
+}
+
+/// A host binary of a package, with its machine code and the number of its wrappers.
+struct InstalledBinary<'a> {
+    facts: &'a FileFacts,
+    code: Sha,
+    wrappers: usize,
 }

@@ -154,10 +154,8 @@ impl ArtifactInputs {
     }
 
     /// The code objects of all files that are device code, and those of archives that belong to no
-    /// binary, with the path and shard of the file.
-    pub(in crate::verify) fn in_files(
-        &self,
-    ) -> impl Iterator<Item = (&TreePath, &str, &DeviceEntry)> {
+    /// binary.
+    pub(in crate::verify) fn in_files(&self) -> impl Iterator<Item = CodeInFile<'_>> {
         let files =
             self.plain.iter().flat_map(|(path, found)| found.iter().map(move |f| (path, f)));
         let files = files.flat_map(|(path, found)| {
@@ -165,11 +163,22 @@ impl ArtifactInputs {
                 Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
                 Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
             };
-            device.iter().map(move |entry| (path, shard, entry))
+            device.iter().map(move |entry| CodeInFile { path, shard, entry })
         });
         let unclaimed = self.unclaimed.iter();
-        files.chain(unclaimed.map(|left| (&left.path, left.shard.as_str(), &left.entry)))
+        files.chain(unclaimed.map(|left| CodeInFile {
+            path: &left.path,
+            shard: &left.shard,
+            entry: &left.entry,
+        }))
     }
+}
+
+/// A code object of a file that is device code, or of an archive that belongs to no binary.
+pub(in crate::verify) struct CodeInFile<'a> {
+    pub(in crate::verify) path: &'a TreePath,
+    pub(in crate::verify) shard: &'a str,
+    pub(in crate::verify) entry: &'a DeviceEntry,
 }
 
 /// What a file of a shard is. A build may package as it is what cannot be taken apart here, such as an odd

@@ -28,13 +28,14 @@ use rockpack_base::tree::TreePath;
 use super::checks::excuses::Excuses;
 use super::checks::set_archives::{kernel_name, shipped};
 use super::checks::twice;
+use super::own::archive::ArchiveRow;
 use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
 use super::problem::{CodeLoss, CodeWitness, Misplacement, PackagePath, Problem, Problems};
 use builds::{Wrappers, check_builds};
-use inputs::ArtifactInputs;
+use inputs::{ArtifactInputs, CodeInFile};
 use split_inputs::BinaryBuild;
 use wrapper_keys::{InstalledRows, WrapperKeys};
 
@@ -125,7 +126,7 @@ impl<'a> SetComparison<'a> {
             let Class::Archive(archive) = &facts.class else {
                 continue;
             };
-            for (key, target, facts) in archive.entries() {
+            for ArchiveRow { key, target, facts } in archive.entries() {
                 let first = rows.entry(key).or_default().entry(target).or_insert(facts);
                 let (other, at) = places.entry((key, target)).or_insert((package, path));
                 if first.sha256 != facts.sha256 {
@@ -176,7 +177,7 @@ impl<'a> SetComparison<'a> {
         });
         let found = are_device_code.flat_map(|(_, facts)| facts.code_objects());
         let packed: BTreeSet<&Sha> = found.map(|(_, sha256)| sha256).collect();
-        for (path, shard, entry) in self.inputs.in_files() {
+        for CodeInFile { path, shard, entry } in self.inputs.in_files() {
             if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
                 let loss = CodeLoss::OfFile { shard: shard.to_owned() };
                 problems.add(lost_code(path, entry, loss));
@@ -201,7 +202,7 @@ impl<'a> SetComparison<'a> {
 
     /// All device code of the packages comes from the artifacts.
     fn check_foreign(&self, problems: &mut Problems) {
-        let in_files = self.inputs.in_files().map(|(_, _, entry)| entry);
+        let in_files = self.inputs.in_files().map(|code| code.entry);
         let entries = self.inputs.in_binaries().chain(in_files);
         let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
         for package in self.packages {

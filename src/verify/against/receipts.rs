@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::content::hex;
 use rockpack_base::tree::TreePath;
 
-use super::inputs::ArtifactInputs;
+use super::inputs::{ArtifactInputs, CodeInFile};
 use crate::receipt::{FILE_NAME, Receipt};
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::problem::{
@@ -40,7 +40,7 @@ fn check_shards(receipt: &Receipt, inputs: &ArtifactInputs, problems: &mut Probl
             shards.entry(hex(&entry.sha256)).or_default().insert(&build.shard);
         }
     }
-    for (_, shard, entry) in inputs.in_files() {
+    for CodeInFile { shard, entry, .. } in inputs.in_files() {
         shards.entry(hex(&entry.sha256)).or_default().insert(shard);
     }
     let all: BTreeSet<&str> = shards.values().flatten().copied().collect();

@@ -8,7 +8,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use super::excuses::Excuses;
 use super::set_archives::shipped;
 use crate::report::ElfMachine;
-use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, row_fault};
+use crate::verify::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf};
@@ -103,7 +103,7 @@ impl CheckedFile<'_> {
         for fault in &archive.faults {
             self.bad_archive(fault.clone());
         }
-        for (key, target, facts) in archive.entries() {
+        for ArchiveRow { key, target, facts } in archive.entries() {
             let fault = match self.is_shipped {
                 true => shipped_fault(target, &facts.nature),
                 false => row_fault(target, &facts.nature),
@@ -239,7 +239,7 @@ impl CheckedFile<'_> {
     /// Whether an archive may be among host files: a component ships it itself, and it holds no code, or
     /// code that a finding keeps there.
     fn may_stay(&self, archive: &ArchiveFacts, excuses: &Excuses) -> bool {
-        let kept = |(_, _, facts): (&str, &str, &CodeObjectFacts)| excuses.keeps(&facts.sha256);
+        let kept = |row: ArchiveRow<'_>| excuses.keeps(&row.facts.sha256);
         self.is_shipped && archive.entries().all(kept)
     }
 

@@ -97,8 +97,8 @@ impl<'a> Scripts<'a> {
     fn at(&self, path: &str) -> Found<'a> {
         let (mut at, mut holders) = (normal(path), Vec::new());
         for _ in 0..LINK_LIMIT {
-            if let Some((holder, link, next)) = self.link_on_the_way(&at) {
-                holders.push((holder, link));
+            if let Some(Followed { link, next }) = self.link_on_the_way(&at) {
+                holders.push(link);
                 at = next;
             } else if let Some((holder, path)) = self.file(&at) {
                 holders.push((holder, path));
@@ -117,7 +117,7 @@ impl<'a> Scripts<'a> {
         })
     }
 
-    fn link_on_the_way(&self, path: &str) -> Option<(&'a Installed, &'a str, String)> {
+    fn link_on_the_way(&self, path: &str) -> Option<Followed<'a>> {
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
         ends.filter_map(|end| path.split_at_checked(end)).find_map(|(folder, rest)| {
             let mut nodes = self.packages.iter().map(|p| (*p, p.paths.get_key_value(folder)));
@@ -125,7 +125,8 @@ impl<'a> Scripts<'a> {
                 (link, InstalledNode::Link { target }) => {
                     let above = link.rsplit_once('/').map_or("", |(above, _)| above);
                     let start = if target.starts_with('/') { "" } else { above };
-                    Some((package, link.as_str(), normal(&format!("{start}/{target}/{rest}"))))
+                    let next = normal(&format!("{start}/{target}/{rest}"));
+                    Some(Followed { link: (package, link), next })
                 }
                 _ => None,
             })
@@ -147,4 +148,12 @@ enum Found<'a> {
     InSet(Vec<(&'a Installed, &'a str)>),
     /// The path where it lies, if anywhere.
     Outside(String),
+}
+
+/// A link on the way to a path.
+struct Followed<'a> {
+    /// The link, and the package that has it.
+    link: (&'a Installed, &'a str),
+    /// The path that the link leads to.
+    next: String,
 }

@@ -48,19 +48,24 @@ pub(in crate::verify) enum Nature {
     Neutral,
 }
 
+/// A row of an archive, and what stands there.
+pub(in crate::verify) struct ArchiveRow<'a> {
+    pub(in crate::verify) key: &'a str,
+    pub(in crate::verify) target: &'a str,
+    pub(in crate::verify) facts: &'a CodeObjectFacts,
+}
+
 impl ArchiveFacts {
     /// What stands at `target` of `key`.
     pub(in crate::verify) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
         self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
     }
 
-    /// All rows whose code object could be decoded: key, target and what stands there.
-    pub(in crate::verify) fn entries(
-        &self,
-    ) -> impl Iterator<Item = (&str, &str, &CodeObjectFacts)> {
+    /// All rows whose code object could be decoded.
+    pub(in crate::verify) fn entries(&self) -> impl Iterator<Item = ArchiveRow<'_>> {
         self.rows.iter().flat_map(move |(key, targets)| {
             let found = targets.keys().map(move |target| (target, self.at(key, target)));
-            found.filter_map(|(target, facts)| Some((key.as_str(), target.as_str(), facts?)))
+            found.filter_map(move |(target, facts)| Some(ArchiveRow { key, target, facts: facts? }))
         })
     }
 

@@ -88,7 +88,7 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let versioned = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
     let [mach, ..] = file.e_flags().to_le_bytes();
     let processor = versioned.then(|| gfx::processor(mach)).flatten().cloned();
-    let (xnack, sramecc) = features(&file);
+    let Features { xnack, sramecc } = features(&file);
     let fixed = [("sramecc", sramecc), ("xnack", xnack)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
@@ -158,8 +158,13 @@ fn file_header(content: &Content) -> Result<FileHeader> {
     }
 }
 
-/// XNACK and SRAMECC.
-fn features(file: &FileHeader) -> (FeatureState, FeatureState) {
+/// The features that the flags of a header have.
+struct Features {
+    xnack: FeatureState,
+    sramecc: FeatureState,
+}
+
+fn features(file: &FileHeader) -> Features {
     let two_bits = |shift: u32| match (file.e_flags() >> shift) & 3 {
         0 => FeatureState::Unsupported,
         1 => FeatureState::Any,
@@ -172,9 +177,9 @@ fn features(file: &FileHeader) -> (FeatureState, FeatureState) {
         _ => FeatureState::On,
     };
     match (file.os_abi(), file.abi_version()) {
-        (OS_ABI_HSA, 1) => (one_bit(0x100), one_bit(0x200)),
-        (OS_ABI_HSA, 2..) => (two_bits(8), two_bits(10)),
-        _ => (FeatureState::Unknown, FeatureState::Unknown),
+        (OS_ABI_HSA, 1) => Features { xnack: one_bit(0x100), sramecc: one_bit(0x200) },
+        (OS_ABI_HSA, 2..) => Features { xnack: two_bits(8), sramecc: two_bits(10) },
+        _ => Features { xnack: FeatureState::Unknown, sramecc: FeatureState::Unknown },
     }
 }
 

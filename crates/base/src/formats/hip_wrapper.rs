@@ -102,11 +102,11 @@ pub fn parse(section: &Content) -> Result<Vec<Wrapper>> {
 }
 
 fn wrapper(bytes: &[u8], offset: u64) -> Result<Wrapper> {
-    let Some((head, pointer, reserved)) = fields(bytes) else {
+    let Some(([head, pointer, reserved], _)) = bytes.as_chunks::<8>().0.split_first_chunk() else {
         let message = format!("{} bytes are left of a wrapper of 24", bytes.len());
         return Err(Error::truncated(message));
     };
-    let [m0, m1, m2, m3, v0, v1, v2, v3] = head;
+    let [m0, m1, m2, m3, v0, v1, v2, v3] = *head;
     let value = u32::from_le_bytes([m0, m1, m2, m3]);
     let Some(magic) = Magic::of(value) else {
         let message = format!("neither a wrapper nor zero: the magic is {value:#010x}");
@@ -117,14 +117,8 @@ fn wrapper(bytes: &[u8], offset: u64) -> Result<Wrapper> {
         let message = format!("wrapper version {version} is unknown");
         return Err(Error::unsupported(message));
     }
+    let [pointer, reserved] = [pointer, reserved].map(|bytes| u64::from_le_bytes(*bytes));
     Ok(Wrapper { offset, magic, pointer, reserved })
-}
-
-fn fields(bytes: &[u8]) -> Option<([u8; 8], u64, u64)> {
-    let (head, rest) = bytes.split_first_chunk::<8>()?;
-    let (pointer, rest) = rest.split_first_chunk::<8>()?;
-    let (reserved, _) = rest.split_first_chunk::<8>()?;
-    Some((*head, u64::from_le_bytes(*pointer), u64::from_le_bytes(*reserved)))
 }
 
 #[cfg(test)]

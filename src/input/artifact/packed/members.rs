@@ -261,8 +261,8 @@ impl<'a> Collector<'a> {
         Error::new(Kind::Limit, message).file(self.archive)
     }
 
-    /// The manifest, all members, and their content.
-    pub fn finish(self) -> Result<(ArtifactManifest, BTreeMap<TreePath, PackedNode>, Arc<Blocks>)> {
+    /// What the archive holds.
+    pub fn finish(self) -> Result<Collected> {
         let Some(manifest) = self.manifest else {
             return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
         };
@@ -272,8 +272,15 @@ impl<'a> Collector<'a> {
             return Err(Error::new(Kind::Limit, message).file(name));
         }
         let manifest = ArtifactManifest::parse(&manifest).map_err(|error| error.file(name))?;
-        Ok((manifest, self.members, self.writer.finish()?))
+        Ok(Collected { manifest, members: self.members, blocks: self.writer.finish()? })
     }
+}
+
+/// What an archive holds.
+pub(super) struct Collected {
+    pub manifest: ArtifactManifest,
+    pub members: BTreeMap<TreePath, PackedNode>,
+    pub blocks: Arc<Blocks>,
 }
 
 /// How an archive is packed.

@@ -33,7 +33,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use checksum::parse as parse_checksum;
 pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
-use members::{Collector, PackedNode, named};
+use members::{Collected, Collector, PackedNode, named};
 use rockpack_base::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::compression::{Decoder, Method};
@@ -61,6 +61,13 @@ pub struct Packed {
     manifest: ArtifactManifest,
     members: BTreeMap<TreePath, PackedNode>,
     blocks: Arc<Blocks>,
+}
+
+/// A member below a prefix, with its path relative to that and its whole path.
+struct Below<'a> {
+    place: &'a str,
+    path: &'a TreePath,
+    member: &'a PackedNode,
 }
 
 impl Packed {
@@ -98,7 +105,7 @@ impl Packed {
     ) -> Result<Self> {
         let mut collector = Collector::new(path, store.writer()?);
         collector.collect(members)?;
-        let (manifest, members, blocks) = collector.finish()?;
+        let Collected { manifest, members, blocks } = collector.finish()?;
         Ok(Self { path: path.to_path_buf(), manifest, members, blocks })
     }
 
@@ -124,7 +131,7 @@ impl Packed {
         }
         let mut tree = Tree::new();
         let mut faults = Faults::default();
-        for (place, path, member) in self.below(prefix) {
+        for Below { place, path, member } in self.below(prefix) {
             let node = TreePath::new(place).and_then(|place| {
                 let node = self.node(&place, path, member)?;
                 tree.insert(place, node)
@@ -136,16 +143,13 @@ impl Packed {
         Ok(Some(tree))
     }
 
-    /// The members below `prefix` with their paths relative to it.
-    fn below<'a>(
-        &'a self,
-        prefix: &TreePath,
-    ) -> impl Iterator<Item = (&'a str, &'a TreePath, &'a PackedNode)> + use<'a> {
+    /// The members below `prefix`.
+    fn below<'a>(&'a self, prefix: &TreePath) -> impl Iterator<Item = Below<'a>> + use<'a> {
         // `stage-x` stands between `stage` and `stage/x`.
         let below = format!("{prefix}/");
         let range = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
         range.map_while(move |(path, member)| {
-            Some((path.as_str().strip_prefix(&*below)?, path, member))
+            Some(Below { place: path.as_str().strip_prefix(&*below)?, path, member })
         })
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::set::{InstalledSet, LinkedFile, split};
+use super::set::{InstalledSet, LinkedFile};
 use crate::package::Format;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::linked_versions::LinkedVersions;
+use crate::verify::paths::folder_of;
 use crate::verify::problem::{LibraryLack, PackagePath};
 
 /// How the names of libraries begin that rpm makes capabilities of.
@@ -88,7 +89,7 @@ impl<'a> Brought<'a> {
         path: &str,
         user: &LinkedFile<'_>,
     ) -> Option<LibraryLack> {
-        let (folder, _) = split(path);
+        let folder = folder_of(path);
         if self.set.searches(user, folder) {
             return None;
         }

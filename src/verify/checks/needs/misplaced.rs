@@ -1,10 +1,11 @@
 //! Libraries that were meant to be found by their names, and lie where the loader does not look.
 
 use super::brought::Brought;
-use super::set::{InstalledSet, LinkedFile, split};
+use super::set::{InstalledSet, LinkedFile};
 use crate::dependencies::search;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::installed::InstalledNode;
+use crate::verify::paths::{folder_of, name_of};
 use crate::verify::problem::{Problem, Problems};
 
 /// Checks the libraries of a package. Of a part of a set nothing is said: who tells the loader may be
@@ -55,8 +56,8 @@ fn relative<'a>(folder: &'a str, excuses: &Excuses) -> Option<&'a str> {
 fn is_linked(set: &InstalledSet<'_>, file: &LinkedFile<'_>) -> bool {
     let links = set.packages.iter().flat_map(|package| &package.paths);
     let mut links = links.filter_map(|(path, node)| match node {
-        InstalledNode::Link { target } => Some((split(path).0, target)),
+        InstalledNode::Link { target } => Some((folder_of(path), target)),
         _ => None,
     });
-    links.any(|(folder, target)| split(target).1 == split(file.path).1 && set.is_told(folder))
+    links.any(|(folder, target)| name_of(target) == name_of(file.path) && set.is_told(folder))
 }

@@ -10,6 +10,7 @@ use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::own::linked::Linked;
+use crate::verify::paths::{folder_of, name_of};
 
 /// The longest path that Linux opens.
 const PATH_MAX: usize = 4096;
@@ -38,7 +39,7 @@ pub(super) struct LinkedFile<'a> {
 impl LinkedFile<'_> {
     /// The folder that it lies in.
     pub(super) fn folder(&self) -> &str {
-        split(self.path).0
+        folder_of(self.path)
     }
 
     /// The folders of its search path.
@@ -56,7 +57,7 @@ impl LinkedFile<'_> {
 
     /// The names that it is needed by.
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.linked.soname.as_deref().into_iter().chain([split(self.path).1])
+        self.linked.soname.as_deref().into_iter().chain([name_of(self.path)])
     }
 }
 
@@ -101,7 +102,7 @@ impl<'a> InstalledSet<'a> {
                     holders.entry(name).or_insert_with(Vec::new).push((package, path.as_str()));
                 };
                 if !matches!(node, InstalledNode::Directory { .. }) {
-                    hold(split(path).1);
+                    hold(name_of(path));
                 }
                 if let InstalledNode::Link { target } = node {
                     links.insert(path.as_str(), target.as_str());
@@ -165,7 +166,7 @@ impl<'a> InstalledSet<'a> {
             let link =
                 ends.filter_map(|end| path.split_at_checked(end)).find_map(|(link, rest)| {
                     let target = self.links.get(link)?;
-                    let above = if target.starts_with('/') { "" } else { split(link).0 };
+                    let above = if target.starts_with('/') { "" } else { folder_of(link) };
                     Some(normal(&format!("{above}/{target}{rest}")))
                 });
             match link {
@@ -220,11 +221,6 @@ fn linked(package: &Installed) -> impl Iterator<Item = LinkedFile<'_>> {
         },
         _ => None,
     })
-}
-
-/// Folder and name of an absolute path.
-pub(super) fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// The folder that a part of a search path means for a file in `own`, as far as that is the same

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::{Value, context};
 use rockpack_base::tree::TreePath;
 
+use super::LoaderFile;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
 /// The changes that the maintainer scripts of a `.deb` make, by absolute path.
@@ -68,8 +69,7 @@ pub(super) struct RpmChanges {
     folders: BTreeMap<String, BTreeSet<String>>,
     /// Links that become folders.
     links: BTreeSet<String>,
-    /// The folder of libraries, and the loader's file.
-    loader: Option<(String, String)>,
+    loader: Option<LoaderFile<String>>,
 }
 
 impl RpmChanges {
@@ -77,7 +77,7 @@ impl RpmChanges {
     pub(super) fn of(
         package: &Installed,
         prefix: &str,
-        loader: Option<(&str, &str)>,
+        loader: Option<LoaderFile<&str>>,
     ) -> Option<Self> {
         package.scripts.iter().find(|script| script.phase == "%pretrans")?;
         let own = Own { package, prefix };
@@ -99,7 +99,10 @@ impl RpmChanges {
             }
         }
         let said = || said_loader(package);
-        changes.loader = loader.map(|(libdir, file)| (libdir.to_owned(), file.to_owned()));
+        changes.loader = loader.map(|LoaderFile { file, libdir }| LoaderFile {
+            file: file.to_owned(),
+            libdir: libdir.to_owned(),
+        });
         changes.loader = changes.loader.or_else(said);
         Some(changes)
     }
@@ -117,7 +120,7 @@ impl RpmChanges {
                 members.iter().rev().map(|member| lua_text(member)).collect();
             context! { path => lua_text(path), members }
         };
-        let (libdir, file) = self.loader.clone().unwrap_or_default();
+        let LoaderFile { file, libdir } = self.loader.clone().unwrap_or_default();
         context! {
             prefix => lua_text(prefix),
             is_moved,
@@ -130,8 +133,8 @@ impl RpmChanges {
     }
 }
 
-/// The folder of libraries and the loader's file as `%pretrans` has them, where no package of the set does.
-fn said_loader(package: &Installed) -> Option<(String, String)> {
+/// The loader's file as `%pretrans` has it, where no package of the set does.
+fn said_loader(package: &Installed) -> Option<LoaderFile<String>> {
     let mut all = lines(package, "%pretrans");
     let libdir = all.find_map(|line| {
         let (_, libdir) = line.strip_prefix("local moved, libdir = ")?.rsplit_once(", ")?;
@@ -140,7 +143,7 @@ fn said_loader(package: &Installed) -> Option<(String, String)> {
     let file = all.find_map(|line| behind(line, "local loader = io.open(", ")"))?;
     let is_file = file.starts_with(super::LOADER_FOLDER) && file.ends_with(".conf");
     let plain = super::is_plain_path;
-    (is_file && plain(&libdir) && plain(&file[1..])).then_some((libdir, file))
+    (is_file && plain(&libdir) && plain(&file[1..])).then_some(LoaderFile { file, libdir })
 }
 
 /// A package and the paths at which its scripts may change something.

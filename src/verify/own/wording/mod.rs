@@ -68,9 +68,8 @@ const DEB_PARTS: [(&str, [&str; 3]); 3] = [
 pub(in crate::verify) struct SetWords<'a> {
     /// The install prefix, absolute.
     prefix: &'a str,
-    /// The folder of libraries below the prefix, and the loader's file that names it, where a package of
-    /// the set has one.
-    loader: Option<(&'a str, &'a str)>,
+    /// The loader's file, where a package of the set has one.
+    loader: Option<LoaderFile<&'a str>>,
     /// Whether programs are alternatives.
     alternatives: bool,
 }
@@ -104,14 +103,23 @@ impl<'a> SetWords<'a> {
     }
 }
 
-/// The folder of libraries and the loader's file of a package that has one.
-fn loader<'a>(package: &'a Installed, prefix: &str) -> Option<(&'a str, &'a str)> {
+/// The loader's file, which names a folder of libraries.
+#[derive(Debug, Clone, Copy, Default)]
+struct LoaderFile<T> {
+    /// Absolute path of the file.
+    file: T,
+    /// The folder of libraries, below the prefix.
+    libdir: T,
+}
+
+/// The loader's file of a package that has one.
+fn loader<'a>(package: &'a Installed, prefix: &str) -> Option<LoaderFile<&'a str>> {
     package.files().find_map(|(path, facts)| {
         let Class::LoaderFolders(folders) = &facts.class else { return None };
         let [folder] = folders.as_slice() else { return None };
         let libdir = folder.strip_prefix(prefix)?.strip_prefix('/')?;
         let is_own = path.starts_with(LOADER_FOLDER) && is_plain_path(&path[1..]);
-        (is_own && is_plain_path(libdir)).then_some((libdir, path))
+        (is_own && is_plain_path(libdir)).then_some(LoaderFile { file: path, libdir })
     })
 }
 
@@ -130,8 +138,8 @@ struct PackageWords<'a> {
     package: &'a Installed,
     prefix: &'a str,
     path: TreePath,
-    /// The folder of libraries and the loader's file, as far as they are known.
-    loader: Option<(&'a str, &'a str)>,
+    /// The loader's file, as far as it is known.
+    loader: Option<LoaderFile<&'a str>>,
     /// Whether the package has the loader's file.
     is_common: bool,
     /// Whether it has files below the prefix.
@@ -241,7 +249,7 @@ impl<'a> PackageWords<'a> {
     }
 
     fn part(&self, what: &str, phase: &str) -> Result<String> {
-        let (libdir, file) = self.loader.unwrap_or_default();
+        let LoaderFile { file, libdir } = self.loader.unwrap_or_default();
         let programs: Vec<String> = self.programs.iter().map(|it| (*it).to_owned()).collect();
         let values = context! {
             package => &self.package.name,
@@ -275,7 +283,7 @@ impl<'a> PackageWords<'a> {
         };
         match self.loader {
             _ if self.is_common => true,
-            Some((libdir, _)) => {
+            Some(LoaderFile { libdir, .. }) => {
                 let libraries = format!("{}/{libdir}", self.prefix);
                 is_there(&|folder| folder == libraries)
             }

@@ -6,6 +6,7 @@ use rockpack_base::content::is_there;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::apt_index::{IndexFile, Release};
 
+use crate::verify::paths::{folder_of, name_of};
 use crate::verify::problem::IndexDifference;
 use crate::verify::repository::context::{Context, method, sha256, sha512};
 
@@ -44,9 +45,11 @@ struct ReleaseIndexes<'a> {
 impl<'a> ReleaseIndexes<'a> {
     fn new(folder: &'a str, release: &'a Release) -> Self {
         let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
-        let parts = paths.iter().map(|path| split(path));
-        let readable = parts.filter(|(_, name)| is_list(name) && method(name).is_some());
-        let readable = readable.map(|(above, _)| above).collect();
+        let readable = paths.iter().filter(|path| {
+            let name = name_of(path);
+            is_list(name) && method(name).is_some()
+        });
+        let readable = readable.map(|path| folder_of(path)).collect();
         let by_hash = release.field("Acquire-By-Hash") == Some("yes");
         Self { folder, by_hash, paths, readable }
     }
@@ -59,7 +62,7 @@ impl<'a> ReleaseIndexes<'a> {
         texts: &mut BTreeMap<String, String>,
     ) -> Result<()> {
         let path = format!("{}/{}", self.folder, file.path);
-        let (above, name) = split(&path);
+        let (above, name) = (folder_of(&path), name_of(&path));
         let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
         let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
         let hashed: Vec<String> =
@@ -86,7 +89,7 @@ impl<'a> ReleaseIndexes<'a> {
             }
         }
         // Forms that only some clients read, like bz2, are left to their digests.
-        let has_other = || self.readable.contains(split(&file.path).0);
+        let has_other = || self.readable.contains(folder_of(&file.path));
         if is_list(name) && (method(name).is_some() || !has_other()) {
             keep_text(context, &path, above, &bytes, texts);
         }
@@ -110,11 +113,6 @@ impl<'a> ReleaseIndexes<'a> {
     }
 }
 
-/// Folder and name of a path.
-fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
-}
-
 /// Whether these are the bytes of an index that `Release` lists.
 fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
     bytes.len() as u64 == file.size
@@ -133,7 +131,7 @@ fn check_unstored(
         // What cannot be read is named where the form itself is looked at.
         let Some(bytes) = context.read(form)? else { continue };
         if context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-            let index = split(path).1.to_owned();
+            let index = name_of(path).to_owned();
             context.index_differs(form, IndexDifference::Unpacked { index });
         }
     }

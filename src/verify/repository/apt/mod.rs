@@ -13,7 +13,7 @@ use crate::verify::problem::{IndexContradiction, IndexFault, Problem, SignatureF
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
-    let Some((subject, text)) = release_text(context, &folder)? else {
+    let Some(ReleaseText { file: subject, text }) = release_text(context, &folder)? else {
         return Ok(());
     };
     let release = match Release::parse(&text) {
@@ -30,9 +30,15 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     Ok(())
 }
 
+/// The text of a suite, and the file that has it.
+struct ReleaseText {
+    file: String,
+    text: String,
+}
+
 /// The text of `Release`, which `InRelease` and `Release.gpg` are held against, or of an `InRelease`
-/// alone; and which file that is.
-fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
+/// alone.
+fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<ReleaseText>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
     let there = |path: &str| is_file(&context.root.join(path));
@@ -47,7 +53,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
         return Ok(match clear_text(context, &bytes) {
             Ok(text) => {
                 context.report.signatures += usize::from(keyed);
-                Some((clear, text))
+                Some(ReleaseText { file: clear, text })
             }
             Err(error) => {
                 context.bad_signature(&clear, SignatureFault::Bad { reason: error.to_string() });
@@ -81,7 +87,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(Strin
             }
         }
     }
-    Ok(Some((path, text)))
+    Ok(Some(ReleaseText { file: path, text }))
 }
 
 /// The text of a clear-signed file, which one of the keys signed if there are keys.

@@ -109,7 +109,7 @@ impl Control {
         let gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::none());
         let mut archive = TarWriter::new(gzip, stamp);
         archive.begin(&root())?;
-        for (name, mode, text) in self.files(entries, sums) {
+        for ControlFile { name, mode, text } in self.files(entries, sums) {
             let entry = PayloadEntry {
                 path: name,
                 kind: PayloadEntryKind::File,
@@ -125,8 +125,8 @@ impl Control {
         gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
     }
 
-    /// Name, mode and text of the files; absent ones are left out.
-    fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<(String, u32, String)> {
+    /// The files that have a text.
+    fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<ControlFile> {
         let plain = [
             ("control", self.fields_text()),
             ("conffiles", conffiles(entries)),
@@ -136,11 +136,22 @@ impl Control {
         let scripts = self.scripts.iter();
         plain
             .into_iter()
-            .map(|(name, text)| (name.to_owned(), 0o644, text))
-            .chain(scripts.map(|(name, text)| (name.clone(), 0o755, text.clone())))
-            .filter(|(_, _, text)| !text.is_empty())
+            .map(|(name, text)| ControlFile { name: name.to_owned(), mode: 0o644, text })
+            .chain(scripts.map(|(name, text)| ControlFile {
+                name: name.clone(),
+                mode: 0o755,
+                text: text.clone(),
+            }))
+            .filter(|file| !file.text.is_empty())
             .collect()
     }
+}
+
+/// A file of the control archive.
+struct ControlFile {
+    name: String,
+    mode: u32,
+    text: String,
 }
 
 /// The root directory of an archive, `./`.

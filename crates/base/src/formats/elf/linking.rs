@@ -139,19 +139,27 @@ fn undefined(
         let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
         let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
         let bound = bindings.get(&index).filter(|_| index > 1).cloned();
-        let (version, library) = bound.unzip();
+        let (version, library) = bound.map(|bound| (bound.version, bound.library)).unzip();
         found.push(UndefinedSymbol { name, version, library });
     }
     Ok(found)
 }
 
-/// Name and library of every needed version by its index; of several with one index, the first.
-fn bindings(versions: &Versions) -> BTreeMap<u16, (Arc<str>, Arc<str>)> {
+/// A needed version, by its name, and the library that has it.
+#[derive(Clone)]
+struct Binding {
+    version: Arc<str>,
+    library: Arc<str>,
+}
+
+/// Every needed version by its index; of several with one index, the first.
+fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
     let mut found = BTreeMap::new();
     for need in &versions.needed {
         let library: Arc<str> = need.file.as_str().into();
         for version in &need.versions {
-            let bound = || (version.name.as_str().into(), library.clone());
+            let bound =
+                || Binding { version: version.name.as_str().into(), library: library.clone() };
             found.entry(version.index).or_insert_with(bound);
         }
     }

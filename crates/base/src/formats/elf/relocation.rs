@@ -74,7 +74,7 @@ pub fn for_each_relocation(
 ) -> Result<()> {
     refuse_other_encodings(file, dynamic)?;
     for (address, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
-        if let Some((start, size)) = table(file, dynamic, address, size)? {
+        if let Some(Table { start, size }) = table(file, dynamic, address, size)? {
             for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
                 let relocation = explicit(offset, &entry);
@@ -86,11 +86,11 @@ pub fn for_each_relocation(
         }
     }
     match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
-        Some((_, size)) if size % WORD != 0 => {
+        Some(Table { size, .. }) if size % WORD != 0 => {
             let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
         }
-        Some((start, size)) => Relr::new(file).visit(start, size, visit),
+        Some(Table { start, size }) => Relr::new(file).visit(start, size, visit),
         None => Ok(()),
     }
 }
@@ -109,19 +109,24 @@ fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     Ok(())
 }
 
-/// Offset and size of a relocation table.
+/// The bytes of a relocation table in its file.
+struct Table {
+    start: u64,
+    size: u64,
+}
+
 fn table(
     file: &ElfFile,
     dynamic: &Dynamic,
     address_tag: elf::DynamicTag,
     size_tag: elf::DynamicTag,
-) -> Result<Option<(u64, u64)>> {
+) -> Result<Option<Table>> {
     let size = dynamic.value(size_tag).unwrap_or_default();
     let Some(address) = dynamic.value(address_tag).filter(|_| size > 0) else {
         return Ok(None);
     };
     match file.offset_of(address, size) {
-        Some(offset) => Ok(Some((offset, size))),
+        Some(start) => Ok(Some(Table { start, size })),
         None => {
             let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))

@@ -132,7 +132,7 @@ fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
     let features = features(specification).into_iter();
     let flags = (Flags::RPMLIB | Flags::LE).bits();
     let mut lines: Vec<Line> = features
-        .map(|(name, version)| (format!("rpmlib({name})"), version.to_owned(), flags))
+        .map(|Feature(name, since)| (format!("rpmlib({name})"), since.to_owned(), flags))
         .collect();
     lines.extend(config(specification));
     lines.extend(interpreters(specification));
@@ -161,39 +161,42 @@ fn phase_flag(phase: ScriptletPhase) -> Flags {
     }
 }
 
-/// The features of rpm that the package uses, with the version that brought each.
-fn features(specification: &RpmSpecification) -> Vec<(&'static str, &'static str)> {
+/// A feature of rpm by its name, and the version that brought it.
+struct Feature(&'static str, &'static str);
+
+/// The features of rpm that the package uses.
+fn features(specification: &RpmSpecification) -> Vec<Feature> {
     let mut found = vec![
-        ("CompressedFileNames", "3.0.4-1"),
-        ("FileDigests", "4.6.0-1"),
-        ("PayloadFilesHavePrefix", "4.0-1"),
+        Feature("CompressedFileNames", "3.0.4-1"),
+        Feature("FileDigests", "4.6.0-1"),
+        Feature("PayloadFilesHavePrefix", "4.0-1"),
     ];
     match specification.compression.method() {
-        Method::Zstd => found.push(("PayloadIsZstd", "5.4.18-1")),
-        Method::Xz => found.push(("PayloadIsXz", "5.2-1")),
+        Method::Zstd => found.push(Feature("PayloadIsZstd", "5.4.18-1")),
+        Method::Xz => found.push(Feature("PayloadIsXz", "5.2-1")),
         // Only what is written is asked for.
         Method::Gzip | Method::Stored | Method::Lzma => {}
     }
     if specification.has_large_files() {
-        found.push(("LargeFiles", "4.12.0-1"));
+        found.push(Feature("LargeFiles", "4.12.0-1"));
     }
     let lua = |scriptlet: &Scriptlet| scriptlet.interpreter == "<lua>";
     if specification.scriptlets.iter().any(lua) {
-        found.push(("BuiltinLuaScripts", "4.2.2-1"));
+        found.push(Feature("BuiltinLuaScripts", "4.2.2-1"));
     }
     let dependencies = &specification.dependencies;
     if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
-        found.push(("RichDependencies", "4.12.0-1"));
+        found.push(Feature("RichDependencies", "4.12.0-1"));
     }
     let versions = dependencies.iter().filter_map(|d| d.version.as_ref());
     let evr = specification.evr();
     let versions: Vec<&str> =
         versions.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
     if versions.iter().any(|version| version.contains('~')) {
-        found.push(("TildeInVersions", "4.10.0-1"));
+        found.push(Feature("TildeInVersions", "4.10.0-1"));
     }
     if versions.iter().any(|version| version.contains('^')) {
-        found.push(("CaretInVersions", "4.15.0-1"));
+        found.push(Feature("CaretInVersions", "4.15.0-1"));
     }
     found
 }

@@ -20,13 +20,20 @@ struct DigestingWriter<W> {
     len: u64,
 }
 
+/// What passed through.
+struct Digested<W> {
+    sink: W,
+    sha256: [u8; 32],
+    len: u64,
+}
+
 impl<W> DigestingWriter<W> {
     fn new(sink: W) -> Self {
         Self { sink, digest: Sha256::new(), len: 0 }
     }
 
-    fn finish(self) -> (W, [u8; 32], u64) {
-        (self.sink, self.digest.finalize().into(), self.len)
+    fn finish(self) -> Digested<W> {
+        Digested { sink: self.sink, sha256: self.digest.finalize().into(), len: self.len }
     }
 }
 
@@ -131,20 +138,21 @@ impl PayloadWriter for RpmWriter {
             let message = format!("archive of {written} bytes, {archive_size} announced");
             return Err(Error::bug(message));
         }
-        let (encoder, archive_digest, _) = stream.finish();
-        let (mut sink, payload_digest, payload) = encoder.finish().map_err(fault)?.finish();
-        (digests.archive, digests.payload) = (archive_digest, payload_digest);
-        let sizes = PayloadSizes { payload, archive: archive_size };
+        let archive = stream.finish();
+        let payload = archive.sink.finish().map_err(fault)?.finish();
+        (digests.archive, digests.payload) = (archive.sha256, payload.sha256);
+        let sizes = PayloadSizes { payload: payload.len, archive: archive_size };
         let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
         if bytes.len() != room {
             let message = format!("header of {} bytes, {room} reserved", bytes.len());
             return Err(Error::bug(message));
         }
+        let mut sink = payload.sink;
         sink.seek(SeekFrom::Start(0)).map_err(fault)?;
         sink.write_all(&bytes).map_err(fault)?;
         sink.flush().map_err(fault)?;
         let start = room as u64;
-        Ok(Finished { payload: start..start + payload, facts: facts(&digests) })
+        Ok(Finished { payload: start..start + payload.len, facts: facts(&digests) })
     }
 }
 

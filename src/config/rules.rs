@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::ArtifactName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Config, Validation, ValidationOverrides};
-use crate::input::artifact::{ArtifactName, ComponentKind};
+use crate::input::artifact::ComponentKind;
 
 /// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides)
 /// and [`ComponentSchema`](super::ComponentSchema) from one list of keys. In the tables of components

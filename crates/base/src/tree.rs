@@ -3,6 +3,7 @@
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
 
+mod artifact_name;
 mod kinds;
 mod links;
 
@@ -14,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
+pub use artifact_name::ArtifactName;
 pub use kinds::{ComponentKind, MemberKind};
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
 

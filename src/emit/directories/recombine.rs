@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::run::Budget;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_base::tree::{ArtifactName, Node, TreePath};
 
 use super::kernels::{Binary, Kernels, add_folders};
 use super::output::{OutputArtifact, Outputs, WrittenArtifact};
@@ -14,7 +14,7 @@ use super::places::Places;
 use super::staging::{ArtifactStaging, Committed, Replacing};
 use super::{GENERIC, Means, check_ahead};
 use crate::config::{Config, SetScope};
-use crate::input::artifact::{self, Artifact, ArtifactName, Scan, ScanOptions};
+use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
 use crate::split::{self, HostKind, SplitPolicy};

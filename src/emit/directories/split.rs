@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::run::Budget;
-use rockpack_base::tree::{DanglingLink, LinkSet};
+use rockpack_base::tree::{ArtifactName, DanglingLink, LinkSet};
 
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
@@ -236,7 +236,7 @@ fn by_component(
     for folder in folders {
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        let component = match name.parse::<artifact::ArtifactName>() {
+        let component = match name.parse::<ArtifactName>() {
             Ok(parsed) => parsed.component(),
             Err(_) => name,
         };

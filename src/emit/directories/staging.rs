@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file, list};
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{ArtifactName, Node, Tree, TreePath};
 
 use super::output::{OutputArtifact, WrittenArtifact};
 use crate::files::{
     CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
     set_mode, write_new,
 };
-use crate::input::artifact::{ArtifactName, MANIFEST_NAME};
+use crate::input::artifact::MANIFEST_NAME;
 
 /// The outlet of artifact folders. No artifact describes another, so all have one rank.
 pub(super) static ARTIFACTS: Outlet = Outlet {

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Faults, is_unseen};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{ArtifactName, Node, Tree, TreePath};
 
 use super::manifest::{ArtifactManifest, module_of};
-use super::name::ArtifactName;
 use super::shard::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, InputArtifact};
 

@@ -9,7 +9,6 @@ mod contents;
 mod folder;
 mod listing;
 mod manifest;
-mod name;
 mod options;
 mod packed;
 mod prefix;
@@ -19,7 +18,6 @@ mod shard;
 mod unpacking;
 
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
-pub use name::ArtifactName;
 pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
 pub use rockpack_base::tree::ComponentKind;

@@ -15,10 +15,10 @@ use rockpack_base::content::{Inputs, is_there};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::compression::Method;
 use rockpack_base::run::Budget;
+use rockpack_base::tree::ArtifactName;
 
 use super::listing::{FolderEntry, list, look_into};
 use super::manifest::MANIFEST_NAME;
-use super::name::ArtifactName;
 use super::packed::{CHECKSUM_ENDING, parse_name};
 use crate::report::{Finding, Findings};
 

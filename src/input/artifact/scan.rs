@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use rockpack_base::content::{Inputs, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::run::Budget;
+use rockpack_base::tree::ArtifactName;
 
 use super::contents::{Contents as _, Whereabouts, assemble};
 use super::folder::ArtifactDirectory;
 use super::listing::FolderEntry;
-use super::name::ArtifactName;
 use super::options::ScanOptions;
 use super::packed::parse_name;
 use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use rockpack_base::content::{Content, Inputs};
 use rockpack_base::error::Result;
-use rockpack_base::tree::{Node, Tree};
+use rockpack_base::tree::{ArtifactName, Node, Tree};
 
-use super::name::ArtifactName;
 use crate::report::Findings;
 
 /// What lies in the folders that a build was given.

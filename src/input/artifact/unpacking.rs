@@ -7,9 +7,9 @@ use rockpack_base::content::{BlockStore, Inputs, StampedFile};
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::formats::compression::Method;
 use rockpack_base::run::threads;
+use rockpack_base::tree::ArtifactName;
 
 use super::contents::{Whereabouts, assemble};
-use super::name::ArtifactName;
 use super::options::ScanOptions;
 use super::packed::{Checksum, Packed};
 use super::shard::Artifact;

@@ -1,14 +1,16 @@
 //! What an artifact is called.
 
+use std::fmt;
 use std::str::FromStr;
 
-use derive_more::Display;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::tree::ComponentKind;
+use serde::{Deserialize, Serialize};
+
+use super::ComponentKind;
+use crate::error::{Error, Result};
 
 /// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
-#[display("{name}_{kind}_{gpu_family}")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ArtifactName {
     /// E.g. `blas`, `host-suite-sparse`.
     pub name: String,
@@ -22,6 +24,25 @@ impl ArtifactName {
     /// The component that it is of, e.g. `blas_lib`.
     pub fn component(&self) -> String {
         format!("{}_{}", self.name, self.kind)
+    }
+}
+
+impl fmt::Display for ArtifactName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}_{}", self.name, self.kind, self.gpu_family)
+    }
+}
+
+impl From<ArtifactName> for String {
+    fn from(name: ArtifactName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for ArtifactName {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::Result;
 use rockpack_base::formats::ccob::CcobMethod;
 use rockpack_base::formats::fatbin::{Bundles, PinnedBundle};
@@ -45,7 +45,7 @@ pub struct BundleEntryReport {
     /// Bytes.
     pub size: u64,
     /// SHA-256 of its bytes, in hex.
-    pub sha256: String,
+    pub sha256: Sha256Digest,
 }
 
 /// All bundles of a section or file.
@@ -73,7 +73,7 @@ fn entry(entry: &offload_bundle::BundleEntry) -> Result<BundleEntryReport> {
         id: entry.id.to_string(),
         target: entry.id.target.as_ref().map(ToString::to_string),
         size: entry.content.len(),
-        sha256: entry.content.sha256_hex()?,
+        sha256: entry.content.digest()?,
     })
 }
 

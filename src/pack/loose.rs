@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_base::content::{Content, hex};
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::Node;
 
@@ -28,9 +28,9 @@ impl PackedCode {
     pub fn record(self, files: &BTreeMap<&str, &[u8; 32]>) -> Result<CodeObjectRecord> {
         let Self { code, shard, package, file } = self;
         let LooseCode { entry, target, size, sha256 } = code;
-        let known = || files.get(file.as_str()).map(|digest| hex(*digest));
+        let known = || files.get(file.as_str()).map(|digest| Sha256Digest::from(**digest));
         let unknown = || Error::bug(format!("{file} of {package} was written without a digest"));
-        let sha256 = sha256.or_else(known).ok_or_else(unknown)?;
+        let sha256 = sha256.or_else(known).ok_or_else(unknown)?.to_string();
         let place = CodeObjectPlace::File { file, entry };
         Ok(CodeObjectRecord { sha256, size, target, shard, package, place })
     }

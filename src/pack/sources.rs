@@ -142,7 +142,7 @@ impl<'a> Sources<'a> {
             .par_iter()
             .map(|kernel| {
                 let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
-                Ok((key, kernel.target.to_string(), kernel.content.sha256_hex()?))
+                Ok((key, kernel.target.to_string(), kernel.content.digest()?.to_string()))
             })
             .collect();
         Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))

@@ -216,7 +216,7 @@ pub(in crate::plan) fn note_odd_programs(
     }
     for draft in drafts {
         for name in programs(draft).filter(|name| !is_plain(name)) {
-            let (program, package) = (name.to_owned(), draft.names.deb.clone());
+            let (program, package) = (name.to_owned(), draft.names.deb.as_str().into());
             findings.add(Finding::ProgramWithoutAlternative { program, package });
         }
     }

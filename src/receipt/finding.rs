@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rockpack_base::content::Sha256Digest;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -43,9 +44,9 @@ pub struct UnreadFinding {
     pub subject: String,
     /// What was found.
     pub message: String,
-    /// SHA-256 of the code objects that it names.
+    /// The code objects that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub code_objects: Vec<String>,
+    pub code_objects: Vec<Sha256Digest>,
     /// Why it is accepted, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
@@ -106,8 +107,8 @@ impl FindingRecord {
         }
     }
 
-    /// SHA-256 of the code objects it accounts for, in hex.
-    pub fn code_objects(&self) -> &[String] {
+    /// The code objects it accounts for.
+    pub fn code_objects(&self) -> &[Sha256Digest] {
         match self {
             Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
                 finding.code_objects()

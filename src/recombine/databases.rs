@@ -56,7 +56,7 @@ impl Join<'_> {
             }
         }
         for ((archs, first, other), count) in repeated {
-            let (component, archs) = (self.component.clone(), archs.to_vec());
+            let (component, archs) = (self.component.as_str().into(), archs.to_vec());
             let repeated = RepeatedCode::Database { component, archs, count, first, other };
             self.findings.add(Finding::DuplicateCode { repeated });
         }

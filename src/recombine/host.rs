@@ -179,7 +179,7 @@ impl Join<'_> {
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
         let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {
-            component: self.component.clone(),
+            component: self.component.as_str().into(),
             path: path.cloned(),
             primary: primary.to_owned(),
             shard: shard.to_owned(),

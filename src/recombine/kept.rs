@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::tree::Node;
 
 use super::Join;
@@ -48,7 +48,7 @@ pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
         }
         _ => None,
     });
-    let packed: BTreeSet<&String> = packed.flatten().collect();
+    let packed: BTreeSet<Sha256Digest> = packed.flatten().copied().collect();
     let mut settled = Findings::default();
     for finding in findings.iter() {
         settled.add(dropped(finding, not_packed, &packed).unwrap_or_else(|| finding.clone()));
@@ -61,13 +61,13 @@ pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
 fn dropped(
     finding: &Finding,
     not_packed: &NotPacked,
-    packed: &BTreeSet<&String>,
+    packed: &BTreeSet<Sha256Digest>,
 ) -> Option<Finding> {
     let Finding::KeptFat { file, code_objects, .. } = finding else { return None };
     let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
     Some(Finding::KeptFatDropped {
         file: file.clone(),
         provided_by: not_packed.get(file)?.clone(),
-        code_objects: lost.cloned().collect(),
+        code_objects: lost.copied().collect(),
     })
 }

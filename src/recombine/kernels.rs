@@ -215,7 +215,7 @@ impl Join<'_> {
                 let error = Error::new(Kind::Conflict, different.to_string());
                 self.faults.add(error.structure(file.to_string()).hint(hint));
             } else {
-                let digests = found.different.iter().map(|(_, _, code)| code.sha256_hex());
+                let digests = found.different.iter().map(|(_, _, code)| code.digest());
                 let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
                 let code_objects = digests.into_iter().flatten().collect();
                 self.findings.add(Finding::DuplicateDropped { file, different, code_objects });

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::Result;
 use rockpack_base::formats::code_object::is_code_object;
 
@@ -32,7 +32,7 @@ pub struct CountedLeftOut {
     /// Where they were.
     pub places: Vec<LeftOutFile>,
     /// SHA-256 of each, and of the code objects in those that are bundles, in hex.
-    pub code_objects: BTreeSet<String>,
+    pub code_objects: BTreeSet<Sha256Digest>,
 }
 
 impl AllLeftOut {
@@ -49,7 +49,7 @@ impl AllLeftOut {
         }
         let place = |(file, count): (&str, usize)| LeftOutFile { file: file.to_owned(), count };
         let digests = self.digests()?;
-        let inside: Vec<BTreeSet<String>> =
+        let inside: Vec<BTreeSet<Sha256Digest>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
         Ok(CountedLeftOut {
             count: self.0.len(),
@@ -59,13 +59,13 @@ impl AllLeftOut {
         })
     }
 
-    fn digests(&self) -> Result<BTreeSet<String>> {
-        self.0.par_iter().map(|left| left.content.sha256_hex()).collect()
+    fn digests(&self) -> Result<BTreeSet<Sha256Digest>> {
+        self.0.par_iter().map(|left| left.content.digest()).collect()
     }
 }
 
 /// The code objects in a file of several, which may be asked for one by one.
-fn code_objects(left: &LeftOut) -> Result<BTreeSet<String>> {
+fn code_objects(left: &LeftOut) -> Result<BTreeSet<Sha256Digest>> {
     if is_code_object(&left.content)? {
         return Ok(BTreeSet::new());
     }

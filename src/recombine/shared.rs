@@ -101,7 +101,7 @@ impl Join<'_> {
         let mut merged_parts = Vec::new();
         for (holder, content) in difference.holders.iter().zip(&difference.contents) {
             let artifact = label(&parts[*holder]);
-            merged_parts.push(MergedPart { artifact, sha256: content.sha256_hex()? });
+            merged_parts.push(MergedPart { artifact, sha256: content.digest()? });
         }
         let file = ComponentFile::new(&self.component, &difference.path);
         self.findings.add(Finding::DatabaseMerged { file, parts: merged_parts });

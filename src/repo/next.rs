@@ -167,7 +167,7 @@ fn check_pool_file(
     if same && !check {
         return Ok(stat.modified);
     }
-    if store.open(path)?.sha256_hex()? == record.indexed.sha256 {
+    if store.open(path)?.digest()?.to_string() == record.indexed.sha256 {
         Ok(stat.modified)
     } else {
         let message = format!("{path} is not the package that was published");
@@ -192,7 +192,7 @@ fn in_pool(
         };
         let known = !check && channels.0.values().any(|state| state.knows(path, stat.modified));
         let is_it = stat.size == record.indexed.size
-            && (known || store.open(path)?.sha256_hex()? == record.indexed.sha256);
+            && (known || store.open(path)?.digest()?.to_string() == record.indexed.sha256);
         if is_it {
             there.insert(path.clone(), stat.modified);
         } else if !channels.uses(path) {

@@ -6,6 +6,7 @@ mod findings;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod machine;
+mod names;
 mod progress;
 mod summary;
 pub mod words;
@@ -13,5 +14,6 @@ pub mod words;
 pub(crate) use coded::coded;
 pub use findings::*;
 pub use machine::ElfMachine;
+pub use names::{ComponentName, PackageName, Soname};
 pub use progress::{Compressed, Progress, Silent, Stage, Work};
 pub use summary::{StageSummary, Sum, Summary, WorkSummary};

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::kpack::split_key;
 use rockpack_base::formats::marker::{self, AnyMarker};
@@ -236,8 +236,8 @@ fn joined(
 struct Unclaimed<'a> {
     /// The kernel names of the keys.
     names: BTreeSet<&'a str>,
-    /// SHA-256 of the code objects.
-    digests: BTreeSet<String>,
+    /// Those of the code objects.
+    digests: BTreeSet<Sha256Digest>,
 }
 
 /// One finding per archive with rows that no binary claims.
@@ -247,7 +247,7 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
         for row in indexed.values().flatten() {
             let unclaimed = by_archive.entry(&row.archive).or_default();
             unclaimed.names.insert(name);
-            unclaimed.digests.insert(row.content.sha256_hex()?);
+            unclaimed.digests.insert(row.content.digest()?);
         }
     }
     for (archive, Unclaimed { names, digests }) in by_archive {

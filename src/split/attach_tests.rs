@@ -42,7 +42,8 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
 }
 
 fn archive_at(path: &str) -> InputFile {
-    InputArtifact::new("shard", "blas_lib_gfx90a").file(&TreePath::new(path).unwrap())
+    InputArtifact::new("shard", &"blas_lib_gfx90a".parse().unwrap())
+        .file(&TreePath::new(path).unwrap())
 }
 
 fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {

@@ -78,7 +78,7 @@ fn code_object(
         BundleEntryKind::Hip | BundleEntryKind::OpenMp => {}
     }
     if entry.content.is_empty() {
-        let code_objects = vec![entry.content.sha256_hex()?];
+        let code_objects = vec![entry.content.digest()?];
         let (file, entry) = (notes.file(path), id.to_string());
         notes.add(Finding::EmptyCodeObject { file, entry, code_objects });
         return Ok(None);

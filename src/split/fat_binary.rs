@@ -58,7 +58,7 @@ fn kept_fat(
     for section in host_binary::device_sections(&content)? {
         for next in Bundles::new(&section) {
             for code in code_objects(&next?.bundle.bundle, path, notes)? {
-                digests.insert(code.content.sha256_hex()?);
+                digests.insert(code.content.digest()?);
                 targets.insert(code.target);
             }
         }
@@ -176,7 +176,7 @@ fn note_unreferenced(
     path: &TreePath,
     notes: &mut Notes,
 ) -> Result<()> {
-    let digests = code_objects.iter().map(|code| code.content.sha256_hex());
+    let digests = code_objects.iter().map(|code| code.content.digest());
     let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
     notes.add(Finding::BundleUnreferenced { file, offset: bundle.offset, code_objects });
     Ok(())

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::Result;
 use rockpack_base::formats::code_object;
 use rockpack_base::formats::fatbin::{self, Bundles};
@@ -28,15 +28,15 @@ pub struct LooseCode {
     pub target: String,
     /// Its size in bytes.
     pub size: u64,
-    /// SHA-256 of its bytes, in hex; none if it is the whole file, whose digest whoever packs it
+    /// The digest of its bytes; none if it is the whole file, whose digest whoever packs it
     /// finds out anyway.
-    pub sha256: Option<String>,
+    pub sha256: Option<Sha256Digest>,
 }
 
 impl LooseCode {
-    /// SHA-256 of its bytes, in hex; it was found in the file `content`, which may be read for it.
-    pub fn digest(self, content: &Content) -> Result<String> {
-        self.sha256.map_or_else(|| content.sha256_hex(), Ok)
+    /// The digest of its bytes; it was found in the file `content`, which may be read for it.
+    pub fn digest(self, content: &Content) -> Result<Sha256Digest> {
+        self.sha256.map_or_else(|| content.digest(), Ok)
     }
 }
 
@@ -72,14 +72,14 @@ fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
     let reader = KpackReader::open(content.clone())?;
     let mut found = Vec::new();
     // Many rows may name one code object, which is decoded once.
-    let mut digests: BTreeMap<u32, (u64, String)> = BTreeMap::new();
+    let mut digests: BTreeMap<u32, (u64, Sha256Digest)> = BTreeMap::new();
     for (key, targets) in &reader.toc().rows {
         for DistinctRow { spelled, ordinal, .. } in distinct_rows(targets)? {
             let (size, sha256) = match digests.entry(ordinal) {
-                Entry::Occupied(known) => known.get().clone(),
+                Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(slot) => {
                     let code = reader.code_object(ordinal)?;
-                    slot.insert((code.len(), code.sha256_hex()?)).clone()
+                    *slot.insert((code.len(), code.digest()?))
                 }
             };
             let (entry, target) = (Some(key.clone()), spelled.to_owned());
@@ -101,7 +101,7 @@ fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
         entry.id.target.as_ref().map(Target::to_string)
     };
     let target = target.unwrap_or_else(|| entry_target_text(&text));
-    let (size, sha256) = (entry.content.len(), entry.content.sha256_hex()?);
+    let (size, sha256) = (entry.content.len(), entry.content.digest()?);
     Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }
 

@@ -8,7 +8,7 @@ use rockpack::input::artifact::{Artifact, StagePrefix};
 use rockpack::input::database::DatabaseRules;
 use rockpack::report::{Code, Findings};
 use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::{code_object, fatbin};
 use rockpack_base::tree::{Node, Tree, TreePath};
@@ -237,10 +237,8 @@ fn the_pointer_and_not_the_order_says_which_bundle_is_a_wrappers_own() {
     let findings: Vec<_> = split.findings.iter().collect();
     assert_eq!((findings.len(), findings[0].code()), (1, Code::BundleUnreferenced));
     let unreferenced = entries(&dir.join("three")).into_iter();
-    let digests = unreferenced.map(|(_, bytes)| {
-        let digest = sha2::Sha256::digest(bytes);
-        digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    });
+    let digests = unreferenced
+        .map(|(_, bytes)| Sha256Digest::from(<[u8; 32]>::from(sha2::Sha256::digest(bytes))));
     assert_eq!(findings[0].code_objects(), digests.collect::<Vec<_>>());
 }
 

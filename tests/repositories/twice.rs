@@ -42,7 +42,7 @@ impl Lists {
         fs::write(&file, text).unwrap();
         run(Command::new("gzip").arg("-nf").arg(&file));
         let content = support::fixtures::content(file.with_extension("xml.gz"));
-        let digest = content.sha256_hex().unwrap();
+        let digest = content.digest().unwrap().to_string();
         format!(
             "<data type=\"{kind}\"><checksum type=\"sha256\">{digest}</checksum>\
              <location href=\"repodata/{name}.gz\"/></data>"
@@ -249,7 +249,7 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     let list = suite.join("main/Packages");
     fs::write(&list, format!("{index}\n{index}")).unwrap();
     let content = support::fixtures::content(&list);
-    let row = format!(" {} {} main/Packages", content.sha256_hex().unwrap(), content.len());
+    let row = format!(" {} {} main/Packages", content.digest().unwrap().to_string(), content.len());
     for name in ["InRelease", "Release.gpg"] {
         let _ = fs::remove_file(suite.join(name));
     }

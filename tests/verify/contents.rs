@@ -75,14 +75,18 @@ fn v020_an_offload_bundle_in_the_host_package() {
         set.edit_receipt(|receipt| {
             let path = TreePath::new("lib/rocblas/library/shared.co").unwrap();
             let finding = Finding::DatabaseShared {
-                file: InputArtifact::new("gfx110X-build", "blas_lib_gfx110X-dgpu").file(&path),
+                file: InputArtifact::new(
+                    "gfx110X-build",
+                    &"blas_lib_gfx110X-dgpu".parse().unwrap(),
+                )
+                .file(&path),
                 rule: "rocblas".to_owned(),
                 is_cache: false,
-                code_objects: inside.iter().map(|code| code.sha256.clone().unwrap()).collect(),
+                code_objects: inside.iter().map(|code| code.sha256.unwrap()).collect(),
             };
             receipt.findings.push(FindingRecord::Known(finding));
             receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
-                sha256: code.sha256.unwrap(),
+                sha256: code.sha256.unwrap().to_string(),
                 size: code.size,
                 target: code.target,
                 shard: None,

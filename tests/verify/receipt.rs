@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding};
 use rockpack::report::{Finding, InputArtifact};
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::tree::TreePath;
 use support::program::{repository, rockpack};
 use support::tampered::{self, Set, sha256, shard};
@@ -203,7 +204,7 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
 #[test]
 fn only_what_the_receipt_says_is_left_out() {
     let set = only_set("host-suite-sparse");
-    let of = |receipt: &Receipt| -> BTreeSet<String> {
+    let of = |receipt: &Receipt| -> BTreeSet<Sha256Digest> {
         let findings = receipt.findings.iter().filter(|finding| finding.code() == "R055");
         findings.flat_map(|finding| finding.code_objects().to_vec()).collect()
     };
@@ -226,16 +227,17 @@ fn only_what_the_receipt_says_is_left_out() {
 #[test]
 fn a_finding_of_another_kind_excuses_no_loss() {
     let set = Set::of_debs();
-    let shared = |code_objects: &[String]| {
+    let shared = |code_objects: &[Sha256Digest]| {
         let path = TreePath::new("lib/rocblas/library/T.dat").unwrap();
         FindingRecord::Known(Finding::DatabaseShared {
-            file: InputArtifact::new("gfx110X-build", "blas_lib_gfx110X-dgpu").file(&path),
+            file: InputArtifact::new("gfx110X-build", &"blas_lib_gfx110X-dgpu".parse().unwrap())
+                .file(&path),
             rule: "rocblas".to_owned(),
             is_cache: false,
             code_objects: code_objects.to_vec(),
         })
     };
-    let later = |code_objects: &[String]| {
+    let later = |code_objects: &[Sha256Digest]| {
         FindingRecord::Unread(UnreadFinding {
             accepted: None,
             code: "R999".to_owned(),
@@ -246,7 +248,7 @@ fn a_finding_of_another_kind_excuses_no_loss() {
             code_objects: code_objects.to_vec(),
         })
     };
-    for other in [&shared as &dyn Fn(&[String]) -> FindingRecord, &later] {
+    for other in [&shared as &dyn Fn(&[Sha256Digest]) -> FindingRecord, &later] {
         set.fresh_receipt();
         set.fires(SHARDS, &[]);
         set.edit_receipt(|receipt| {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_base::content::{Content, Inputs, NAME_MAX, StampedFile};
+use rockpack_base::content::{Content, Inputs, NAME_MAX, Sha256Digest, StampedFile};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::run::Budget;
 use serde::Serialize;
@@ -46,8 +46,8 @@ pub struct Extracted {
     pub file: PathBuf,
     /// Bytes.
     pub size: u64,
-    /// SHA-256 in hex.
-    pub sha256: String,
+    /// Its digest.
+    pub sha256: Sha256Digest,
     /// Whether it was written, or was there already.
     pub outcome: new_file::WriteOutcome,
 }
@@ -176,7 +176,7 @@ fn too_long(name: &str, file: &Path) -> Error {
 }
 
 fn write(input: &StampedFile, found: &SelectedCode, path: &Path) -> Result<Extracted> {
-    let sha256 = found.content.sha256_hex()?;
+    let sha256 = found.content.digest()?;
     // What was read since the file was opened is of one state of it, or does not become visible.
     let outcome = new_file::write_if(path, &found.content, || input.recheck())?;
     Ok(Extracted {

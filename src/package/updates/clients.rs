@@ -117,7 +117,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         let had = self.places.get(package.name).and_then(|place| place.had);
         let is_same = |had: usize| self.table.package(had).version == package.version;
         Misfit {
-            package: package.name.to_owned(),
+            package: package.name.into(),
             version: package.version.to_string(),
             architecture: package.arch.to_owned(),
             installed: had.is_some_and(is_same),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
@@ -71,15 +71,15 @@ impl<'a> UnassignedContent<'a> {
 impl Missing<'_> {
     /// What says so of the component with this id.
     pub fn finding(&self, component: &str) -> Result<Finding> {
-        let (component, code_objects) = (component.to_owned(), self.digests()?);
+        let (component, code_objects) = (component.into(), self.digests()?);
         let code_objects = code_objects.into_iter().collect();
         Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
     }
 
-    /// SHA-256 of every code object, in hex.
-    fn digests(&self) -> Result<BTreeSet<String>> {
-        let kernels = self.kernels.par_iter().map(|content| content.sha256_hex());
-        let mut digests = kernels.collect::<Result<BTreeSet<String>>>()?;
+    /// The digest of every code object.
+    fn digests(&self) -> Result<BTreeSet<Sha256Digest>> {
+        let kernels = self.kernels.par_iter().map(|content| content.digest());
+        let mut digests = kernels.collect::<Result<BTreeSet<_>>>()?;
         for content in &self.plain {
             for code in loose_code(content, None)? {
                 digests.insert(code.digest(content)?);

@@ -143,23 +143,23 @@ impl<'a> Gathering<'a> {
         let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
         for (library, files) in &self.missing {
             findings.add(Finding::LibraryUnresolved {
-                package: package.to_owned(),
-                library: library.clone(),
+                package: package.into(),
+                library: library.into(),
                 distribution: distribution.name.clone(),
                 files: listed(files),
             });
         }
         for (library, files) in &self.free {
             findings.add(Finding::LibraryWithoutDependency {
-                package: package.to_owned(),
-                library: library.clone(),
+                package: package.into(),
+                library: library.into(),
                 files: listed(files),
             });
         }
         for ((library, version), files) in &self.lacking {
             findings.add(Finding::VersionUnresolved {
-                package: package.to_owned(),
-                library: library.clone(),
+                package: package.into(),
+                library: library.into(),
                 version: version.clone(),
                 distribution: distribution.name.clone(),
                 files: listed(files),

@@ -239,7 +239,7 @@ impl PortionNeeds {
     fn note(&self, package: &str, findings: &mut Findings) {
         for ((interpreter, fault), files) in &self.faults {
             findings.add(Finding::InterpreterUnresolved {
-                package: package.to_owned(),
+                package: package.into(),
                 interpreter: interpreter.clone(),
                 fault: fault.clone(),
                 files: files.iter().cloned().collect(),
@@ -247,7 +247,7 @@ impl PortionNeeds {
         }
         for ((before, after), files) in &self.settled {
             findings.add(Finding::InterpreterSettled {
-                package: package.to_owned(),
+                package: package.into(),
                 before: before.clone(),
                 after: after.clone(),
                 files: files.iter().cloned().collect(),

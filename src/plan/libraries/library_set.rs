@@ -230,8 +230,8 @@ impl<'a> LibrarySet<'a> {
         let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
         if candidates.len() > 1 {
             let names = candidates.iter().filter_map(|&at| self.portions.get(at));
-            let providers = names.map(|portion| portion.family.clone()).collect();
-            findings.add(Finding::LibraryAmbiguous { library: name.to_owned(), providers });
+            let providers = names.map(|portion| portion.family.as_str().into()).collect();
+            findings.add(Finding::LibraryAmbiguous { library: name.into(), providers });
         }
         of_portion(*candidates.first()?)
     }

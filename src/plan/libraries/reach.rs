@@ -41,9 +41,9 @@ fn note_out_of_reach(
     for ((portion, library, owner, path, _), files) in unreached {
         let Some(first) = files.first() else { continue };
         findings.add(Finding::LibraryOutOfReach {
-            package: name(portion),
-            library: library.to_owned(),
-            provider: name(owner),
+            package: name(portion).into(),
+            library: library.into(),
+            provider: name(owner).into(),
             path: path.clone(),
             search_path: runpath::from_origin(path.parent().as_ref(), first),
             files: files.into_iter().cloned().collect(),
@@ -80,7 +80,7 @@ fn note_misplaced(
         let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));
         if is_libdir || (is_unfound && is_misplaced()) {
             findings.add(Finding::LibraryMisplaced {
-                package: name(file.linked.portion),
+                package: name(file.linked.portion).into(),
                 libdir: setting.config.folders.libraries.clone(),
                 place: place(setting, folder),
                 library: path.clone(),

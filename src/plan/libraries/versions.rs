@@ -44,10 +44,10 @@ pub(super) fn note(
     }
     for (lack, files) in lacking {
         findings.add(Finding::VersionNotInSet {
-            package: name(lack.portion),
-            library: lack.library.to_owned(),
+            package: name(lack.portion).into(),
+            library: lack.library.into(),
             version: lack.version.to_owned(),
-            provider: name(lack.owner),
+            provider: name(lack.owner).into(),
             path: lack.path.clone(),
             has_others: lack.has_others,
             files: files.into_iter().collect(),

@@ -224,13 +224,14 @@ impl Update<'_> {
                 relations.dedup();
             }
             findings.add(Finding::PathMoved {
-                package: own.clone(),
+                package: own.as_str().into(),
                 format: self.format,
-                from: from.to_owned(),
+                from: from.into(),
                 paths,
             });
             if !is_newer(self.format, &version, &owner.version) {
-                let not_newer = NotNewer::TakesPaths { package: own.clone(), from: earlier(owner) };
+                let (package, from) = (own.as_str().into(), earlier(owner));
+                let not_newer = NotNewer::TakesPaths { package, from };
                 findings.add(Finding::VersionNotNewer { version: version.clone(), not_newer });
             }
         }
@@ -316,12 +317,12 @@ impl Update<'_> {
             .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
             .collect();
         for name in gone {
-            let package = name.to_owned();
+            let package = name.into();
             findings.add(Finding::PackageDropped { package, format: self.format });
         }
     }
 }
 
 fn earlier(package: &ListedPackage) -> EarlierPackage {
-    EarlierPackage { package: package.name.clone(), version: package.version.clone() }
+    EarlierPackage { package: package.name.as_str().into(), version: package.version.clone() }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
 use crate::report::words::{counted, few};
+use crate::report::{ComponentName, PackageName};
 
 /// What a path was merged from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
@@ -138,7 +139,7 @@ pub enum RepeatedCode {
     },
     /// Two artifacts hold the same database files.
     Database {
-        component: String,
+        component: ComponentName,
         archs: Vec<BaseArch>,
         count: usize,
         first: InputArtifact,
@@ -152,7 +153,7 @@ impl RepeatedCode {
         match self {
             Self::Bundle { file, .. } => file.to_string(),
             Self::Binary { file, .. } => file.to_string(),
-            Self::Database { component, .. } => component.clone(),
+            Self::Database { component, .. } => component.to_string(),
         }
     }
 }
@@ -449,7 +450,7 @@ pub enum NotQuoted {
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NotNewer {
     /// A package takes paths of another, which is not older.
-    TakesPaths { package: String, from: EarlierPackage },
+    TakesPaths { package: PackageName, from: EarlierPackage },
     /// These packages were newer there.
     Packages { format: Format, newer: Vec<EarlierPackage> },
 }
@@ -458,7 +459,7 @@ impl NotNewer {
     /// The package, or else the version of all.
     pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
         match self {
-            Self::TakesPaths { package, .. } => package,
+            Self::TakesPaths { package, .. } => package.as_str(),
             Self::Packages { .. } => version,
         }
     }

@@ -3,6 +3,7 @@
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
+use crate::report::PackageName;
 use crate::report::words::{counted, few, list};
 
 /// Misfits that a text shows; the fields have all.
@@ -27,7 +28,7 @@ pub enum Discord {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Misfit {
     /// The package's name.
-    pub package: String,
+    pub package: PackageName,
     /// The whole version.
     pub version: String,
     /// The architecture.

@@ -27,6 +27,7 @@ pub use publication::PackageLeftOut;
 pub use subjects::*;
 pub use table::{Code, Finding};
 
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{Error, Kind, Remark, printable};
 
 /// How much a finding matters.
@@ -49,8 +50,8 @@ impl Code {
 }
 
 impl Finding {
-    /// SHA-256 of the code objects it accounts for, in hex.
-    pub fn code_objects(&self) -> &[String] {
+    /// The code objects it accounts for.
+    pub fn code_objects(&self) -> &[Sha256Digest] {
         match self {
             Self::ArchNotGrouped { code_objects, .. }
             | Self::BundleUnreferenced { code_objects, .. }

@@ -1,8 +1,11 @@
 //! What findings are about: artifacts, files, packages.
 
 use derive_more::Display;
-use rockpack_base::tree::TreePath;
+use rockpack_base::content::Sha256Digest;
+use rockpack_base::tree::{ArtifactName, TreePath};
 use serde::{Deserialize, Serialize};
+
+use crate::report::{ComponentName, PackageName};
 
 /// An artifact of a shard. `<shard>/<artifact>` is the same wherever the input lies, and findings are
 /// part of the output.
@@ -12,13 +15,13 @@ pub struct InputArtifact {
     /// The name of the shard.
     pub shard: String,
     /// E.g. `blas_lib_gfx1151`.
-    pub artifact: String,
+    pub artifact: ArtifactName,
 }
 
 impl InputArtifact {
     /// The artifact called `artifact`.
-    pub fn new(shard: &str, artifact: impl ToString) -> Self {
-        Self { shard: shard.to_owned(), artifact: artifact.to_string() }
+    pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
+        Self { shard: shard.to_owned(), artifact: artifact.clone() }
     }
 
     /// Its file at `path`.
@@ -35,7 +38,7 @@ pub struct InputFile {
     /// The name of the shard.
     pub shard: String,
     /// E.g. `blas_lib_gfx1151`.
-    pub artifact: String,
+    pub artifact: ArtifactName,
     /// Its path below the prefix.
     pub path: TreePath,
 }
@@ -45,14 +48,14 @@ pub struct InputFile {
 #[display("{component}/{path}")]
 pub struct ComponentFile {
     /// E.g. `blas_lib`.
-    pub component: String,
+    pub component: ComponentName,
     /// Its path below the prefix.
     pub path: TreePath,
 }
 
 impl ComponentFile {
     /// The file at `path`.
-    pub fn new(component: impl Into<String>, path: &TreePath) -> Self {
+    pub fn new(component: impl Into<ComponentName>, path: &TreePath) -> Self {
         Self { component: component.into(), path: path.clone() }
     }
 }
@@ -73,15 +76,15 @@ pub struct LeftOutFile {
 pub struct MergedPart {
     /// Whose it is.
     pub artifact: InputArtifact,
-    /// SHA-256 of its bytes, in hex.
-    pub sha256: String,
+    /// The digest of its bytes.
+    pub sha256: Sha256Digest,
 }
 
 /// A package of an earlier set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EarlierPackage {
     /// Its name.
-    pub package: String,
+    pub package: PackageName,
     /// Its version there.
     pub version: String,
 }

@@ -1,5 +1,6 @@
 //! The table of findings.
 
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{abridged, printable};
 use rockpack_base::formats::package_file::Format;
 use rockpack_base::gfx::{BaseArch, Target};
@@ -14,7 +15,7 @@ use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
 use crate::report::words::{are, counted, few, list};
-use crate::report::{ElfMachine, coded};
+use crate::report::{ComponentName, ElfMachine, PackageName, Soname, coded};
 
 coded! {
     /// The stable code of a finding. Codes are never reused or renumbered.
@@ -72,7 +73,7 @@ coded! {
             count: usize,
             different: usize,
             places: Vec<LeftOutFile>,
-            code_objects: Vec<String>,
+            code_objects: Vec<Sha256Digest>,
         }
         ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
     /// A configured arch for which there is no code.
@@ -80,13 +81,13 @@ coded! {
         ["{arch}"] ["no shard has device code for it (group {group})"];
     /// A host file that the primary shard does not have, or all of a component's.
     HostFromOtherShard = "R014" "host-file-from-other-shard" Warning by "primary_shard" {
-            component: String,
+            component: ComponentName,
             path: Option<TreePath>,
             primary: String,
             shard: String,
             files: usize,
         }
-        ["{}", path.as_ref().map_or(component.clone(), |path| format!("{component}/{path}"))]
+        ["{}", path.as_ref().map_or(component.to_string(), |path| format!("{component}/{path}"))]
         ["{}", match path {
             Some(_) => format!("is not in the primary shard {primary} and comes from {shard}"),
             None => format!(
@@ -120,7 +121,7 @@ coded! {
         ];
     /// A bundle that no wrapper points to.
     BundleUnreferenced = "R018" "bundle-unreferenced" Warning
-        { file: InputFile, offset: u64, code_objects: Vec<String> }
+        { file: InputFile, offset: u64, code_objects: Vec<Sha256Digest> }
         ["{file}"]
         [
             "no wrapper points to the bundle {offset:#x} bytes into .hip_fatbin; it is left out \
@@ -143,7 +144,7 @@ coded! {
         ["{file}"] ["{mismatch}"];
     /// A kernel database file that serves all archs stays in the host package.
     DatabaseShared = "R021" "database-shared" Note by "databases"
-        { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<String> }
+        { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<Sha256Digest> }
         ["{file}"]
         [
             "{} ({rule}) and stays with the host files",
@@ -154,7 +155,7 @@ coded! {
         ["{file}"] ["{unpaired}"];
     /// Different code for one key came from two shards, and the first shard's was taken.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning
-        { file: ComponentFile, different: DifferentCode, code_objects: Vec<String> }
+        { file: ComponentFile, different: DifferentCode, code_objects: Vec<Sha256Digest> }
         ["{file}"] ["{different}; the code of {} is packed", different.first];
     /// A shared file of a kernel database was put together from those of several shards.
     DatabaseMerged = "R024" "database-merged" Note { file: ComponentFile, parts: Vec<MergedPart> }
@@ -178,7 +179,7 @@ coded! {
         ["{file}"] ["{}", unresolved.told(refers_to)];
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note
-        { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<String> }
+        { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<Sha256Digest> }
         ["{file}"] ["is for {} as a whole, and stays as it is", super::details::archs(archs)];
     /// An index of a kernel database cannot be read.
     DatabaseUnreadable = "R029" "database-unreadable" Warning by "databases"
@@ -200,7 +201,7 @@ coded! {
         ["{file}"] ["has no section table, so rockpack cannot look for device code in it; it is passed on as it is"];
     /// A device entry of an offload bundle holds no bytes.
     EmptyCodeObject = "R033" "empty-code-object" Warning
-        { file: InputFile, entry: String, code_objects: Vec<String> }
+        { file: InputFile, entry: String, code_objects: Vec<Sha256Digest> }
         ["{file}"] ["entry {entry} is empty and is left out"];
     /// Wrappers of a binary to which no device code belongs: their bundles have no device entry that holds
     /// any, or no kernel archive of the shard has a row for them.
@@ -230,7 +231,7 @@ coded! {
         ];
     /// A fat binary that cannot be transformed stays in its host package with its device code.
     KeptFat = "R037" "kept-fat" Note by "validation.untransformable"
-        { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<String> }
+        { file: InputFile, targets: Vec<Target>, reason: String, code_objects: Vec<Sha256Digest> }
         ["{file}"]
         [
             "cannot be transformed and keeps its {} ({}): {reason}",
@@ -238,7 +239,7 @@ coded! {
         ];
     /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
     KeptFatDropped = "R038" "kept-fat-dropped" Warning by "primary_shard"
-        { file: InputFile, provided_by: InputArtifact, code_objects: Vec<String> }
+        { file: InputFile, provided_by: InputArtifact, code_objects: Vec<Sha256Digest> }
         ["{file}"]
         [
             "keeps its device code, but {provided_by} provides the file, so {} of it {} in no \
@@ -256,7 +257,7 @@ coded! {
         ];
     /// Code objects of a kernel archive that belong to no binary.
     KernelsUnclaimed = "R040" "kernels-unclaimed" Warning
-        { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<String> }
+        { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<Sha256Digest> }
         ["{archive}"]
         [
             "no binary of the shard asks for {}, so no package has {} (kernel names: {})",
@@ -278,7 +279,7 @@ coded! {
         ["{manifest}"] ["lists archives that the shard does not have: {}", few(archives, 5)];
     /// Code objects of archs that were not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note
-        { shard: String, component: String, arch: BaseArch, count: usize }
+        { shard: String, component: ComponentName, arch: BaseArch, count: usize }
         ["{shard}/{component}"]
         [
             "{} of {arch} {} left out, because the arch is not among the targets asked for",
@@ -301,7 +302,7 @@ coded! {
             count: usize,
             different: usize,
             places: Vec<LeftOutFile>,
-            code_objects: Vec<String>,
+            code_objects: Vec<Sha256Digest>,
         }
         ["{} {arch}", table.name()]
         ["{}", left_out(*count, *different, &format!("{table} leaves this arch out"), places)];
@@ -311,7 +312,7 @@ coded! {
             count: usize,
             different: usize,
             places: Vec<LeftOutFile>,
-            code_objects: Vec<String>,
+            code_objects: Vec<Sha256Digest>,
         }
         ["{arch}"]
         [
@@ -350,19 +351,19 @@ coded! {
         ["{group}"] ["the input has no device code for this group, so no kernel package is made for it"];
     /// Several packages of the set provide the same library.
     LibraryAmbiguous = "R052" "library-ambiguous" Warning by "relations"
-        { library: String, providers: Vec<String> }
+        { library: Soname, providers: Vec<PackageName> }
         ["{library}"] ["several packages provide it ({}); dependencies name the first", few(providers, 5)];
     /// The dynamic section of a host file cannot be read.
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning
         { file: ComponentFile, part: DynamicPart, reason: String }
         ["{file}"] ["its {part} cannot be read: {reason}"];
     /// A component has device code and no host files.
-    HostPackageEmpty = "R054" "host-package-empty" Note { package: String }
+    HostPackageEmpty = "R054" "host-package-empty" Note { package: PackageName }
         ["{package}"]
         ["has no host files; the package only ties its kernel packages to one version"];
     /// Files and code objects that are in no package because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note
-        { component: String, files: usize, code_objects: Vec<String> }
+        { component: ComponentName, files: usize, code_objects: Vec<Sha256Digest> }
         ["{component}"]
         [
             "--only leaves out {} and {} of it",
@@ -429,7 +430,7 @@ coded! {
     /// A script or program does not start: its interpreter is nowhere, or its first line names it in a
     /// way that Linux does not follow.
     InterpreterUnresolved = "R066" "interpreter-unresolved" Warning by "interpreters" {
-            package: String,
+            package: PackageName,
             interpreter: String,
             fault: InterpreterFault,
             files: Vec<TreePath>,
@@ -438,7 +439,7 @@ coded! {
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
     /// A package has the name of a package of the distribution.
     NameOfDistribution = "R067" "name-of-distribution" Warning {
-            package: String,
+            package: PackageName,
             version: String,
             distribution: String,
             other_version: String,
@@ -452,7 +453,7 @@ coded! {
     /// The configuration settles an interpreter: another one is in the first lines of scripts, or the
     /// scripts keep theirs and nothing is needed for them.
     InterpreterSettled = "R068" "interpreter-settled" Note
-        { package: String, before: String, after: Option<String>, files: Vec<TreePath> }
+        { package: PackageName, before: String, after: Option<String>, files: Vec<TreePath> }
         ["{package}"]
         [
             "the interpreter {} {} ({})",
@@ -466,7 +467,7 @@ coded! {
         ];
     /// A program needs a library that neither the set nor the distribution has.
     LibraryUnresolved = "R070" "library-unresolved" Warning by "libraries"
-        { package: String, library: String, distribution: String, files: Vec<TreePath> }
+        { package: PackageName, library: Soname, distribution: String, files: Vec<TreePath> }
         ["{package}"]
         [
             "needs {library}, which neither the set nor {distribution} has ({})",
@@ -474,8 +475,8 @@ coded! {
         ];
     /// A program needs a newer version of a library than the distribution has.
     VersionUnresolved = "R071" "library-version-unresolved" Warning by "libraries" {
-            package: String,
-            library: String,
+            package: PackageName,
+            library: Soname,
             version: String,
             distribution: String,
             files: Vec<TreePath>,
@@ -495,10 +496,10 @@ coded! {
         ["{file}"] ["{search}"];
     /// A program or library needs a version of a library of the set that this does not have.
     VersionNotInSet = "R074" "library-version-not-in-set" Warning {
-            package: String,
-            library: String,
+            package: PackageName,
+            library: Soname,
             version: String,
-            provider: String,
+            provider: PackageName,
             path: TreePath,
             has_others: bool,
             files: Vec<TreePath>,
@@ -535,7 +536,7 @@ coded! {
         ];
     /// Files and code objects that no listed package takes.
     NotListed = "R078" "not-listed" Warning
-        { component: String, paths: Vec<TreePath>, code_objects: Vec<String> }
+        { component: ComponentName, paths: Vec<TreePath>, code_objects: Vec<Sha256Digest> }
         ["{component}"]
         [
             "no listed package takes {} of it ({}), with {}",
@@ -559,12 +560,12 @@ coded! {
         ["{file}"] ["is not quoted in the copyright file of its packages: {reason}"];
     /// A program whose name cannot be one of an alternative.
     ProgramWithoutAlternative = "R082" "program-without-alternative" Warning by "alternatives"
-        { program: String, package: String }
+        { program: String, package: PackageName }
         ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
     /// A library of a package lies where the loader does not look.
     LibraryMisplaced = "R083" "library-misplaced" Warning by "libdir"
-        { package: String, libdir: TreePath, place: LibraryFolder, library: TreePath }
+        { package: PackageName, libdir: TreePath, place: LibraryFolder, library: TreePath }
         ["{package}"]
         [
             "programs do not find {library} by name: the loader looks in {libdir}, and not in {place}; {}",
@@ -575,7 +576,7 @@ coded! {
         ["{}", not_newer.subject(version)] ["{}", not_newer.told(version)];
     /// Paths were in another package of the earlier set.
     PathMoved = "R085" "path-moved" Note
-        { package: String, format: Format, from: String, paths: Vec<String> }
+        { package: PackageName, format: Format, from: PackageName, paths: Vec<String> }
         ["{package}"]
         [
             "takes {} from {from} of the earlier set, as .{format} ({})",
@@ -590,7 +591,7 @@ coded! {
              changes it, an update from another one may fail"
         ];
     /// A package of the earlier set is in this one no more, and nothing replaces it.
-    PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: String, format: Format }
+    PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: PackageName, format: Format }
         ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, it \
@@ -633,7 +634,7 @@ coded! {
         ];
     /// A needed library for which the configuration names no dependency.
     LibraryWithoutDependency = "R094" "library-without-dependency" Note by "libraries"
-        { package: String, library: String, files: Vec<TreePath> }
+        { package: PackageName, library: Soname, files: Vec<TreePath> }
         ["{package}"]
         [
             "needs {library}, for which the configuration names no dependency ({})",
@@ -641,9 +642,9 @@ coded! {
         ];
     /// A program or library needs a library that the set has where the loader does not look for it.
     LibraryOutOfReach = "R095" "library-out-of-reach" Warning {
-            package: String,
-            library: String,
-            provider: String,
+            package: PackageName,
+            library: Soname,
+            provider: PackageName,
             path: TreePath,
             search_path: String,
             files: Vec<TreePath>,

@@ -30,11 +30,11 @@ fn target(text: &str) -> Target {
 }
 
 fn one() -> InputArtifact {
-    InputArtifact::new("one", "blas_lib_all")
+    InputArtifact::new("one", &"blas_lib_all".parse().unwrap())
 }
 
 fn two() -> InputArtifact {
-    InputArtifact::new("two", "blas_lib_all")
+    InputArtifact::new("two", &"blas_lib_all".parse().unwrap())
 }
 
 fn input(text: &str) -> InputFile {
@@ -45,8 +45,8 @@ fn file(text: &str) -> ComponentFile {
     ComponentFile::new("blas_lib", &path(text))
 }
 
-fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
-    texts.map(str::to_owned).to_vec()
+fn texts<T: for<'a> From<&'a str>, const N: usize>(texts: [&str; N]) -> Vec<T> {
+    texts.into_iter().map(text).collect()
 }
 
 fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
@@ -56,7 +56,7 @@ fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
 /// Packages that need something else than the newest of it.
 fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
     let misfit = |(package, relation, installed): &(&str, &str, bool)| Misfit {
-        package: (*package).to_owned(),
+        package: text(package),
         version: "7.1.0-1".to_owned(),
         architecture: "amd64".to_owned(),
         installed: *installed,
@@ -73,12 +73,16 @@ fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
 }
 
 /// So many digests.
-fn digests(count: usize) -> Vec<String> {
-    (0..count).map(|n| format!("{n:064x}")).collect()
+fn digests(count: usize) -> Vec<Sha256Digest> {
+    (0..count).map(digest).collect()
 }
 
-fn text(text: &str) -> String {
-    text.to_owned()
+fn digest(n: usize) -> Sha256Digest {
+    format!("{n:064x}").try_into().unwrap()
+}
+
+fn text<T: for<'a> From<&'a str>>(text: &str) -> T {
+    text.into()
 }
 
 fn twice(format: Format) -> Finding {
@@ -380,7 +384,7 @@ fn of_files_of_databases() -> Vec<Finding> {
         differs: text("T_fallback.dat"),
         reason,
     };
-    let part = |artifact, n| MergedPart { artifact, sha256: format!("{n:064x}") };
+    let part = |artifact, n| MergedPart { artifact, sha256: digest(n) };
     vec![
         unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
         unpaired(Unpaired::NoIndex),
@@ -801,7 +805,7 @@ fn json_has_the_text_and_the_fields_and_reads_back() {
         let own = own_fields(&finding, &text);
         assert!(own.iter().any(|(name, _)| name != "code_objects"), "{own:?}");
         let listed = own.iter().find(|(name, _)| name == "code_objects").map(|(_, value)| value);
-        let listed = listed.map(|list| Vec::<String>::deserialize(list).unwrap());
+        let listed = listed.map(|list| Vec::<Sha256Digest>::deserialize(list).unwrap());
         assert_eq!(finding.code_objects(), listed.unwrap_or_default());
         let json = serde_json::to_string(&finding).unwrap();
         assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding, "{json}");

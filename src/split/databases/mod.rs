@@ -20,7 +20,7 @@ mod partners;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, Sha256Digest};
 use rockpack_base::error::Result;
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::tree::{Node, Tree, TreePath};
@@ -53,7 +53,7 @@ pub(super) struct DatabaseCandidate {
     /// Sorted; empty if it serves all archs of its shard.
     archs: Vec<BaseArch>,
     /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
-    code_objects: Vec<String>,
+    code_objects: Vec<Sha256Digest>,
     /// What it says, if it is an index.
     description: Option<IndexDescription>,
 }
@@ -180,7 +180,7 @@ fn candidate(
     let mut code_objects = Vec::new();
     let kept = archs.is_empty() || declared.role == DatabaseRole::Whole;
     for code in evidence.code.iter().filter(|_| kept) {
-        code_objects.push(code.content.sha256_hex()?);
+        code_objects.push(code.content.digest()?);
     }
     Ok(Some(DatabaseCandidate {
         path: path.clone(),

@@ -110,7 +110,7 @@ impl GivenBinary {
             problems.add(Problem::CodeObjectForeign {
                 file: row.archive,
                 position: CodePosition::row(row.key, row.target),
-                sha256: hex(row.sha256),
+                sha256: (*row.sha256).into(),
                 unknown_to: CodeWitness::Artifacts,
             });
         }

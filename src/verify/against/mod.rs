@@ -212,7 +212,7 @@ impl<'a> SetComparison<'a> {
                     problems.add(Problem::CodeObjectForeign {
                         file: package.at(path),
                         position,
-                        sha256: hex(sha256),
+                        sha256: (*sha256).into(),
                         unknown_to: CodeWitness::Artifacts,
                     });
                 }

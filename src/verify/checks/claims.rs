@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::hex;
+use rockpack_base::content::{Sha256Digest, hex};
 
 use super::recorded::Recorded;
 use super::stated;
@@ -84,8 +84,8 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
         problems.add(Problem::ReceiptMismatch { place, difference });
     };
     let whole = || ProblemPlace::Package(package.file.clone());
-    let sha256 = hex(&package.sha256);
-    if record.sha256 != sha256 || record.size != package.size {
+    let sha256 = Sha256Digest::from(package.sha256);
+    if record.sha256 != sha256.to_string() || record.size != package.size {
         let (size, stated_size) = (package.size, record.size);
         let stated_sha256 = record.sha256.clone();
         add(whole(), ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 });

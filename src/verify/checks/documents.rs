@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 
-use rockpack_base::content::{hex, open_file};
+use rockpack_base::content::{Sha256Digest, hex, open_file};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::spdx::{self, Document, SpdxChecksum};
 
@@ -130,9 +130,9 @@ fn differs(
     files: &BTreeMap<&str, PathDigests<'_>>,
     package: &Installed,
 ) -> Option<DocumentFault> {
-    let (digest, file) = (hex(&package.sha256), package.file.clone());
+    let (digest, file) = (Sha256Digest::from(package.sha256), package.file.clone());
     match sha256(&element.checksums) {
-        Some(described) if described == digest => {}
+        Some(described) if described == digest.to_string() => {}
         Some(_) => {
             return Some(DocumentFault::OtherDigest { package: file, sha256: digest });
         }

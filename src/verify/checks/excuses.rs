@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::hex;
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::tree::TreePath;
 
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::{Code, ElfMachine, Finding, Inconsistency};
+use crate::report::{Code, ElfMachine, Finding, Inconsistency, Soname};
 use crate::verify::own::digest::Sha;
 
 /// Findings whose device code stays in the file that it came in.
@@ -33,10 +33,10 @@ const LEAVING_OUT: [Code; 10] = [
 pub(in crate::verify) struct Excuses {
     /// Whether there is a receipt at all.
     pub(in crate::verify) given: bool,
-    /// SHA-256, in hex, of device code that is in no package.
-    absent: BTreeSet<String>,
-    /// SHA-256, in hex, of device code that stays in its file.
-    kept: BTreeSet<String>,
+    /// Device code that is in no package.
+    absent: BTreeSet<Sha256Digest>,
+    /// Device code that stays in its file.
+    kept: BTreeSet<Sha256Digest>,
     /// Install-relative paths of files with device code, or an index of it, that stay in the host
     /// package.
     kept_files: BTreeSet<TreePath>,
@@ -67,18 +67,18 @@ pub(in crate::verify) struct Excuses {
     /// Absolute paths that are in no package.
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
-    nowhere: BTreeSet<String>,
+    nowhere: BTreeSet<Soname>,
     /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
     /// files that need them.
-    unreached: BTreeMap<String, BTreeSet<TreePath>>,
+    unreached: BTreeMap<Soname, BTreeSet<TreePath>>,
     /// Library → symbol versions that it does not have.
-    lacking: BTreeSet<(String, String)>,
+    lacking: BTreeSet<(Soname, String)>,
     /// Install-relative paths of libraries where no loader looks.
     misplaced: BTreeSet<TreePath>,
     /// The install prefix that a receipt states.
     pub(in crate::verify) prefix: Option<String>,
     /// Needed libraries that are to give a `.deb` no dependency.
-    free: BTreeSet<String>,
+    free: BTreeSet<Soname>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
     unasked: BTreeSet<TreePath>,
 }
@@ -98,7 +98,7 @@ impl Excuses {
     }
 
     fn add(&mut self, finding: &Finding) {
-        let digests = finding.code_objects().iter().cloned();
+        let digests = finding.code_objects().iter().copied();
         if LEAVING_OUT.contains(&finding.code()) {
             self.absent.extend(digests);
         } else if KEPT.contains(&finding.code()) {
@@ -171,7 +171,7 @@ impl Excuses {
 
     /// Whether device code of this digest is in no package because of a finding.
     pub(in crate::verify) fn absence(&self, sha256: &Sha) -> bool {
-        self.absent.contains(&hex(sha256))
+        self.absent.contains(&(*sha256).into())
     }
 
     /// Whether the host file at this absolute path is for one arch as a whole.
@@ -229,7 +229,7 @@ impl Excuses {
 
     /// Whether the build said that the library `name` does not have `version`.
     pub(in crate::verify) fn leaves_out_version(&self, name: &str, version: &str) -> bool {
-        self.lacking.contains(&(name.to_owned(), version.to_owned()))
+        self.lacking.contains(&(name.into(), version.to_owned()))
     }
 
     /// Whether the build said that the library at this absolute path is where no loader looks.
@@ -264,7 +264,7 @@ impl Excuses {
 
     /// Whether device code of this digest may be where it is: in a file as it is.
     pub(in crate::verify) fn keeps(&self, sha256: &Sha) -> bool {
-        self.kept.contains(&hex(sha256))
+        self.kept.contains(&(*sha256).into())
     }
 
     /// Whether the file installed at `path` may be in a host package.

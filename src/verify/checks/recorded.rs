@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::hex;
+use rockpack_base::content::{Sha256Digest, hex};
 
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
 use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
@@ -96,8 +96,8 @@ impl Recorded<'_> {
         for package in &self.set {
             for (path, facts) in package.files() {
                 for (position, sha256) in facts.code_objects() {
-                    let sha256 = hex(sha256);
-                    if !known.contains(sha256.as_str()) {
+                    let sha256 = Sha256Digest::from(*sha256);
+                    if !known.contains(sha256.to_string().as_str()) {
                         let (file, unknown_to) = (package.at(path), CodeWitness::Receipt);
                         problems.add(Problem::CodeObjectForeign {
                             file,

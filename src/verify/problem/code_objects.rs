@@ -1,6 +1,7 @@
 //! Code objects that are lost, foreign or misplaced, and the words for it.
 
 use derive_more::Display;
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 use serde::Serialize;
@@ -138,7 +139,7 @@ pub enum CodeWitness {
 }
 
 impl CodeWitness {
-    pub(super) fn words(self, sha256: &str) -> String {
+    pub(super) fn words(self, sha256: &Sha256Digest) -> String {
         match self {
             Self::Artifacts => "is device code that no artifact has".to_owned(),
             Self::Receipt => format!("the receipt does not know {sha256}"),

@@ -1,6 +1,7 @@
 //! What is wrong with packages by themselves, their receipts and documents, and the words for it.
 
 use derive_more::Display;
+use rockpack_base::content::Sha256Digest;
 use serde::Serialize;
 
 use crate::report::words::few;
@@ -60,7 +61,7 @@ pub enum ReadFault {
 pub enum ReceiptDifference {
     /// The file is another.
     #[display("its size or SHA-256 is not the receipt's")]
-    Bytes { size: u64, sha256: String, stated_size: u64, stated_sha256: String },
+    Bytes { size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String },
     /// It says that it is for other archs.
     #[display("is for {}, and the receipt says {}", few(archs, 5), few(stated, 5))]
     Archs { archs: Vec<String>, stated: Vec<String> },
@@ -145,7 +146,7 @@ pub enum DocumentFault {
     PackageTwice { package: String },
     /// A package has another digest.
     #[display("{package} has the SHA-256 {sha256}, and is described with another")]
-    OtherDigest { package: String, sha256: String },
+    OtherDigest { package: String, sha256: Sha256Digest },
     /// No digest of a package is stated, or several.
     #[display("{package} is described without a SHA-256, or with several")]
     NoDigest { package: String },

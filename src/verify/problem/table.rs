@@ -1,5 +1,7 @@
 //! The table of checks.
 
+use rockpack_base::content::Sha256Digest;
+
 use super::archives::*;
 use super::code_objects::*;
 use super::headers::*;
@@ -9,7 +11,7 @@ use super::repositories::*;
 use super::sets::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::{few, list};
-use crate::report::{ElfMachine, Inconsistency, coded};
+use crate::report::{ElfMachine, Inconsistency, Soname, coded};
 
 coded! {
     /// The stable code of a failed check. Codes are never reused or renumbered.
@@ -34,7 +36,7 @@ coded! {
         ["{}", loss.subject(path, target)] ["{}", loss.message(target, sha256)];
     /// A package holds device code that no input holds, or that the receipt does not name.
     CodeObjectForeign = "V011" "code-object-foreign"
-        { file: PackagePath, position: CodePosition, sha256: String, unknown_to: CodeWitness }
+        { file: PackagePath, position: CodePosition, sha256: Sha256Digest, unknown_to: CodeWitness }
         ["{file}"] ["{position}{}", unknown_to.words(sha256)];
     /// A code object stands under another wrapper than in its binary, or archives have different code under
     /// one key.
@@ -107,7 +109,7 @@ coded! {
         ["{package}"] ["{exclusion}, which {other} of the same set is"];
     /// A program or library needs a library that no dependency of its package brings.
     LibraryMissing = "V063" "library-missing"
-        { package: String, path: String, library: String, lack: LibraryLack }
+        { package: String, path: String, library: Soname, lack: LibraryLack }
         ["{package}"] ["{path} needs {library}, {lack}"];
     /// An SPDX document does not describe the packages beside it as they are. The file is a document,
     /// or the package that is not described as it is.
@@ -119,7 +121,7 @@ coded! {
         ["{package}"] ["is {identity}, as {other} is"];
     /// A program or library needs a version of a library of its set that this does not have.
     VersionMissing = "V066" "library-version-missing"
-        { package: String, path: String, library: String, version: String, at: PackagePath }
+        { package: String, path: String, library: Soname, version: String, at: PackagePath }
         ["{package}"]
         [
             "{path} needs {version} of {library}, which {} of {} does not have: the loader refuses \

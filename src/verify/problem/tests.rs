@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::content::Sha256Digest;
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::TreePath;
 
@@ -11,7 +12,7 @@ use super::*;
 use crate::package::Format;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
 use crate::report::fixture::{compare, own_fields};
-use crate::report::{ElfMachine, EmbeddedForm, Inconsistency};
+use crate::report::{ElfMachine, EmbeddedForm, Inconsistency, Soname};
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
 const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
@@ -38,8 +39,8 @@ fn target(text: &str) -> Target {
     text.parse().unwrap()
 }
 
-fn digest() -> String {
-    "ab".repeat(32)
+fn digest() -> Sha256Digest {
+    [0xab; 32].into()
 }
 
 fn reason() -> String {
@@ -81,7 +82,7 @@ fn of_receipts() -> Vec<Problem> {
                 size: 1,
                 sha256: digest(),
                 stated_size: 2,
-                stated_sha256: digest(),
+                stated_sha256: digest().to_string(),
             },
         ),
         differs(
@@ -120,7 +121,7 @@ fn of_lost_code() -> Vec<Problem> {
     let lost = |loss| Problem::CodeObjectLost {
         path: text("lib/libexblas.so.1.2"),
         target: text("gfx1100"),
-        sha256: digest(),
+        sha256: digest().to_string(),
         loss,
     };
     let faults = [
@@ -382,14 +383,14 @@ fn of_dependencies() -> Vec<Problem> {
     let library = |lack| Problem::LibraryMissing {
         package: text(DEB),
         path: text(LIBRARY),
-        library: text("libamdhip64.so.7"),
+        library: Soname::from("libamdhip64.so.7"),
         lack,
     };
     vec![
         Problem::VersionMissing {
             package: text(DEB),
             path: text("/opt/rocm-7.1/bin/x"),
-            library: text("librocblas.so.5"),
+            library: Soname::from("librocblas.so.5"),
             version: text("ROCBLAS_4"),
             at: PackagePath::new(DEB, LIBRARY),
         },
@@ -697,7 +698,7 @@ fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
             size,
             sha256: digest(),
             stated_size: 0,
-            stated_sha256: digest(),
+            stated_sha256: digest().to_string(),
         },
     };
     let sorted =

@@ -182,7 +182,7 @@ fn section(bytes: &[u8]) -> Result<String> {
     let mut items = Vec::new();
     for found in fatbin::parse(&Content::of_bytes(bytes))? {
         for entry in &found.bundle.entries {
-            items.push(format!("{:?} {}", entry.id, entry.content.sha256_hex()?));
+            items.push(format!("{:?} {}", entry.id, entry.content.digest()?));
         }
     }
     Ok(items.join("\n"))

@@ -133,21 +133,22 @@ fn content(bytes: &[u8]) -> Content {
 
 fn bundle(bytes: &[u8]) -> Result<String> {
     let bundle = offload_bundle::parse(&content(bytes))?;
-    let entries = bundle.entries.iter().map(|entry| {
-        Ok(format!("{:?} {} {}\n", entry.id, entry.offset, entry.content.sha256_hex()?))
-    });
+    let entries = bundle
+        .entries
+        .iter()
+        .map(|entry| Ok(format!("{:?} {} {}\n", entry.id, entry.offset, entry.content.digest()?)));
     entries.collect()
 }
 
 fn compressed_bundle(bytes: &[u8]) -> Result<String> {
-    ccob::open(&content(bytes))?.content.sha256_hex()
+    ccob::open(&content(bytes))?.content.digest().map(String::from)
 }
 
 fn archive(bytes: &[u8]) -> Result<String> {
     let reader = kpack::KpackReader::open(content(bytes))?;
     let mut text = format!("{:?}", reader.toc());
     for ordinal in 0..u32::try_from(reader.len()).unwrap() {
-        text.push_str(&reader.code_object(ordinal)?.sha256_hex()?);
+        text.push_str(&reader.code_object(ordinal)?.digest()?.to_string());
     }
     Ok(text)
 }

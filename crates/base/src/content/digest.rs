@@ -1,7 +1,9 @@
 //! Comparison and digests of content, and the way digests are written.
 
+use std::fmt;
 use std::io::{self, Read};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Content, WINDOW};
@@ -15,9 +17,9 @@ impl Content {
         Ok(digest.finalize().into())
     }
 
-    /// The SHA-256 of all bytes, in hex.
-    pub fn sha256_hex(&self) -> Result<String> {
-        Ok(hex(&self.sha256()?))
+    /// The same as a value that is read and written in hex.
+    pub fn digest(&self) -> Result<Sha256Digest> {
+        Ok(self.sha256()?.into())
     }
 
     /// Calls `take` with all bytes from the first to the last, in windows of [`WINDOW`] bytes.
@@ -56,6 +58,38 @@ impl Content {
     /// A buffer for reading; no longer than the content, of which there are often many short ones.
     fn window(&self) -> Vec<u8> {
         vec![0; usize::try_from(self.len()).unwrap_or(WINDOW).min(WINDOW)]
+    }
+}
+
+/// A SHA-256. As text, and in JSON, it is 64 small hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sha256Digest([u8; 32]);
+
+impl From<[u8; 32]> for Sha256Digest {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<Sha256Digest> for String {
+    fn from(digest: Sha256Digest) -> Self {
+        hex(&digest.0)
+    }
+}
+
+impl TryFrom<String> for Sha256Digest {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        let bytes = unhex(&text).filter(|bytes| hex(bytes) == text);
+        let message = || format!("`{}` is no SHA-256 in hex", text.escape_debug());
+        bytes.map(Self).ok_or_else(|| Error::malformed(message()))
+    }
+}
+
+impl fmt::Display for Sha256Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -122,15 +156,27 @@ mod tests {
 
     #[test]
     fn the_digest_is_fips_180s() {
-        let digest = Content::of_bytes(*b"abc").sha256_hex().unwrap();
+        let digest = Content::of_bytes(*b"abc").digest().unwrap().to_string();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest, expected);
         // The standard's long message, a million times "a", read in pieces of which one ends
         // inside of a window.
         let part = Content::of_bytes(vec![b'a'; 250_000]);
-        let digest = Content::concat([&part; 4]).sha256_hex().unwrap();
+        let digest = Content::concat([&part; 4]).digest().unwrap().to_string();
         let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
         assert_eq!(digest, expected);
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = Content::of_bytes(*b"abc").digest().unwrap();
+        let text = serde_json::to_string(&digest).unwrap();
+        assert_eq!(serde_json::from_str::<Sha256Digest>(&text).unwrap(), digest);
+        for bad in [text.to_uppercase(), text.replace("ba78", "ba7"), text.replace("ba78", "xa78")]
+        {
+            let fault = serde_json::from_str::<Sha256Digest>(&bad).unwrap_err().to_string();
+            assert!(fault.contains("is no SHA-256 in hex"), "{fault}");
+        }
     }
 
     #[test]

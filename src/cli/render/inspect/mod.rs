@@ -104,7 +104,7 @@ fn bundle_text(bundle: &BundleReport) -> String {
     for entry in &bundle.entries {
         let digest = match entry.size {
             0 => String::new(),
-            _ => format!(", SHA-256 {}…", shortened(&entry.sha256)),
+            _ => format!(", SHA-256 {}…", shortened(&entry.sha256.to_string())),
         };
         text.push_str(&text_line!("    {} ({}{digest})", entry.id, bytes(entry.size)));
     }

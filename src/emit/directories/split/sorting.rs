@@ -213,7 +213,7 @@ pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component:
     for (arch, count) in left {
         findings.add(Finding::TargetNotSelected {
             shard: shard.to_owned(),
-            component: component.to_owned(),
+            component: component.into(),
             arch: arch.clone(),
             count: *count,
         });

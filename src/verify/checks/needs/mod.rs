@@ -88,8 +88,8 @@ fn check_libraries(
             Some((user, brought.lack(name, user)?))
         });
         if let Some((user, lack)) = lack {
-            let [package, path, library] =
-                [&user.package.file, user.path, name].map(|text: &str| text.to_owned());
+            let (package, path) = (user.package.file.clone(), user.path.to_owned());
+            let library = name.into();
             problems.add(Problem::LibraryMissing { package, path, library, lack });
         }
     }

@@ -27,8 +27,9 @@ pub(super) fn check(
         }
     }
     for ((library, version), (file, at)) in lacking {
-        let [package, path, library, version] =
-            [&file.package.file, file.path, library, version].map(|text: &str| text.to_owned());
+        let [package, path, version] =
+            [&file.package.file, file.path, version].map(|text: &str| text.to_owned());
+        let library = library.into();
         problems.add(Problem::VersionMissing { package, path, library, version, at });
     }
 }

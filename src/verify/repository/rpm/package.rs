@@ -68,7 +68,7 @@ fn compare(
     };
     compare("size", &package.size, &content.len().to_string());
     compare("checksum's type", &package.checksum_type, "sha256");
-    compare("checksum", &package.checksum, &content.sha256_hex()?);
+    compare("checksum", &package.checksum, &content.digest()?.to_string());
     let front = Front::read(content)?;
     let metadata = &front.metadata;
     let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);

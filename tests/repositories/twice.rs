@@ -249,7 +249,7 @@ fn an_index_of_apt_outside_of_an_architectures_folder_is_read() {
     let list = suite.join("main/Packages");
     fs::write(&list, format!("{index}\n{index}")).unwrap();
     let content = support::fixtures::content(&list);
-    let row = format!(" {} {} main/Packages", content.digest().unwrap().to_string(), content.len());
+    let row = format!(" {} {} main/Packages", content.digest().unwrap(), content.len());
     for name in ["InRelease", "Release.gpg"] {
         let _ = fs::remove_file(suite.join(name));
     }

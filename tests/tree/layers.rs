@@ -19,8 +19,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // Who reads asks whether to go on, and whether there is room.
     ("content", &["run"]),
     ("formats", &["content", "gfx"]),
-    // Values of findings: archs, targets, paths, formats of packages.
-    ("report", &["formats", "gfx", "tree"]),
+    // Values of findings: digests, archs, targets, paths, formats of packages.
+    ("report", &["content", "formats", "gfx", "tree"]),
     // Names, locks and renames; outlets give it bytes.
     ("files", &["content", "run"]),
     // What a package is, whoever decides or reads it; what an index says of it, from its file.

@@ -75,7 +75,7 @@ pub(in crate::plan) fn note_taken_names(
             Ordering::Equal => NameWinner::Either,
         };
         findings.add(Finding::NameOfDistribution {
-            package: package.clone(),
+            package: package.into(),
             version: version.clone(),
             distribution: setting.known.distribution.clone(),
             other_version: other_version.to_owned(),

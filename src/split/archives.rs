@@ -14,7 +14,7 @@ use rockpack_base::gfx::{Target, no_target};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::flatten::Located;
-use super::parts::{ManifestFile, DatabaseFile, HostFile, KernelArchive};
+use super::parts::{DatabaseFile, HostFile, KernelArchive, ManifestFile};
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";

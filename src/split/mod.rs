@@ -39,8 +39,8 @@ use attach::attach;
 pub use alone::split;
 pub use loose::{LooseCode, loose_code};
 pub use parts::{
-    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, ManifestFile,
-    KernelArchive, SharedFile, SplitArtifact, WrapperCode,
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
+    ManifestFile, SharedFile, SplitArtifact, WrapperCode,
 };
 pub use policy::SplitPolicy;
 pub use shipped::split_alone;

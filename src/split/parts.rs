@@ -8,10 +8,9 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::kpack::KpackReader;
 use rockpack_base::formats::kpm::Manifest;
 use rockpack_base::gfx::{BaseArch, Target};
-use rockpack_base::tree::{Tree, TreePath};
+use rockpack_base::tree::{ArtifactName, Tree, TreePath};
 
 use super::host_binary::{Analysis, Transformed};
-use crate::input::artifact::ArtifactName;
 use crate::report::Findings;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.

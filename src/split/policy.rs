@@ -1,8 +1,7 @@
 //! What is refused, and what is passed on with a finding.
 
-use rockpack_base::tree::TreePath;
+use rockpack_base::tree::{ArtifactName, TreePath};
 
-use crate::input::artifact::ArtifactName;
 use crate::input::database::DatabaseRules;
 
 /// How artifacts are taken apart.

@@ -5,7 +5,7 @@ use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
 use rockpack_base::run::{Budget, Limits};
 use support::tools::need;
 
-use super::faults::{Failing, Room};
+use super::broken_off::{Failing, Room};
 
 const REFUSED: &str = "that the memory allows";
 

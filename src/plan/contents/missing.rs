@@ -40,7 +40,7 @@ impl<'a> UnassignedContent<'a> {
     /// What says that no entry of a package list takes it.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::NotListed {
-            component: component.id(),
+            component: component.id().into(),
             paths: self.paths.iter().copied().cloned().collect(),
             code_objects: self.missing.digests()?.into_iter().collect(),
         })

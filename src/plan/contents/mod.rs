@@ -31,7 +31,7 @@ fn note_hostless(
     findings: &mut Findings,
 ) -> Result<()> {
     for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
-        let package = portion.host_names(&setting.names)?.deb;
+        let package = portion.host_names(&setting.names)?.deb.into();
         findings.add(Finding::HostPackageEmpty { package });
     }
     Ok(())

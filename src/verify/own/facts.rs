@@ -47,7 +47,7 @@ impl FileFacts {
         match &self.class {
             Class::Archive(archive) => archive
                 .entries()
-                .map(|(key, target, found)| (CodePosition::row(key, target), &found.sha256))
+                .map(|row| (CodePosition::row(row.key, row.target), &row.facts.sha256))
                 .collect(),
             Class::CodeObject(_) => vec![(CodePosition::File, &self.sha256)],
             Class::Bundle(entries) => entries

@@ -6,7 +6,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::elf::Linking;
 use rockpack_base::tree::TreePath;
 
-use super::linked_file::{LibraryPlace, LinkedFile};
+use super::linked_file::{LibraryLookup, LinkedFile};
 use crate::dependencies::debian::GatheredNeeds;
 use crate::dependencies::rpm;
 use crate::package::{Comparison, Format, Package, Relation, RelationKind};
@@ -66,13 +66,13 @@ impl<'a> Gatherer<'a> {
     pub fn add(
         &mut self,
         linked: &LinkedFile<'_>,
-        found: &BTreeMap<&str, LibraryPlace>,
+        found: &BTreeMap<&str, LibraryLookup>,
         is_public: bool,
     ) -> Result<()> {
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
         gathering.add_deb(self.setting, linked, linking, found)?;
-        let is_private = |name: &str| matches!(found.get(name), Some(LibraryPlace::InSet(library)) if library.is_private);
+        let is_private = |name: &str| matches!(found.get(name), Some(LibraryLookup::InSet(library)) if library.is_private);
         let counts = |name: &str| !is_private(name);
         let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
@@ -80,7 +80,7 @@ impl<'a> Gatherer<'a> {
             gathering.provides.extend(rpm::provides(linking, linked.path.name()));
         }
         for name in
-            found.iter().filter(|(_, place)| **place == LibraryPlace::Nowhere).map(|(n, _)| n)
+            found.iter().filter(|(_, place)| **place == LibraryLookup::Nowhere).map(|(n, _)| n)
         {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
             files.insert(linked.path.clone());
@@ -109,10 +109,10 @@ impl<'a> Gathering<'a> {
         setting: &'a Setting,
         linked: &LinkedFile<'_>,
         linking: &Linking,
-        found: &BTreeMap<&str, LibraryPlace>,
+        found: &BTreeMap<&str, LibraryLookup>,
     ) -> Result<()> {
         let Some(distribution) = setting.distribution() else { return Ok(()) };
-        let is_outside = |name: &&str| found.get(name) == Some(&LibraryPlace::Outside);
+        let is_outside = |name: &&str| found.get(name) == Some(&LibraryLookup::Outside);
         let mut known = Vec::new();
         for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
             match setting.configured_library(name) {

@@ -11,7 +11,7 @@ use rockpack_base::formats::elf::Linking;
 use rockpack_base::tree::TreePath;
 
 use super::library_set::LibrarySet;
-use super::linked_file::{LibraryPlace, LocatedFile};
+use super::linked_file::{LibraryLookup, LocatedFile};
 use crate::dependencies::search;
 use crate::plan::setting::Setting;
 
@@ -34,7 +34,7 @@ pub(super) fn mark(setting: &Setting, set: &LibrarySet<'_>, located: &mut [Locat
     }
     for (index, name) in reached {
         let place = located.get_mut(index).and_then(|file| file.places.get_mut(name.as_str()));
-        if let Some(LibraryPlace::InSet(library)) = place {
+        if let Some(LibraryLookup::InSet(library)) = place {
             library.is_reached = true;
         }
     }

@@ -12,7 +12,7 @@ use rockpack_base::tree::TreePath;
 use super::linkage::Linkage;
 use super::linked_file::LinkedFile;
 use super::needs::Needs;
-use super::set_paths::{ProgramPlace, SetPaths};
+use super::set_paths::{ProgramLookup, SetPaths};
 use crate::config::InterpreterSchema;
 use crate::dependencies::rpm;
 use crate::dependencies::script::{FirstLine, Start};
@@ -137,12 +137,12 @@ impl<'a> InterpreterNeeds<'a> {
         let needs = self.portions.entry(portion).or_default();
         let mut needed = path.to_owned();
         let fault = match place {
-            ProgramPlace::InSet { portions, installed, is_executable } => {
+            ProgramLookup::InSet { portions, installed, is_executable } => {
                 needs.portions.extend(portions.into_iter().filter(|other| *other != portion));
                 needed = installed;
                 (!is_executable).then_some(InterpreterFault::NotExecutable)
             }
-            ProgramPlace::Outside(end) => match self.setting.known.program(&end) {
+            ProgramLookup::Outside(end) => match self.setting.known.program(&end) {
                 Some(package) => {
                     needs.deb.extend(package.map(str::to_owned));
                     None
@@ -176,12 +176,12 @@ impl<'a> InterpreterNeeds<'a> {
         }
         let is_configured = rule.and_then(InterpreterSchema::path) == Some(loader);
         let fault = match self.paths.find(loader) {
-            ProgramPlace::InSet { portions, is_executable, .. } => {
+            ProgramLookup::InSet { portions, is_executable, .. } => {
                 let needs = self.portions.entry(linked.portion).or_default();
                 needs.portions.extend(portions.into_iter().filter(|at| *at != linked.portion));
                 (!is_executable).then_some(InterpreterFault::NotExecutable)
             }
-            ProgramPlace::Outside(end) => {
+            ProgramLookup::Outside(end) => {
                 let is_known = self.setting.known.program(&end).is_some();
                 let distribution = self.setting.known.distribution.clone();
                 (!is_known).then_some(InterpreterFault::UnknownLoader { distribution })

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::formats::elf::Linking;
 use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::linked_file::{LibraryPlace, LinkedFile, SetLibrary};
+use super::linked_file::{LibraryLookup, LinkedFile, SetLibrary};
 use crate::dependencies::search::Order;
 use crate::plan::contents::portion::Portion;
 use crate::plan::setting::Setting;
@@ -146,28 +146,28 @@ impl<'a> LibrarySet<'a> {
         linked: &LinkedFile<'_>,
         order: &Order,
         findings: &mut Findings,
-    ) -> LibraryPlace {
+    ) -> LibraryLookup {
         if let Some(found) = self.in_search_path(order, name) {
-            return LibraryPlace::InSet(found);
+            return LibraryLookup::InSet(found);
         }
         let linker_path = self.linker_path.join(name);
         if let Some(found) = linker_path.ok().and_then(|path| self.at(path)) {
-            return LibraryPlace::InSet(found);
+            return LibraryLookup::InSet(found);
         }
         let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
         let public: Vec<_> =
             providers.iter().filter(|provider| self.is_public(provider.path)).collect();
         if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
-            return LibraryPlace::InSet(found.library(false, true));
+            return LibraryLookup::InSet(found.library(false, true));
         }
         if self.setting.knows_library(name) {
-            return LibraryPlace::Outside;
+            return LibraryLookup::Outside;
         }
         let all: Vec<_> = providers.iter().collect();
         match self.chosen(linked.portion, name, &all, findings) {
-            Some(found) => LibraryPlace::InSet(found.library(true, false)),
-            None if self.setting.distribution().is_none() => LibraryPlace::Outside,
-            None => LibraryPlace::Nowhere,
+            Some(found) => LibraryLookup::InSet(found.library(true, false)),
+            None if self.setting.distribution().is_none() => LibraryLookup::Outside,
+            None => LibraryLookup::Nowhere,
         }
     }
 

@@ -29,12 +29,12 @@ pub(super) struct LocatedFile<'a> {
     /// Its search path as it is installed.
     pub search_path: &'a str,
     /// Needed library → where it was found.
-    pub places: BTreeMap<&'a str, LibraryPlace>,
+    pub places: BTreeMap<&'a str, LibraryLookup>,
 }
 
-/// Where a needed library was found.
+/// What is known of a needed library once it was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LibraryPlace {
+pub(super) enum LibraryLookup {
     /// In the set.
     InSet(SetLibrary),
     /// In the distribution or the configuration; where there is no distribution to ask, not in
@@ -63,7 +63,7 @@ impl LocatedFile<'_> {
     /// The libraries of the set that it needs, with the names by which it needs them.
     pub fn in_set(&self) -> impl Iterator<Item = (&str, &SetLibrary)> {
         self.places.iter().filter_map(|(name, place)| match place {
-            LibraryPlace::InSet(library) => Some((*name, library)),
+            LibraryLookup::InSet(library) => Some((*name, library)),
             _ => None,
         })
     }

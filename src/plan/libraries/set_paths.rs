@@ -15,8 +15,8 @@ pub(super) struct SetPaths<'a> {
     by_path: BTreeMap<&'a str, (usize, &'a Node<HostFile>)>,
 }
 
-/// The place of a program.
-pub(super) enum ProgramPlace {
+/// What a set answers when it is asked for a program.
+pub(super) enum ProgramLookup {
     /// The set has it.
     InSet {
         /// The portions of the file, and of the links to it.
@@ -42,7 +42,7 @@ impl<'a> SetPaths<'a> {
     }
 
     /// Finds what lies at the absolute `path`.
-    pub fn find(&self, path: &str) -> ProgramPlace {
+    pub fn find(&self, path: &str) -> ProgramLookup {
         let mut at = format!("/{}", normal(path).join("/"));
         let asked = at.clone();
         let mut portions = BTreeSet::new();
@@ -58,9 +58,9 @@ impl<'a> SetPaths<'a> {
             let is_own = self.inside(&asked).is_some_and(|own| self.by_path.contains_key(own));
             let installed = if is_own { asked } else { at.clone() };
             let is_executable = file_mode(*mode) & 0o111 != 0;
-            return ProgramPlace::InSet { portions, installed, is_executable };
+            return ProgramLookup::InSet { portions, installed, is_executable };
         }
-        ProgramPlace::Outside(at)
+        ProgramLookup::Outside(at)
     }
 
     /// An absolute path below the prefix, relative to it.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::tree::TreePath;
 
 use super::library_set::LibrarySet;
-use super::linked_file::{LibraryPlace, LocatedFile};
+use super::linked_file::{LibraryLookup, LocatedFile};
 use crate::report::{Finding, Findings};
 
 /// A version that a portion needs of a library of the set, which lacks it.
@@ -59,7 +59,7 @@ fn lacks<'a>(set: &LibrarySet<'_>, file: &'a LocatedFile<'_>) -> Vec<Lack<'a>> {
     let mut found = Vec::new();
     let needed = file.linked.needs.linking.iter().flat_map(|linking| &linking.versions.needed);
     for need in needed {
-        let Some(LibraryPlace::InSet(library)) = file.places.get(need.file.as_str()) else {
+        let Some(LibraryLookup::InSet(library)) = file.places.get(need.file.as_str()) else {
             continue;
         };
         let Some(linking) = set.linking(&library.file) else { continue };

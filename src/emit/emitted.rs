@@ -1,4 +1,4 @@
-//! What was written.
+//! Packages and their members as they were written.
 
 use std::collections::BTreeMap;
 

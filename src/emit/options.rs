@@ -1,4 +1,4 @@
-//! How packages are written.
+//! Options of the writer of packages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How packages of the set refer to each other.
+//! Links between packages of the set.
 
 use super::naming::PackageNames;
 use super::setting::Setting;
@@ -45,7 +45,7 @@ impl Link {
         Self { kind, to: to.clone(), versions: LinkVersions::Any }
     }
 
-    /// In the words of `format`.
+    /// The relations that say it in the words of `format`.
     pub fn relations(&self, format: Format, setting: &Setting) -> Vec<Relation> {
         let own = || setting.version.full(format);
         let bounds = match (self.versions, setting.next_patch()) {

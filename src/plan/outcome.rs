@@ -1,4 +1,4 @@
-//! What the plan stage gives.
+//! The result of the plan stage.
 
 use std::collections::{BTreeMap, BTreeSet};
 

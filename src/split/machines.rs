@@ -16,7 +16,7 @@ use rockpack_base::tree::TreePath;
 use super::development::Sniffed;
 use super::elf_machine::other_machine;
 use super::notes::Notes;
-use super::policy::SplitPolicy;
+use super::parts::SplitPolicy;
 use super::static_archive::{self, Members};
 use crate::report::ElfMachine;
 use crate::report::words::list;

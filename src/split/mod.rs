@@ -23,7 +23,6 @@ mod machines;
 mod notes;
 mod partners;
 mod parts;
-mod policy;
 mod shipped;
 mod static_archive;
 #[cfg(test)]
@@ -40,9 +39,12 @@ pub use alone::split;
 pub use loose::{LooseCode, loose_code};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
+<<<<<<< HEAD
     ManifestFile, SharedFile, SplitArtifact, WrapperCode,
+=======
+    ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,
+>>>>>>> 823ce5b5 (plan: owners answer one question, entries hold what packages say)
 };
-pub use policy::SplitPolicy;
 pub use shipped::split_alone;
 
 /// Takes all artifacts of a scan apart, on the threads of the current rayon pool; faults of several

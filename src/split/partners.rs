@@ -9,8 +9,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::alone::split;
-use super::parts::{HostKind, SplitArtifact};
-use super::policy::SplitPolicy;
+use super::parts::{HostKind, SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 

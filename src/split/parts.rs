@@ -1,4 +1,4 @@
-//! What an artifact is taken apart into.
+//! The parts of an artifact, and the policy by which it is taken apart.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{ArtifactName, Tree, TreePath};
 
 use super::host_binary::{Analysis, Transformed};
+use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 
 /// One artifact, taken apart. Paths are relative to the install prefix.
@@ -217,4 +218,28 @@ pub struct ManifestFile {
     pub path: TreePath,
     /// What it lists.
     pub manifest: Manifest,
+}
+
+/// How artifacts are taken apart.
+pub struct SplitPolicy<'a> {
+    /// Which files are kernel databases.
+    pub rules: &'a DatabaseRules,
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
+    /// finding; they are refused otherwise.
+    pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
+    /// Whether the file at a path is packed as data although it is for another machine than x86-64;
+    /// such a file is refused otherwise.
+    pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
+}
+
+impl<'a> SplitPolicy<'a> {
+    /// Refuses what cannot be transformed, and what is for another machine.
+    pub fn strict(rules: &'a DatabaseRules) -> Self {
+        Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false }
+    }
+
+    /// Refuses neither: whoever looks into artifacts is told of both by findings.
+    pub fn lenient(rules: &'a DatabaseRules) -> Self {
+        Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true }
+    }
 }

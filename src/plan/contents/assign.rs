@@ -1,4 +1,4 @@
-//! Which host file, code object and database goes into which portion.
+//! The assignment of host files, code objects and databases to portions.
 //!
 //! [`Owners`] says who takes a path. Code objects follow their binaries.
 
@@ -17,20 +17,12 @@ pub(in crate::plan) type PortionKey = (String, usize);
 
 pub(in crate::plan) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
 
-/// Who takes what of the components.
+/// The owners of what components hold.
 pub(in crate::plan) trait Owners<'a> {
     type Owner;
 
-    /// The owner of a host node.
-    fn of_node(
-        &self,
-        component: &Component,
-        path: &TreePath,
-        node: &Node<HostFile>,
-    ) -> Option<Self::Owner>;
-
     /// The owner of a path that came from `module`.
-    fn of_path(
+    fn of(
         &self,
         component: &Component,
         path: &TreePath,
@@ -56,7 +48,7 @@ pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
     let paths = component.host.iter().map(|(path, _)| path);
     let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
     for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
-        let Some(owner) = owners.of_node(component, path, node) else {
+        let Some(owner) = owners.of(component, path, module_of(node)) else {
             left.add_node(path, node);
             continue;
         };
@@ -69,13 +61,13 @@ pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
     }
     for kernel in &component.kernels {
         let node = component.host.get(&kernel.binary);
-        match node.and_then(|node| owners.of_node(component, &kernel.binary, node)) {
+        match node.and_then(|node| owners.of(component, &kernel.binary, module_of(node))) {
             Some(owner) => portion_of(component, owners, owner, portions)?.kernels.push(kernel),
             None => left.add_kernel(kernel),
         }
     }
     for file in &component.databases {
-        match owners.of_path(component, &file.path, file.module.as_deref()) {
+        match owners.of(component, &file.path, file.module.as_deref()) {
             Some(owner) => {
                 let archs = file.archs.clone();
                 portion_of(component, owners, owner, portions)?.databases.push(OwnedDatabase {
@@ -104,7 +96,7 @@ fn portion_of<'a, 'b, O: Owners<'a>>(
     Ok(portion)
 }
 
-pub(in crate::plan) fn module_of(node: &Node<HostFile>) -> Option<&str> {
+fn module_of(node: &Node<HostFile>) -> Option<&str> {
     node.data()?.module.as_deref()
 }
 

@@ -21,7 +21,7 @@ pub(in crate::plan) struct Missing<'a> {
     pub plain: Vec<&'a Content>,
 }
 
-/// What of a component no selector and no entry of a package list takes.
+/// The part of a component that no selector and no entry of a package list takes.
 #[derive(Default)]
 pub(in crate::plan) struct UnassignedContent<'a> {
     paths: BTreeSet<&'a TreePath>,
@@ -37,7 +37,7 @@ impl<'a> UnassignedContent<'a> {
         &self.paths
     }
 
-    /// What says that no entry of a package list takes it.
+    /// The finding that no entry of a package list takes it.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::NotListed {
             component: component.id().into(),

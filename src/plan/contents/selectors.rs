@@ -6,7 +6,7 @@
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::assign::{Owners, PortionKey, Portions, assign, module_of};
+use super::assign::{Owners, PortionKey, Portions, assign};
 use super::missing::UnassignedContent;
 use super::portion::Portion;
 use crate::plan::naming::families::Families;
@@ -14,7 +14,6 @@ use crate::plan::naming::parts::Parts;
 use crate::plan::setting::Setting;
 use crate::recombine::{Component, Recombined};
 use crate::report::words::{are, counted};
-use crate::split::HostFile;
 
 /// How many left over paths an error lists.
 const NAMED_PATHS: usize = 20;
@@ -53,40 +52,26 @@ impl<'a> Owners<'a> for FamilyParts<'a> {
     /// A family.
     type Owner = String;
 
-    fn of_node(
-        &self,
-        component: &Component,
-        path: &TreePath,
-        node: &Node<HostFile>,
-    ) -> Option<String> {
-        if !self.families.are_cut(&component.artifact) {
-            return self.of_path(component, path, None);
-        }
+    fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {
         let host = &component.host;
-        let (mut path, mut node, mut links) = (path.clone(), node, 0);
-        while let Node::Link { target } = node
+        let (mut path, mut node, mut links) = (path.clone(), host.get(path), 0);
+        while let Some(Node::Link { target }) = node
             && links < LINK_LIMIT
             && let Some(to) = path.resolve_link(target)
             && let Some(found) = host.get(&to)
         {
-            (path, node, links) = (to, found, links + 1);
+            (path, node, links) = (to, Some(found), links + 1);
         }
         let module = match node {
-            Node::File { .. } => module_of(node),
-            Node::Link { .. } => None,
-            Node::Directory { .. } => {
-                let is_inside = |other: &TreePath, node: &Node<_>| {
-                    matches!(node, Node::File { .. }) && other.is_below(&path)
-                };
-                let mut nodes = host.iter();
-                let inside = nodes.find(|(other, node)| is_inside(other, node));
-                inside.and_then(|(_, node)| module_of(node))
+            Some(Node::File { data, .. }) => data.module.as_deref(),
+            Some(Node::Link { .. }) => None,
+            Some(Node::Directory { .. }) => {
+                let mut files = host.iter().filter(|(other, _)| other.is_below(&path));
+                files.find_map(|(_, node)| node.data()).and_then(|file| file.module.as_deref())
             }
+            // A file of a database.
+            None => module,
         };
-        self.of_path(component, &path, module)
-    }
-
-    fn of_path(&self, component: &Component, _: &TreePath, module: Option<&str>) -> Option<String> {
         self.families.of(component, module)
     }
 

@@ -115,7 +115,7 @@ impl Draft {
         }
     }
 
-    /// What the configuration changes of its relations.
+    /// The changes of its relations by the configuration.
     pub fn changes<'s>(&self, setting: &'s Setting) -> impl Iterator<Item = &'s PackageRelations> {
         self.changes.iter().filter_map(|place| setting.relations.get(*place))
     }
@@ -153,7 +153,7 @@ impl Draft {
     }
 }
 
-/// What a package says of itself, if not what the configuration says for all.
+/// The words of a package for itself, if not those of the configuration for all.
 #[derive(Debug, Clone, Default)]
 pub(in crate::plan) struct Says {
     pub maintainer: Option<String>,

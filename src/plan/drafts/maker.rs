@@ -1,4 +1,4 @@
-//! What the packages of all portions are made with, and what they are called.
+//! The maker of the packages of all portions, and their names.
 
 use rockpack_base::error::Result;
 

@@ -1,4 +1,4 @@
-//! Which portions need which others, and what they need from outside.
+//! The needs of portions: of each other, and from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -56,11 +56,6 @@ impl<'a> Families<'a> {
         }
     }
 
-    /// Whether the modules of `artifact` may go into several families.
-    pub fn are_cut(&self, artifact: &str) -> bool {
-        self.table(artifact) != DecidingTable::OwnName
-    }
-
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
         match self.table(artifact) {

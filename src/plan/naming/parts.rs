@@ -60,7 +60,7 @@ impl PackagePart {
         })
     }
 
-    /// What an entry of a package list is made into: its name is whole, its kinds and needs are what
+    /// The part that an entry of a package list is made into: its name is whole, its kinds and needs are what
     /// the list says, and so is where it is filed.
     pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
         Self {

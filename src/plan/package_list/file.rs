@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::schema::{ArtifactSchema, EntrySchema};
 use crate::config::{ConfigDocument, Syntax, is_address, read_text};
 use crate::input::artifact::ComponentKind;
+use crate::plan::drafts::Says;
 use crate::plan::naming::PackageNames;
 use crate::report::{Finding, Findings, IgnoredClaim};
 
@@ -50,28 +51,20 @@ pub struct PackageListEntry {
     pub per_target: bool,
     /// Whether it is for one processor; as its content is, if the entry does not say.
     pub native: Option<bool>,
-    /// What it takes.
+    /// The parts of artifacts that it takes.
     pub takes: Vec<TakenPart>,
     /// By key, e.g. `DEBDepends`.
     pub relations: BTreeMap<&'static str, Vec<String>>,
-    /// `Name <address>`.
-    pub maintainer: Option<String>,
+    /// What it says of itself in place of what all packages say.
+    pub(super) says: Says,
     /// One line.
     pub summary: Option<String>,
     /// More lines.
     pub description: Option<String>,
     /// Debian's section.
     pub section: Option<String>,
-    /// Debian's priority.
-    pub priority: Option<String>,
     /// RPM's group.
     pub group: Option<String>,
-    /// Licence expression.
-    pub license: Option<String>,
-    /// Who builds the package.
-    pub vendor: Option<String>,
-    /// Home page.
-    pub homepage: Option<String>,
 }
 
 /// A part of an artifact that an entry takes.
@@ -193,7 +186,7 @@ impl PackageList {
     }
 }
 
-/// What stands at `keys` of the entry at `index`.
+/// The keys of the value at `keys` of the entry at `index`.
 fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
     [&[index], keys].concat()
 }
@@ -253,15 +246,18 @@ impl<'a> Checker<'a> {
             native,
             takes,
             relations: relations.into_iter().filter_map(|(key, l)| Some((key, l?))).collect(),
-            maintainer: said(entry.maintainer),
+            says: Says {
+                maintainer: said(entry.maintainer),
+                vendor: said(entry.vendor),
+                homepage: said(entry.homepage),
+                license: said(entry.license),
+                copyright: None,
+                priority: said(entry.priority),
+            },
             summary: said(entry.description_short),
             description: said(entry.description_long),
             section: said(entry.section),
-            priority: said(entry.priority),
             group: said(entry.group),
-            license: said(entry.license),
-            vendor: said(entry.vendor),
-            homepage: said(entry.homepage),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which entry of a package list takes what of the artifacts.
+//! The entries of a package list as owners of what artifacts hold.
 //!
 //! An entry takes parts of stage prefixes. It becomes one portion, whichever components it takes;
 //! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
@@ -7,19 +7,18 @@
 use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_base::tree::TreePath;
 
 use super::file::{PackageList, PackageListEntry, TakenPart};
 use super::stage_prefixes::StagePrefixes;
 use crate::config::PartRole;
 use crate::input::artifact::{ComponentKind, Scan};
-use crate::plan::contents::assign::{Owners, PortionKey, Portions, assign, module_of};
+use crate::plan::contents::assign::{Owners, PortionKey, Portions, assign};
 use crate::plan::contents::portion::Portion;
 use crate::plan::naming::PackageNames;
 use crate::plan::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
 use crate::report::{Finding, Findings, IgnoredClaim};
-use crate::split::HostFile;
 
 /// How names of test packages end.
 const TEST: &str = "-test";
@@ -29,11 +28,11 @@ const TEST: &str = "-test";
 pub struct PackageListOwners<'a> {
     pub(super) list: &'a PackageList,
     stage_prefixes: StagePrefixes,
-    /// By place in the list.
+    /// The portions of entries by place in the list.
     entries: Vec<EntryPortion>,
 }
 
-/// What the portion of an entry is like.
+/// The portion of an entry before anything is in it.
 #[derive(Debug)]
 struct EntryPortion {
     family: String,
@@ -70,7 +69,7 @@ impl PackageList {
 }
 
 impl<'a> PackageListOwners<'a> {
-    /// Of paths that came from `stage_prefixes`.
+    /// The owners of paths that came from `stage_prefixes`.
     pub(in crate::plan) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
         stage_prefixes.own(|artifact, kind, prefix| {
             list.takers(artifact, kind, prefix).next().map(|taker| taker.index)
@@ -170,22 +169,8 @@ impl<'a> PackageListOwners<'a> {
 impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
     type Owner = usize;
 
-    fn of_node(
-        &self,
-        component: &Component,
-        path: &TreePath,
-        node: &Node<HostFile>,
-    ) -> Option<usize> {
-        self.of_path(component, path, module_of(node))
-    }
-
     /// The module of a path is known even if the path was moved.
-    fn of_path(
-        &self,
-        component: &Component,
-        path: &TreePath,
-        module: Option<&str>,
-    ) -> Option<usize> {
+    fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<usize> {
         match self.stage_prefixes.owner(component, path) {
             Some(owner) => owner,
             None => {

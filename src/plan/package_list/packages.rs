@@ -10,7 +10,7 @@ use super::relations::{Dependent, EntryOutcome, Resolver};
 use crate::config::SUMMARY_LIMIT;
 use crate::package::{RelationKind, Role};
 use crate::plan::contents::portion::Portion;
-use crate::plan::drafts::{Draft, Says};
+use crate::plan::drafts::Draft;
 use crate::plan::links::Link;
 use crate::plan::metapackages::{self, About};
 use crate::plan::naming::PackageNames;
@@ -148,14 +148,7 @@ fn meta(setting: &Setting, entry: &PackageListEntry, names: PackageNames) -> Res
 
 /// Puts what an entry says of itself into a draft of it.
 fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
-    draft.says = Says {
-        maintainer: entry.maintainer.clone(),
-        vendor: entry.vendor.clone(),
-        homepage: entry.homepage.clone(),
-        license: entry.license.clone(),
-        copyright: None,
-        priority: entry.priority.clone(),
-    };
+    draft.says = entry.says.clone();
     if let Some(section) = &entry.section {
         draft.section.clone_from(section);
     }

@@ -34,69 +34,52 @@ const FALSE: [&str; 15] = [
 
 /// One entry.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub(super) struct EntrySchema {
-    #[serde(rename = "Package")]
     pub package: String,
-    #[serde(rename = "Version", default)]
     pub version: Option<String>,
-    #[serde(rename = "Comments", default)]
     pub _comments: Option<Value>,
-    #[serde(rename = "Architecture", default)]
     pub architecture: Option<String>,
-    #[serde(rename = "BuildArch", default)]
     pub build_arch: Option<String>,
-    #[serde(rename = "DEBDepends", default)]
+    #[serde(rename = "DEBDepends")]
     pub deb_depends: Option<Vec<String>>,
-    #[serde(rename = "RPMRequires", default)]
+    #[serde(rename = "RPMRequires")]
     pub rpm_requires: Option<Vec<String>>,
-    #[serde(rename = "DEBRecommends", default)]
+    #[serde(rename = "DEBRecommends")]
     pub deb_recommends: Option<Vec<String>>,
-    #[serde(rename = "RPMRecommends", default)]
+    #[serde(rename = "RPMRecommends")]
     pub rpm_recommends: Option<Vec<String>>,
-    #[serde(rename = "DEBSuggests", default)]
+    #[serde(rename = "DEBSuggests")]
     pub deb_suggests: Option<Vec<String>>,
-    #[serde(rename = "RPMSuggests", default)]
+    #[serde(rename = "RPMSuggests")]
     pub rpm_suggests: Option<Vec<String>>,
-    #[serde(rename = "Provides", default)]
     pub provides: Option<Vec<String>>,
-    #[serde(rename = "Replaces", default)]
     pub replaces: Option<Vec<String>>,
-    #[serde(rename = "Conflicts", default)]
     pub conflicts: Option<Vec<String>>,
-    #[serde(rename = "Obsoletes", default)]
     pub obsoletes: Option<Vec<String>>,
-    #[serde(rename = "Maintainer", default)]
     pub maintainer: Option<String>,
-    #[serde(rename = "Description_Short", default)]
+    #[serde(rename = "Description_Short")]
     pub description_short: Option<String>,
-    #[serde(rename = "Description_Long", default)]
+    #[serde(rename = "Description_Long")]
     pub description_long: Option<String>,
-    #[serde(rename = "Section", default)]
     pub section: Option<String>,
-    #[serde(rename = "Priority", default)]
     pub priority: Option<String>,
-    #[serde(rename = "Group", default)]
     pub group: Option<String>,
-    #[serde(rename = "License", default)]
     pub license: Option<String>,
-    #[serde(rename = "Vendor", default)]
     pub vendor: Option<String>,
-    #[serde(rename = "Homepage", default)]
     pub homepage: Option<String>,
-    #[serde(rename = "Artifactory", default)]
     pub artifactory: Option<Vec<ArtifactSchema>>,
-    #[serde(rename = "Gfxarch", default)]
+    #[serde(default)]
     pub gfxarch: Flag,
-    #[serde(rename = "Metapackage", default)]
+    #[serde(default)]
     pub metapackage: Flag,
-    #[serde(rename = "DisablePackaging", alias = "Disablepackaging", default)]
+    #[serde(alias = "Disablepackaging", default)]
     pub disable_packaging: Flag,
-    #[serde(rename = "Postinstall", default)]
+    #[serde(default)]
     pub postinstall: Flag,
     /// An older schema's artifact and kinds, which entries that are disabled still have.
-    #[serde(rename = "Artifact", default)]
     pub artifact: Option<String>,
-    #[serde(rename = "Components", default)]
+    #[serde(rename = "Components")]
     pub kinds: Option<Vec<String>>,
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,

@@ -1,4 +1,4 @@
-//! Which stage prefix each path of an artifact came from.
+//! The stage prefixes that paths of artifacts came from.
 //!
 //! Flattened components know the module of a file only. A package list names any part of a stage
 //! prefix, and takes links and empty folders too.
@@ -17,7 +17,7 @@ pub(in crate::plan) struct StagePrefixes(BTreeMap<(String, ComponentKind), Compo
 /// The stage prefixes of the paths of one component.
 #[derive(Debug, Clone, Default)]
 struct ComponentPrefixes {
-    /// With something in them, each once.
+    /// The prefixes with something in them, each once.
     prefixes: Vec<StagePrefix>,
     /// Path → place of its prefix.
     paths: BTreeMap<TreePath, usize>,

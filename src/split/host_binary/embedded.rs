@@ -16,7 +16,7 @@ use rockpack_base::formats::ccob::{self, CcobMethod};
 use rockpack_base::formats::elf::ElfFile;
 use rockpack_base::formats::{offload_bundle, zstd_stream};
 
-use super::device_sections::device_ranges;
+use super::fixed::device_ranges;
 use super::search::{self, ELF_MAGIC};
 use crate::report::{EmbeddedCode, EmbeddedForm};
 

@@ -1,4 +1,11 @@
-//! Names of sections, and sizes that the transform goes by.
+//! What the transform goes by: names of sections, sizes, and where device code lies.
+
+use std::ops::Range;
+
+use object::elf;
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::elf::ElfFile;
 
 /// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
 /// later rewrite moves nothing. Two hundred bytes are usual.
@@ -20,3 +27,18 @@ pub const FATBIN_SECTION: &str = ".hip_fatbin";
 pub const WRAPPER_SECTION: &str = ".hipFatBinSegment";
 /// Name of the section with the reference to kernel archives.
 pub const MARKER_SECTION: &str = ".rocm_kpack_ref";
+
+/// The bytes of every section with offload bundles, whether the file can be transformed or not.
+pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Ok(Vec::new());
+    };
+    device_ranges(&file)?.into_iter().map(|range| content.slice(range)).collect()
+}
+
+/// Where in the file the sections with offload bundles are.
+pub(super) fn device_ranges(file: &ElfFile) -> Result<Vec<Range<u64>>> {
+    let sections = file.sections_named(FATBIN_SECTION).into_iter();
+    let in_file = sections.filter(|(_, section)| section.is_in_file());
+    in_file.map(|(index, section)| file.file_range(index, &section)).collect()
+}

@@ -30,7 +30,6 @@ mod apply;
 mod bytes;
 mod check;
 mod check_result;
-mod device_sections;
 mod embedded;
 mod fixed;
 mod layout;
@@ -52,9 +51,8 @@ use rockpack_base::formats::elf::ElfFile;
 
 pub use analysis::{Analysis, Examined, WrapperRef};
 pub use analyze::examine;
-pub use device_sections::device_sections;
 pub use embedded::embedded_code;
-pub use fixed::{FATBIN_SECTION, MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION};
+pub use fixed::{FATBIN_SECTION, MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION, device_sections};
 pub use transformed::Transformed;
 
 /// Whether device code was taken out of the file, and a marker says where it is.

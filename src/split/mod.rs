@@ -39,11 +39,7 @@ pub use alone::split;
 pub use loose::{LooseCode, loose_code};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
-<<<<<<< HEAD
-    ManifestFile, SharedFile, SplitArtifact, WrapperCode,
-=======
     ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,
->>>>>>> 823ce5b5 (plan: owners answer one question, entries hold what packages say)
 };
 pub use shipped::split_alone;
 

@@ -20,7 +20,7 @@ macro_rules! declared {
 }
 pub(super) use declared;
 
-/// What stands behind `=`, or the default of the type.
+/// The value behind `=`, or the default of the type.
 macro_rules! default {
     () => {
         Default::default()

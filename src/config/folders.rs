@@ -31,7 +31,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Those that `keys` name, or else the defaults.
+    /// The folders that `keys` name, or else the defaults.
     pub(super) fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
         let mut checked = |key: &str, text: &str| {
             faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))

@@ -44,7 +44,7 @@ use write::{WriteOptions, whole_set, write};
 /// A set that was written, and what the index of a repository says of its packages, by path.
 type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
 
-/// What a build wrote.
+/// The result of a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Built {
     /// The receipt: the last file written.
@@ -209,7 +209,7 @@ struct Decided {
     scan: Scan,
     recombined: Recombined,
     plan: Plan,
-    /// Those of all stages.
+    /// The findings of all stages.
     findings: Findings,
 }
 

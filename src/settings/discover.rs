@@ -26,16 +26,16 @@ pub struct DiscoverArguments {
     propose: Option<Option<PathBuf>>,
 }
 
-/// What to look into, and what to propose.
+/// The artifacts to look into, and the place of a proposal.
 #[derive(Debug)]
 pub struct DiscoverSettings {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
-    /// What becomes of a proposed configuration; nothing is proposed if unset.
+    /// The place of a proposed configuration; nothing is proposed if unset.
     pub propose: Option<ProposalPlace>,
 }
 
-/// Where a proposed configuration goes.
+/// The place of a proposed configuration.
 #[derive(Debug)]
 pub enum ProposalPlace {
     /// Standard output.
@@ -44,7 +44,7 @@ pub enum ProposalPlace {
     File {
         /// Its path.
         path: PathBuf,
-        /// What its ending says.
+        /// The syntax that its ending names.
         syntax: Syntax,
     },
 }

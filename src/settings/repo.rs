@@ -19,6 +19,7 @@ use crate::signing::{Signer, header_signer, header_signer_of};
 
 /// The options of `repo`.
 #[derive(Debug, Args)]
+#[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
 pub struct RepoArguments {
     /// Packages, and folders of packages
     ///
@@ -66,7 +67,7 @@ pub struct RepoArguments {
     check: bool,
 }
 
-/// What is published, and by which keys.
+/// The publication, and the keys that sign.
 pub struct RepoSettings {
     publish: PublishSettings,
     /// The first key in a file, which signs packages.

@@ -50,12 +50,12 @@ pub struct VerifyArguments {
     join: Option<PathBuf>,
 }
 
-/// What is verified, and against what.
+/// The things to verify, and what they are held against.
 #[derive(Debug)]
 pub struct VerifySettings {
-    /// What is to be checked.
+    /// The things to check.
     pub paths: Vec<PathBuf>,
-    /// What folders are taken for.
+    /// The meaning of folders.
     pub folders: FolderMeaning,
     /// How much of the package set is named.
     pub extent: Extent,
@@ -65,7 +65,7 @@ pub struct VerifySettings {
     pub binaries: Vec<PathBuf>,
     /// What repositories are trusted by.
     pub trust: Trust,
-    /// Where the receipt of the joined set goes, if it is wanted.
+    /// The file of the joined set's receipt, if it is wanted.
     pub join: Option<PathBuf>,
 }
 

@@ -32,10 +32,6 @@ const SHIPPED: [(&str, &str); 2] = [
     ("debian-13", include_str!("../../config/distros/debian-13.toml")),
 ];
 
-/// The one that is taken where none is named: its successor has the same libraries, by these names
-/// or by Provides, but for those whose sonames changed.
-pub const DEFAULT: &str = "debian-12";
-
 /// The symbol version of symbols that have none, in the tables.
 const NO_VERSION: &str = "Base";
 
@@ -279,7 +275,6 @@ mod tests {
             assert!(libc.lacks("GLIBC_9.9") && !libc.lacks("GLIBC_2.34"));
             assert!(libc.symbol("nothing", None).is_none());
         }
-        assert!(Distribution::names().any(|name| name == DEFAULT));
     }
 
     #[test]

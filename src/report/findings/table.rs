@@ -625,7 +625,7 @@ coded! {
     ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
         ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
     /// A program or library of a part without `programs`, whose libraries are no dependencies.
-    LibrariesNotAsked = "R093" "libraries-not-asked" Note by "components"
+    LibrariesNotAsked = "R093" "libraries-not-asked" Note by "parts"
         { file: ComponentFile, kind: ComponentKind }
         ["{file}"]
         [

@@ -96,8 +96,11 @@ impl ConfigDocument {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
         };
-        let older = keys.iter().map(|key| if *key == "kinds" { "components" } else { *key });
-        let offset = offset(keys).or_else(|| offset(&older.collect::<Vec<_>>()))?;
+        // A package may be called as the key is, too.
+        let mut older = keys.to_vec();
+        let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
+        kinds.into_iter().for_each(|key| *key = "components");
+        let offset = offset(keys).or_else(|| offset(&older))?;
         let LineColumn { line, column } = line_and_column(&self.text, offset);
         Some(Position { file: self.file.clone(), line, column })
     }

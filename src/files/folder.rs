@@ -18,7 +18,7 @@ const LISTABLE: u32 = 0o755;
 const LISTED: u32 = 0o005;
 
 /// What to do about an output folder that cannot be used.
-const HINT: &str = "the output folder has to be one that can be created and written to";
+const HINT: &str = "name a folder that can be created and written to";
 
 /// An output folder; one that this run made is removed when this is dropped, if nothing is in it.
 #[derive(Debug)]

@@ -73,13 +73,17 @@ fn build_set(
 }
 
 /// [`build`], and publishes what was written where the settings say so. The packages are not read
-/// again; where the repository is on the same file system, they are hard links there.
+/// again; where the repository is on the same file system, they are hard links there. What can be
+/// refused of the repository without the packages is refused before they are built.
 pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
     let (jobs, budget) = (settings.set.jobs, Budget::new(settings.cost.limits));
     let repo = settings.publish.as_ref().map(PublishSettings::options);
+    if let Some(repo) = &repo {
+        threads::with(jobs, || repo::check_ahead(repo, &budget))?;
+    }
     let (built, indexed) = build_set(settings, &budget, progress)?;
     let Some(repo) = repo else {
         return Ok((built, None));

@@ -75,7 +75,7 @@ pub use store::{LocalStore, Store, WhenLocked};
 
 use rockpack_base::content::is_there;
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_base::run::{Budget, Limits, threads};
+use rockpack_base::run::{Budget, threads};
 
 use crate::files::check_folder;
 use crate::report::{Findings, Progress};
@@ -100,16 +100,14 @@ pub fn publish(
 
 /// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
 /// first. Makes no folder; a repository that is there is brought in order if a run was interrupted.
-pub fn check_ahead(options: &RepoOptions<'_>) -> Result<()> {
+pub fn check_ahead(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     check(options)?;
-    if is_there(&options.out)? { threads::some(|| check_there(options)) } else { Ok(()) }
+    if is_there(&options.out)? { threads::some(|| check_there(options, budget)) } else { Ok(()) }
 }
 
-fn check_there(options: &RepoOptions<'_>) -> Result<()> {
+fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     let doing = || format!("publishing in {}", options.out.display());
-    // Of packages nothing is read before the run has its budget.
-    let budget = Budget::new(Limits::of_machine());
-    let store = match LocalStore::open(&options.out, WhenLocked::Fail, &budget) {
+    let store = match LocalStore::open(&options.out, WhenLocked::Fail, budget) {
         // The other run may change what is there until it is this run's turn.
         Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
             return Ok(());

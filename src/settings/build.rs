@@ -163,11 +163,7 @@ impl BuildArguments {
                     changes: Changes::default(),
                     now,
                 };
-                let publish = publication.resolve(request, &signers, &mut gathered.faults);
-                if let Some(publish) = &publish {
-                    gathered.faults.keep(repo::check_ahead(&publish.options()));
-                }
-                publish
+                publication.resolve(request, &signers, &mut gathered.faults)
             }
             None => {
                 gathered.faults.keep(refuse_given(given));

@@ -22,17 +22,18 @@ impl BuildArguments {
         let (options, mut shown) = (given.options(), Vec::new());
         for key in schema::keys() {
             let name = key.path.join(".");
-            let option = options.iter().find(|option| option.key == name && option.is_given());
+            let is_given = key.option.is_some() && settings.set.plan.config.is_given(&[&name]);
+            let option = options.iter().find(|option| is_given && option.key == name);
             match take(&mut resolved, &name).or_else(|| option.cloned()) {
                 Some(known) => shown.push(known),
                 None => keys.add(&key.path, key.default, &mut shown),
             }
         }
-        for option in options {
-            let is_key = shown.iter().any(|known| known.key == option.key);
+        let as_keys: Vec<_> = schema::keys().into_iter().filter_map(|key| key.option).collect();
+        for option in options.into_iter().filter(|it| !as_keys.contains(&option_of(&it.key))) {
             let settled = take(&mut resolved, &option.key);
             let known = settled.filter(|_| !option.is_given()).unwrap_or(option);
-            shown.extend((!is_key).then(|| Resolved { key: option_of(&known.key), ..known }));
+            shown.push(Resolved { key: option_of(&known.key), ..known });
         }
         shown.extend(resolved);
         Ok(shown)

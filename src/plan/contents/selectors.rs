@@ -53,6 +53,9 @@ impl<'a> Owners<'a> for FamilyParts<'a> {
     type Owner = String;
 
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {
+        if !self.families.are_cut(&component.artifact) {
+            return self.families.of(component, None);
+        }
         let host = &component.host;
         let (mut path, mut node, mut links) = (path.clone(), host.get(path), 0);
         while let Some(Node::Link { target }) = node
@@ -65,6 +68,8 @@ impl<'a> Owners<'a> for FamilyParts<'a> {
         let module = match node {
             Some(Node::File { data, .. }) => data.module.as_deref(),
             Some(Node::Link { .. }) => None,
+            // Asked for by itself, a folder has nothing in it.
+            Some(Node::Directory { .. }) if links == 0 => None,
             Some(Node::Directory { .. }) => {
                 let mut files = host.iter().filter(|(other, _)| other.is_below(&path));
                 files.find_map(|(_, node)| node.data()).and_then(|file| file.module.as_deref())

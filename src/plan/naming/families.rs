@@ -56,6 +56,11 @@ impl<'a> Families<'a> {
         }
     }
 
+    /// Whether the modules of `artifact` may go into several families.
+    pub fn are_cut(&self, artifact: &str) -> bool {
+        self.table(artifact) != DecidingTable::OwnName
+    }
+
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
         match self.table(artifact) {
@@ -163,7 +168,11 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
 /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
 /// take by an earlier one. The first would win in silence.
 fn check_claims(config: &Config, faults: &mut Faults) {
-    let claims: Vec<NumberedSelector<'_>> = claims(&config.selectors).collect();
+    // Of kinds that are none, each is a fault already.
+    let claims = claims(&config.selectors);
+    let claims: Vec<_> = claims
+        .filter(|it| it.selector.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty()))
+        .collect();
     for (place, claim) in claims.iter().enumerate() {
         let earlier = claims.iter().take(place);
         let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
@@ -174,7 +183,7 @@ fn check_claims(config: &Config, faults: &mut Faults) {
                 other.package
             );
             let hint = "a module of one component goes into one package: take it from one of \
-                        them, or limit both with `components`";
+                        them, or limit both with `kinds`";
             let index = index.to_string();
             faults.add(config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
         } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {

@@ -79,6 +79,18 @@ fn every_value_says_where_it_comes_from() {
     assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "{keys:?}");
 }
 
+/// A key and an option of one name that mean two things are two.
+#[test]
+fn the_option_packages_does_not_hide_the_key() {
+    let room = Room::new();
+    let file = room.write("c.toml", "[packages.rocm-blas]\nsummary = 'Words'\n");
+    let list = "tests/fixtures/package_list/package.json";
+    let shown = shown(&["--config", file.to_str().unwrap(), "--packages", list]);
+    let value = |key: &str| shown.iter().find(|(known, ..)| known == key).map(|it| it.1.clone());
+    assert_eq!(value("packages.rocm-blas.summary"), Some(json!("Words")));
+    assert_eq!(value("--packages"), Some(json!(list)));
+}
+
 /// The table shows the same as the JSON.
 #[test]
 fn settings_are_shown_as_a_table() {

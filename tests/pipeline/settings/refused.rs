@@ -6,7 +6,7 @@ use std::process::Command;
 
 use support::example::{rockpack, shards};
 use support::strace::Trace;
-use support::tools::{have, need};
+use support::tools::{have, need, run};
 
 use super::{Room, stderr};
 
@@ -247,7 +247,7 @@ fn folders_that_cannot_be_written_to_are_refused_ahead() {
             &["--out", "o", "--cache", file, "--version", "7_1"],
             &["README.md: is a file", "--version"],
         ),
-        (&["--out", "o", "--cache", &below], &["README.md"]),
+        (&["--out", "o", "--cache", &below], &["README.md", "name a folder that can be created"]),
         (&["--out", foreign], &["packages.json"]),
     ];
     for (options, expected) in cases {
@@ -257,4 +257,18 @@ fn folders_that_cannot_be_written_to_are_refused_ahead() {
             refused(command.args(options), USAGE, expected);
         }
     }
+}
+
+/// A repository is opened, and so locked, by what publishes alone.
+#[test]
+fn showing_settings_leaves_a_repository_as_it_is() {
+    let room = Room::new();
+    fs::create_dir(room.path("repo")).unwrap();
+    let mut show = rockpack();
+    show.args(["config", "show", "--repo"]);
+    run(show.arg(room.path("repo")));
+    let mut build = command(&room, &["build", "--version", "7_1"]);
+    let build = build.arg("--repo").arg(room.path("repo"));
+    assert_eq!(build.output().unwrap().status.code(), Some(USAGE));
+    assert_eq!(fs::read_dir(room.path("repo")).unwrap().count(), 0);
 }

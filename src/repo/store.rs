@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rockpack_base::content::{Content, if_there, list, read_file};
+use rockpack_base::content::{Content, if_there, list};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::Budget;
 
@@ -134,7 +134,10 @@ impl Store for LocalStore {
             Some(kind) if !kind.is_file() => {
                 Err(Error::unsupported("is no regular file").file(&path))
             }
-            Some(_) => read_file(&path).map(Some).map_err(|e| Error::io(&path, "read", e)),
+            Some(_) => {
+                let content = Content::open(&path, &self.budget)?;
+                content.read_vec(0..content.len(), u64::MAX, "a file of the repository").map(Some)
+            }
         }
     }
 

@@ -2,12 +2,12 @@
 //! keyring. They are not signed, so they have to say what the indexes and the signatures say.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use rockpack_base::content::{is_file, is_folder, list, read_file};
+use rockpack_base::content::{is_file, is_folder, list};
 use rockpack_base::error::{Error, Result};
 
 use super::context::Context;
+use super::context::NamedFiles;
 use super::signers::{KEYRING, SignedFile, signed_files};
 use super::stanzas::{Stanza, stanzas};
 use super::trust::{PublicKeys, Trust, is_refused};
@@ -83,7 +83,7 @@ enum Form {
 
 /// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let places = places(context.root)?;
+    let places = places(context.files)?;
     let mut names = Vec::new();
     for entry in list(context.root)? {
         names.extend(entry?.file_name().to_str().map(str::to_owned));
@@ -97,7 +97,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             continue;
         }
         let file = context.root.join(&name);
-        let bytes = read_file(&file).map_err(|e| Error::io(&file, "read", e))?;
+        let bytes = context.files.read(&file, "a file for clients")?;
         let faults = if is_keyring {
             keyring(context, &bytes)?
         } else {
@@ -190,8 +190,8 @@ fn one_line(value: &str) -> String {
 }
 
 /// The places at which the writer says that the repository is served.
-fn places(root: &Path) -> Result<BTreeSet<String>> {
-    let folder = root.join(STATES);
+fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
+    let folder = files.root.join(STATES);
     let mut places = BTreeSet::new();
     if !is_folder(&folder)? {
         return Ok(places);
@@ -201,7 +201,7 @@ fn places(root: &Path) -> Result<BTreeSet<String>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let bytes = files.read(&path, "a state")?;
         let state: serde_json::Value = serde_json::from_slice(&bytes)
             .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
         let url = state.get("settings").and_then(|settings| settings.get("url")?.as_str());
@@ -265,7 +265,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
             return Ok(vec![ClientFault::Unreadable { reason: error.to_string() }]);
         }
     };
-    let signed = signed_files(context.root)?;
+    let signed = signed_files(context.files)?;
     let given = &context.trust.keys;
     if !given.is_empty() {
         let counts = signed.iter().any(|file| file.text(context.trust).is_ok());

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{Content, hex, if_there, is_file, read_file};
+use rockpack_base::content::{Content, hex, if_there, is_file};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::apt_index::format_date;
 use rockpack_base::formats::compression::{Decoder, Method};
@@ -92,7 +92,7 @@ impl<'a> Context<'a> {
             self.bad_index(path, IndexFault::Large { len: metadata.len(), most });
             return Ok(None);
         }
-        let bytes = read_file(&file).map_err(|e| Error::io(&file, "read", e))?;
+        let bytes = self.files.read(&file, "an index")?;
         self.report.indexes += 1;
         Ok(Some(bytes))
     }
@@ -197,6 +197,12 @@ impl NamedFiles<'_> {
     pub(super) fn find(self, path: &str) -> Result<Option<PathBuf>> {
         let Some(file) = place(self.root, path) else { return Ok(None) };
         Ok(is_file(&file)?.then_some(file))
+    }
+
+    /// The bytes of a file of the repository, which is a `what`.
+    pub(super) fn read(self, file: &Path, what: &str) -> Result<Vec<u8>> {
+        let content = Content::open(file, self.budget)?;
+        content.read_vec(0..content.len(), INDEX_MAX, what)
     }
 
     /// The content of that file.

@@ -38,11 +38,11 @@ pub(super) fn check(
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    let vouched = signers::vouched(root, trust)?;
+    let files = NamedFiles { root, budget };
+    let vouched = signers::vouched(files, trust)?;
     report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
     let takes = Trust { keys: trust.keys.clone().and(vouched), at: trust.at };
-    let files = NamedFiles { root, budget };
     let mut context = Context::new(files, (trust, &takes), report, problems);
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rockpack_base::content::{is_folder, list, read_file};
+use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::{Error, Result};
 
-use super::context::Context;
+use super::context::{Context, NamedFiles};
 use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.
@@ -21,7 +21,7 @@ const NEXT: &str = "next-";
 /// Looks for files that are neither named nor about to be removed. Which earlier indexes another
 /// writer keeps for clients under their digests, only that knows.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let waiting = waiting(context.root)?;
+    let waiting = waiting(context.files)?;
     let remembers = is_folder(&context.root.join(STATES))?;
     for folder in FOLDERS {
         let mut found = Vec::new();
@@ -49,8 +49,8 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn waiting(root: &Path) -> Result<BTreeSet<String>> {
-    let folder = root.join(STATES);
+fn waiting(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
+    let folder = files.root.join(STATES);
     let mut waiting = BTreeSet::new();
     if !is_folder(&folder)? {
         return Ok(waiting);
@@ -60,7 +60,7 @@ fn waiting(root: &Path) -> Result<BTreeSet<String>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let bytes = files.read(&path, "a state")?;
         let state: serde_json::Value = serde_json::from_slice(&bytes)
             .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
         let retired = state.get("retired").and_then(serde_json::Value::as_object);

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use rockpack_base::content::{KEY_FILE_LIMIT, is_file, list, read_file};
-use rockpack_base::error::{Error, Result};
+use rockpack_base::content::{KEY_FILE_LIMIT, is_file, list};
+use rockpack_base::error::Result;
 use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
 
 use super::Element;
 use super::context::HEAD_MAX;
+use super::context::NamedFiles;
 use super::trust::{PublicKeys, Trust};
 
 /// How the name of a keyring for clients ends.
@@ -54,9 +55,10 @@ impl SignedFile {
 }
 
 /// The indexes of a repository that are signed. Those that are too large are named where they are read.
-pub(super) fn signed_files(root: &Path) -> Result<Vec<SignedFile>> {
+pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
+    let root = files.root;
     let mut found = Vec::new();
-    let read = |path: &Path| read_file(path).map_err(|e| Error::io(path, "read", e));
+    let read = |path: &Path| files.read(path, "a signed index");
     let is_head = |path: &Path| -> Result<bool> {
         Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
     };
@@ -77,28 +79,28 @@ pub(super) fn signed_files(root: &Path) -> Result<Vec<SignedFile>> {
 
 /// The keys of the repository's keyrings, beside those given, that an index names which one of those
 /// given signed: whoever trusts it trusts these.
-pub(super) fn vouched(root: &Path, trust: &Trust) -> Result<PublicKeys> {
+pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys> {
     if trust.keys.is_empty() {
         return Ok(PublicKeys::default());
     }
-    let signed = signed_files(root)?;
+    let signed = signed_files(files)?;
     let names: BTreeSet<String> =
         signed.iter().filter_map(|file| file.names(trust)).flatten().collect();
     if names.is_empty() {
         return Ok(PublicKeys::default());
     }
-    Ok(published(root)?.without(&trust.keys).of(&names))
+    Ok(published(files)?.without(&trust.keys).of(&names))
 }
 
 /// The keys of all keyrings at the top of the repository. One that is no keyring has none here; that it
 /// is none is told of it by itself.
-fn published(root: &Path) -> Result<PublicKeys> {
+fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
     let mut all = PublicKeys::default();
-    for entry in list(root)? {
+    for entry in list(files.root)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.ends_with(KEYRING)) && is_file(&path)? {
-            let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
+            let bytes = files.read(&path, "a keyring")?;
             if bytes.len() as u64 <= KEY_FILE_LIMIT {
                 all = all.and(PublicKeys::read(&bytes).unwrap_or_default());
             }

@@ -7,13 +7,12 @@ mod package;
 mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rayon::prelude::*;
-use rockpack_base::content::{self, is_file, is_folder, read_file};
-use rockpack_base::error::{Error, Result};
+use rockpack_base::content::{self, is_file, is_folder};
+use rockpack_base::error::Result;
 
-use super::context::{Context, LOOKED_AT, place, sha256};
+use super::context::{Context, LOOKED_AT, NamedFiles, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::xml::Element;
 use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
@@ -237,7 +236,7 @@ fn check_packages(
 ) -> Result<()> {
     let packages = of_files(context, primary);
     let (named, trust) = (context.files, context.takes);
-    let unsigned = unsigned_packages(named.root)?;
+    let unsigned = unsigned_packages(named)?;
     let look = |package: &&RpmEntry| {
         let files = files.and_then(|files| files.get(&*package.checksum)).copied();
         package::look(named, package, files, trust, unsigned)
@@ -273,13 +272,13 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
 
 /// What `.repo` files beside the indexes tell clients to do with packages without a signature. One
 /// that cannot be read may tell them to refuse those.
-fn unsigned_packages(root: &Path) -> Result<Unsigned> {
-    for entry in content::list(root)? {
+fn unsigned_packages(files: NamedFiles<'_>) -> Result<Unsigned> {
+    for entry in content::list(files.root)? {
         let path = entry?.path();
         if path.extension().is_none_or(|ending| ending != "repo") || is_folder(&path)? {
             continue;
         }
-        let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
+        let bytes = files.read(&path, "a file for clients")?;
         if bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"gpgcheck=1") {
             return Ok(Unsigned::Refused);
         }

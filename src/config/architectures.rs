@@ -6,11 +6,12 @@ use rockpack_base::error::{Faults, Result};
 use rockpack_base::gfx::{self, BaseArch, NoTarget};
 use rockpack_base::once::Ordered;
 
+use super::configuration::ArchitectureGroup;
 use super::document::ConfigDocument;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
 use super::nearest::meant_arch;
-use super::{ArchFilter, ArchitectureGroup, ComponentRules};
+use super::rules::{ArchFilter, ComponentRules};
 
 /// The key of the groups, for the place of a fault.
 const GROUPS: &str = "architecture_groups";

@@ -6,6 +6,7 @@ use rockpack_base::error::{Faults, Result};
 
 use super::accept::accepted;
 use super::architectures::{ArchNames, components, groups, packages};
+use super::configuration::{Config, Grouping};
 use super::databases;
 use super::document::ConfigDocument;
 use super::folders::Folders;
@@ -15,7 +16,6 @@ use super::keys::Keys;
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
-use super::{Config, Grouping};
 
 /// The configuration; none only where rockpack itself is wrong.
 pub(super) fn checked(

@@ -3,7 +3,7 @@
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::TreePath;
 
-use super::Config;
+use super::configuration::Config;
 use super::document::ConfigDocument;
 use crate::input::database::matches_path;
 

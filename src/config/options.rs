@@ -6,7 +6,8 @@ use rockpack_base::error::{Error, Result};
 use schemars::Schema;
 use serde_json::Value;
 
-use super::{Config, Keys};
+use super::configuration::Config;
+use super::keys::Keys;
 
 /// The keys that the command line has as options.
 #[derive(Debug, Clone)]

@@ -7,7 +7,8 @@ use rockpack_base::tree::ArtifactName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Validation, ValidationOverrides};
+use super::configuration::Config;
+use super::keys::{Validation, ValidationOverrides};
 use crate::input::artifact::ComponentKind;
 
 /// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides)

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::document::{ConfigDocument, Syntax};
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-use super::read_text;
+use super::read::read_text;
 
 /// The shipped schemes by name.
 const SHIPPED: [(&str, &str); 3] = [

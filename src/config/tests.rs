@@ -1,3 +1,5 @@
+use rockpack_base::error::{Error, Kind};
+
 use super::*;
 use crate::input::artifact::ComponentKind;
 

@@ -12,8 +12,9 @@
 //!            ─ metapackages   names for sets of packages
 //!            ─ loader         the package of what is outside of the prefix
 //!            ─ conflicts      refused: one name or path in two packages
-//!            ─ drafts, words  what the configuration says of single packages
+//!            ─ drafts         relations that the configuration adds and removes
 //!            ─ updates        packages whose place these take, and paths that moved
+//!            ─ words          what the configuration says of single packages
 //!            ─ selection      what `--only` keeps
 //!            ─ finish         in the words of the formats, with `layout` and `scripts` ─► packages
 //!   packages ─ updates        what the set before this one needs

@@ -1,4 +1,4 @@
-//! Install trees: path → file, link or directory.
+//! Install trees: path → file, link or directory; and the names of artifacts, which hold them.
 //!
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.

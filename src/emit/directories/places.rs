@@ -7,7 +7,7 @@ use rockpack_base::tree::TreePath;
 use crate::input::artifact::Artifact;
 use crate::recombine::Component;
 
-use super::GENERIC;
+use super::names::GENERIC;
 
 /// Install path → stage prefix, for one component.
 pub(super) struct Places<'a> {

@@ -9,10 +9,11 @@ use rockpack_base::run::Budget;
 use rockpack_base::tree::{ArtifactName, Node, TreePath};
 
 use super::kernels::{Binary, Kernels, add_folders};
+use super::means::{Means, check_ahead};
+use super::names::GENERIC;
 use super::output::{OutputArtifact, Outputs, WrittenArtifact};
 use super::places::Places;
 use super::staging::{ArtifactStaging, Committed, Replacing};
-use super::{GENERIC, Means, check_ahead};
 use crate::config::{Config, SetScope};
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::recombine::{self, Component, Group, Recombined};

@@ -17,9 +17,9 @@ use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::{ArtifactName, DanglingLink, LinkSet};
 
+use super::means::{Means, check_ahead};
 use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
-use super::{Means, check_ahead};
 use crate::config::{matches_any, nearest_arch};
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;

@@ -7,7 +7,7 @@ use crate::receipt::listing::Listing;
 use crate::receipt::{PartRecord, Standing};
 use crate::report::{Finding, Findings};
 
-/// Their packages, of those in several parts as far as these are there.
+/// The packages of earlier sets; of those in several parts as far as these are there.
 pub(in crate::plan) fn of_earlier(
     setting: &Setting,
     earlier: &[Listing],

@@ -12,7 +12,7 @@ use rockpack_base::tree::TreePath;
 
 use super::sorting::has_fat;
 use crate::config::{ArchitectureGroup, Config, Grouping, UnassignedArchitectures};
-use crate::emit::directories::Means;
+use crate::emit::directories::means::Means;
 use crate::emit::directories::output::OutputArtifact;
 use crate::emit::directories::places::Places;
 use crate::emit::directories::recombine::Writer;

@@ -9,8 +9,9 @@ use rockpack_base::gfx::{BaseArch, Target, no_target};
 use rockpack_base::tree::{Node, TreePath};
 
 use crate::emit::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
+use crate::emit::directories::means::Means;
+use crate::emit::directories::names::GENERIC;
 use crate::emit::directories::output::{OutputArtifact, Outputs};
-use crate::emit::directories::{GENERIC, Means};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
 use crate::split::{DatabaseFile, FatBinary, HostBinary, ManifestFile, SplitArtifact};

@@ -6,8 +6,8 @@ use rockpack_base::error::{Faults, Result};
 use rockpack_base::gfx::{self, BaseArch, NoTarget};
 use rockpack_base::once::Ordered;
 
-use super::configuration::ArchitectureGroup;
 use super::document::ConfigDocument;
+use super::grouping::ArchitectureGroup;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
 use super::nearest::meant_arch;

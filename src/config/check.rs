@@ -6,12 +6,13 @@ use rockpack_base::error::{Faults, Result};
 
 use super::accept::accepted;
 use super::architectures::{ArchNames, components, groups, packages};
-use super::configuration::{Config, Grouping};
+use super::configuration::Config;
 use super::databases;
 use super::document::ConfigDocument;
 use super::folders::Folders;
 use super::former::{VersionBound, former};
 use super::globs;
+use super::grouping::Grouping;
 use super::keys::Keys;
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;

@@ -1,25 +1,25 @@
 //! A checked configuration.
 
-use std::path::Path;
-
-use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::gfx::BaseArch;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::tree::{ArtifactName, TreePath};
 
 use super::accept::{self, Accepted, SetScope};
-use super::check;
-use super::document::{ConfigDocument, Position, Syntax};
+use super::document::{ConfigDocument, Position};
 use super::folders::Folders;
 use super::former::FormerPackages;
-use super::keys::Keys;
-use super::read::read_text;
+use super::globs::matches_any;
+use super::grouping::Grouping;
+use super::keys::{Keys, Validation};
+use super::policies::Untransformable;
 use super::rules::{ArchFilter, ComponentRules};
 use super::selectors::Selector;
 use super::texts::PackageTexts;
+use crate::input::artifact::ComponentKind;
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 
 /// What to do about a configuration that does not have the schema.
-const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
+pub(super) const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
                            `rockpack discover SHARDS --propose FILE` writes a configuration";
 
 /// A checked packaging configuration, with defaults for what it does not say.
@@ -53,82 +53,7 @@ pub struct Config {
     pub(super) document: ConfigDocument,
 }
 
-/// The archs that share a kernel package, and the shard whose host files are packed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grouping {
-    /// In order; none means that each arch is its own group.
-    pub groups: Vec<ArchitectureGroup>,
-    /// The shard; the first by name if unset.
-    pub primary_shard: Option<String>,
-}
-
-/// Archs that share a kernel package.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchitectureGroup {
-    /// E.g. `gfx110X`.
-    pub name: String,
-    /// E.g. `ROCm gfx110X (RDNA3)`.
-    pub display_name: String,
-    /// In file order.
-    pub architectures: Vec<BaseArch>,
-}
-
 impl Config {
-    /// The configuration in the file, or else the defaults.
-    pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
-        match file {
-            Some(path) => Self::read(path, faults),
-            None => faults.keep(Self::none()),
-        }
-    }
-
-    /// The configuration in the file at `path`, whose ending says in which syntax it is. Keys at fault have
-    /// their defaults; nothing where the file cannot be read or parsed.
-    pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {
-        let document = faults.keep(Self::document(path))?;
-        let keys = faults.keep(document.decode(SCHEMA_HINT))?;
-        check::checked(keys, document, faults)
-    }
-
-    /// Reads the configuration file at `path`.
-    pub fn open(path: &Path) -> Result<Self> {
-        let mut faults = Faults::default();
-        let config = Self::read(path, &mut faults);
-        faults.settle(config)
-    }
-
-    fn document(path: &Path) -> Result<ConfigDocument> {
-        // A file that is not there is told as that, whatever its name.
-        let text = read_text(path, "configuration")?;
-        let syntax = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("json") => Syntax::Json,
-            Some("toml") => Syntax::Toml,
-            _ => {
-                let message = "the configuration's syntax is unknown, because the name of the file ends \
-                               neither in .json nor in .toml";
-                let error = Error::new(Kind::Usage, message);
-                return Err(error.file(path).hint("give it the ending of what it is written in"));
-            }
-        };
-        Ok(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
-    }
-
-    /// Reads a configuration from text.
-    pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
-        let document = ConfigDocument::new(None, text.to_owned(), syntax);
-        let mut faults = Faults::default();
-        let keys = document.decode(SCHEMA_HINT)?;
-        let config = check::checked(keys, document, &mut faults);
-        faults.settle(config)
-    }
-
-    /// The defaults, which hold without a configuration.
-    pub fn none() -> Result<Self> {
-        let mut faults = Faults::default();
-        let config = check::checked(Keys::default(), ConfigDocument::default(), &mut faults);
-        faults.settle(config)
-    }
-
     /// `result`; of the findings that its error keeps, those are marked that the configuration accepts.
     pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
         let mark = |findings: &mut Findings| self.accept(findings, SetScope::Artifacts);
@@ -185,5 +110,35 @@ impl Config {
     /// `error`, which does not know where the value at `keys` came from, with its place.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
         self.document.located(keys, error)
+    }
+
+    /// The rules of a component, those of its artifact before its own, with their names.
+    pub fn rules_of(
+        &self,
+        artifact: &str,
+        kind: ComponentKind,
+    ) -> impl Iterator<Item = (&str, &ComponentRules)> {
+        let id = format!("{artifact}_{kind}");
+        let of = |wanted: &str| self.components.iter().find(|(name, _)| name == wanted);
+        let found = [of(artifact), of(&id)];
+        found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
+    }
+
+    /// What holds for a component: its own rules before those of its artifact, and these before
+    /// those of all.
+    pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
+        let over = |base, (_, own): (&str, &ComponentRules)| own.validation.over(base);
+        self.rules_of(artifact, kind).fold(self.keys.validation, over)
+    }
+
+    /// Whether fat binaries of an artifact that cannot be transformed stay as they are.
+    pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
+        let validation = self.validation_of(&artifact.name, artifact.kind);
+        validation.untransformable == Untransformable::KeepFat
+    }
+
+    /// Whether the file at `path` is packed although it is for another machine than x86-64.
+    pub fn allows_other_machine(&self, path: &TreePath) -> bool {
+        matches_any(&self.keys.other_machines, path)
     }
 }

@@ -3,7 +3,6 @@
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::TreePath;
 
-use super::configuration::Config;
 use super::document::ConfigDocument;
 use crate::input::database::matches_path;
 
@@ -21,13 +20,6 @@ pub fn check_glob(glob: &str) -> Result<()> {
 /// Whether the path matches one of the globs.
 pub fn matches_any(globs: &[String], path: &TreePath) -> bool {
     globs.iter().any(|glob| matches_path(glob, path.as_str()))
-}
-
-impl Config {
-    /// Whether the file at `path` is packed although it is for another machine than x86-64.
-    pub fn allows_other_machine(&self, path: &TreePath) -> bool {
-        matches_any(&self.keys.other_machines, path)
-    }
 }
 
 /// Refuses globs of the list at `key` that no path can match.

@@ -16,7 +16,7 @@ use super::declared::declared;
 use super::former::FormerSchema;
 use super::interpreter::InterpreterSchema;
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-use super::rules::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
+use super::policies::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
 use super::scheme;
 use crate::input::artifact::ComponentKind;
 use crate::input::database::Rule;

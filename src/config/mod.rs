@@ -18,12 +18,15 @@ mod document;
 mod folders;
 mod former;
 mod globs;
+mod grouping;
 mod interpreter;
 mod keys;
 mod lines;
 mod nearest;
+mod open;
 mod options;
 mod per_format;
+mod policies;
 mod read;
 mod rules;
 mod scheme;
@@ -34,11 +37,12 @@ mod texts;
 mod tests;
 
 pub use accept::{AcceptSchema, Accepted, SetScope};
-pub use configuration::{ArchitectureGroup, Config, Grouping};
+pub use configuration::Config;
 pub use document::{ConfigDocument, Position, Syntax, option_of};
 pub use folders::Folders;
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use globs::{check_glob, matches_any};
+pub use grouping::{ArchitectureGroup, Grouping};
 pub use interpreter::InterpreterSchema;
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,
@@ -49,10 +53,9 @@ pub use lines::{is_address, is_maintainer};
 pub use nearest::{meant_arch, nearest, nearest_arch};
 pub use options::KeyOptions;
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
+pub use policies::{Alternatives, UnassignedArchitectures, Untransformable};
 pub use read::read_text;
-pub use rules::{
-    Alternatives, ArchFilter, ComponentRules, UnassignedArchitectures, Untransformable,
-};
+pub use rules::{ArchFilter, ComponentRules};
 pub use scheme::{KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
 pub use selectors::Selector;
 pub use texts::PackageTexts;

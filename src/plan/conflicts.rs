@@ -13,7 +13,7 @@ use rockpack_base::tree::{Node, TreePath};
 use crate::package::Format;
 use crate::plan::drafts::Draft;
 use crate::plan::extras::debug_places::is_debug_place;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, NameWinner};
 
 /// Fails unless every name as `.deb`, every name in one of `formats`, and every path that is no folder
@@ -58,7 +58,7 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
 /// Notes packages whose names the distribution has for packages of its own, and which of the two apt
 /// takes.
 pub(in crate::plan) fn note_taken_names(
-    setting: &Setting,
+    setting: &PlanSettings,
     drafts: &[Draft],
     findings: &mut Findings,
 ) {

@@ -12,7 +12,7 @@ use super::libraries::discovered;
 use super::placed::{Placed, file_mode};
 use super::relations::simplified_deb;
 use super::scripts::Scripts;
-use super::setting::Setting;
+use super::settings::PlanSettings;
 use super::source::FileSource;
 use super::texts::CopyrightFacts;
 use super::words::Words;
@@ -30,7 +30,7 @@ const LICENCES: &str = "usr/share/licenses";
 
 /// Packages in the words of the formats, in the order of their names.
 pub(in crate::plan) fn finish(
-    setting: &Setting,
+    setting: &PlanSettings,
     drafts: Vec<Draft>,
 ) -> Result<Vec<Package<FileSource>>> {
     let packages = drafts.into_iter().map(|draft| draft.finish(setting));
@@ -42,7 +42,7 @@ pub(in crate::plan) fn finish(
 
 impl Draft {
     /// The package in the words of the wanted formats.
-    fn finish(self, setting: &Setting) -> Result<Package<FileSource>> {
+    fn finish(self, setting: &PlanSettings) -> Result<Package<FileSource>> {
         let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
         let has = |format| setting.formats.contains(&format);
         let words = Words::of(&self, setting);
@@ -82,7 +82,7 @@ impl Draft {
 
     fn deb(
         &self,
-        setting: &Setting,
+        setting: &PlanSettings,
         words: &Words<'_>,
         scripts: &Scripts<'_>,
     ) -> Result<DebControl> {
@@ -117,7 +117,7 @@ impl Draft {
 
     fn rpm(
         &self,
-        setting: &Setting,
+        setting: &PlanSettings,
         words: &Words<'_>,
         scripts: &Scripts<'_>,
     ) -> Result<RpmControl> {
@@ -151,7 +151,7 @@ impl Draft {
     /// Those that depend on their host have its documents.
     fn documents(
         &self,
-        setting: &Setting,
+        setting: &PlanSettings,
         words: &Words<'_>,
     ) -> Result<BTreeMap<TreePath, Placed>> {
         let folder = TreePath::new(format!("{DOCUMENTS}/{}", self.names.deb))?;

@@ -1,7 +1,7 @@
 //! Links between packages of the set.
 
 use super::naming::PackageNames;
-use super::setting::Setting;
+use super::settings::PlanSettings;
 use crate::package::{Comparison, Format, Relation, RelationKind};
 
 /// A relation to a package or capability of the set.
@@ -17,7 +17,7 @@ pub(super) struct Link {
 pub(super) enum LinkVersions {
     Any,
     /// The one of the set, and those of later releases of the same patch version where the set's
-    /// relations allow it: see [`Setting::next_patch`].
+    /// relations allow it: see [`PlanSettings::next_patch`].
     OfPatch,
     /// The one of the set alone.
     Own,
@@ -46,7 +46,7 @@ impl Link {
     }
 
     /// The relations that say it in the words of `format`.
-    pub fn relations(&self, format: Format, setting: &Setting) -> Vec<Relation> {
+    pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
         let own = || setting.version.full(format);
         let bounds = match (self.versions, setting.next_patch()) {
             (LinkVersions::Any, _) => vec![None],

@@ -18,14 +18,14 @@ use crate::plan::drafts::Draft;
 use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
 use crate::plan::placed::{Extras, Placed, file_mode};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 
 /// Where the loader's configuration is read from.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
 
 /// Adds the package, if the set has libraries in the linker path; their packages then depend on it.
-pub(in crate::plan) fn add(setting: &Setting, drafts: &mut Vec<Draft>) -> Result<()> {
+pub(in crate::plan) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()> {
     let names = setting.names.system()?;
     let mut components = BTreeSet::new();
     for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
@@ -49,7 +49,7 @@ pub(in crate::plan) fn add(setting: &Setting, drafts: &mut Vec<Draft>) -> Result
 
 /// The loader's file in each format, which is named after that format's package.
 fn loader_files(
-    setting: &Setting,
+    setting: &PlanSettings,
     names: &PackageNames,
     node: &Node<FileSource>,
 ) -> Result<BTreeMap<TreePath, Placed>> {
@@ -67,7 +67,7 @@ fn loader_files(
 }
 
 /// The loader's file of the package that is called `package`.
-pub(in crate::plan) fn loader_file(setting: &Setting, package: &str) -> Result<TreePath> {
+pub(in crate::plan) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreePath> {
     let name = file_name(package, setting.names.system_order().as_deref());
     TreePath::new(format!("{LOADER_FOLDER}/{name}"))
 }
@@ -86,7 +86,7 @@ fn file_name(package: &str, order: Option<&str>) -> String {
 }
 
 /// Whether ldconfig finds something of the package in the linker path.
-pub(in crate::plan) fn has_linker_libraries(setting: &Setting, draft: &Draft) -> bool {
+pub(in crate::plan) fn has_linker_libraries(setting: &PlanSettings, draft: &Draft) -> bool {
     let mut files = draft.files.iter().filter(|(path, _)| setting.config.folders.is_public(path));
     files.any(|(path, node)| is_library(path.name(), node))
 }

@@ -21,7 +21,7 @@ use crate::package::{RelationKind, Role};
 use crate::plan::drafts::Draft;
 use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 
 /// Debian's section of packages without files.
@@ -32,7 +32,7 @@ const RPM_GROUP: &str = "Metapackages";
 
 /// Adds the metapackages of a set.
 pub(in crate::plan) fn add(
-    setting: &Setting,
+    setting: &PlanSettings,
     all_groups: &[Group],
     drafts: &mut Vec<Draft>,
 ) -> Result<()> {
@@ -46,7 +46,7 @@ pub(in crate::plan) fn add(
     Ok(())
 }
 
-fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
+fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
     let Some(template) = &setting.names.metas().group else {
         return Ok(metas);
@@ -72,7 +72,7 @@ fn groups(setting: &Setting, groups: &[Group], main: &[&Draft]) -> Result<Vec<Dr
 
 /// One per host package, and support package where the scheme wants it, with device code.
 pub(in crate::plan) fn host_metas(
-    setting: &Setting,
+    setting: &PlanSettings,
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
@@ -114,7 +114,7 @@ pub(in crate::plan) fn host_metas(
 }
 
 /// All hosts, and everything.
-fn whole_set(setting: &Setting, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
+fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
     let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     let mut metas = Vec::new();
@@ -137,7 +137,7 @@ fn whole_set(setting: &Setting, main: &[&Draft], host_metas: &[Draft]) -> Result
 
 /// A name without a version for each package that has one with it.
 pub(in crate::plan) fn unversioned(
-    setting: &Setting,
+    setting: &PlanSettings,
     drafts: &[Draft],
     host_metas: &[Draft],
 ) -> Result<Vec<Draft>> {
@@ -176,7 +176,7 @@ pub(in crate::plan) struct About<'a> {
 
 /// A metapackage of `members`.
 pub(in crate::plan) fn meta<'a>(
-    setting: &Setting,
+    setting: &PlanSettings,
     about: About<'_>,
     members: impl Iterator<Item = &'a PackageNames>,
 ) -> Result<Draft> {

@@ -1,7 +1,7 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//!    setting   what holds whatever the input is: `naming`, `texts`, `prefix`, and the `relations` of
+//!   settings   what holds whatever the input is: `naming`, `texts`, `prefix`, and the `relations` of
 //!              the configuration
 //!
 //! components ─ contents       what goes into which family and part ─► portions
@@ -51,7 +51,7 @@ mod prefix;
 mod relations;
 mod scripts;
 mod selection;
-mod setting;
+mod settings;
 mod source;
 mod texts;
 mod updates;
@@ -64,7 +64,7 @@ pub use naming::Naming;
 pub use outcome::Plan;
 pub use package_list::PackageList;
 pub use prefix::Prefix;
-pub use setting::{Choices, Named, Setting};
+pub use settings::{Choices, Named, PlanSettings};
 pub use source::{ArchiveSet, FileSource, KeptArchive};
 
 use rockpack_base::error::Result;
@@ -84,7 +84,7 @@ use updates::{standing, upgrades};
 /// where, in place of the configuration's selectors and parts.
 pub fn plan(
     recombined: &Recombined,
-    setting: &Setting,
+    setting: &PlanSettings,
     list: Option<&PackageListOwners<'_>>,
     earlier: &[Listing],
 ) -> Result<Plan> {
@@ -97,7 +97,7 @@ pub fn plan(
 /// The plan without its findings.
 fn decide(
     recombined: &Recombined,
-    setting: &Setting,
+    setting: &PlanSettings,
     list: Option<&PackageListOwners<'_>>,
     earlier: &[Listing],
     findings: &mut Findings,

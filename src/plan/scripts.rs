@@ -24,7 +24,7 @@ use crate::config::Alternatives;
 use crate::package::{Format, Relation, RelationKind};
 use crate::plan::drafts::Draft;
 use crate::plan::loader;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 
 /// What makes the loader's cache.
@@ -56,7 +56,7 @@ type PlannedScriptlet = (String, (String, String));
 
 /// The scripts of one package.
 pub(in crate::plan) struct Scripts<'a> {
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
     draft: &'a Draft,
     programs: Vec<&'a str>,
     /// Whether the loader's cache changes with the package.
@@ -64,7 +64,7 @@ pub(in crate::plan) struct Scripts<'a> {
 }
 
 impl<'a> Scripts<'a> {
-    pub fn new(setting: &'a Setting, draft: &'a Draft) -> Self {
+    pub fn new(setting: &'a PlanSettings, draft: &'a Draft) -> Self {
         let programs = match setting.config.keys.alternatives {
             Alternatives::None => Vec::new(),
             Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
@@ -207,7 +207,7 @@ fn shell(phase: &str, text: String) -> PlannedScriptlet {
 
 /// Notes programs that cannot be alternatives.
 pub(in crate::plan) fn note_odd_programs(
-    setting: &Setting,
+    setting: &PlanSettings,
     drafts: &[Draft],
     findings: &mut Findings,
 ) {

@@ -57,7 +57,7 @@ impl Options {
         KeyOptions::from_arg_matches(&command.get_matches_from(words)).unwrap()
     }
 
-    fn setting(&self, mut config: Config) -> Result<Setting> {
+    fn setting(&self, mut config: Config) -> Result<PlanSettings> {
         config.put(&self.given())?;
         let mut gathered = Gathered::default();
         let mut named = named(&config, &mut gathered).unwrap();
@@ -68,7 +68,14 @@ impl Options {
             named.prefix = Prefix::new(&named.names.prefix()?)?;
         }
         let (formats, only) = (self.formats.clone(), self.only.clone());
-        Setting::new(Choices { config, named, distribution, formats, only, changelog_date: None })
+        PlanSettings::new(Choices {
+            config,
+            named,
+            distribution,
+            formats,
+            only,
+            changelog_date: None,
+        })
     }
 }
 

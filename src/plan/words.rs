@@ -12,7 +12,7 @@ use rockpack_base::error::{Faults, Result};
 use crate::config::PackageTexts;
 use crate::package::{Rights, Role};
 use crate::plan::drafts::{self, Draft};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 
 /// The words of a package that others may say for it.
 pub(in crate::plan) struct Words<'a> {
@@ -24,7 +24,7 @@ pub(in crate::plan) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub fn of(draft: &'a Draft, setting: &'a Setting) -> Self {
+    pub fn of(draft: &'a Draft, setting: &'a PlanSettings) -> Self {
         let (says, keys) = (&draft.says, &setting.config.keys);
         Self {
             license: says.license.as_deref().unwrap_or(&keys.license),
@@ -47,7 +47,7 @@ impl<'a> Words<'a> {
 
 /// Puts the configuration's words of single packages into them. Words about a package that does not
 /// exist are a typo; about one under two names they would hide each other.
-pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let config = &setting.config;
     let mut faults = Faults::default();
     let mut named: BTreeMap<usize, (&str, &PackageTexts)> = BTreeMap::new();

@@ -13,7 +13,7 @@ use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
 use crate::config::{Config, Grouping, KeyOptions, SetScope};
 use crate::package::{Format, Relation};
-use crate::plan::{Choices, PackageList, Setting};
+use crate::plan::{Choices, PackageList, PlanSettings};
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
@@ -86,7 +86,7 @@ pub struct SetSettings {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
     /// What holds for all of its packages.
-    pub plan: Setting,
+    pub plan: PlanSettings,
     /// The archs that share a kernel package, and the shard whose host files are packed; none where there is no
     /// configuration: as `discover --propose` would write one for the artifacts.
     pub grouping: Option<Grouping>,
@@ -131,7 +131,7 @@ impl SetArguments {
             gathered.faults.keep(config.refuse_selectors_beside_list());
         }
         let choices = self.choices(config, environment, gathered)?;
-        let plan = gathered.faults.keep(Setting::new(choices)).filter(|_| is_read)?;
+        let plan = gathered.faults.keep(PlanSettings::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
         let jobs = self.jobs.map_or_else(threads::count, usize::from);
         gathered.note("jobs", jobs, Origin::Default);
@@ -191,7 +191,7 @@ impl SetArguments {
 }
 
 /// Notes the values of keys for which others decide where nobody sets them.
-fn note_settled(plan: &Setting, gathered: &mut Gathered) {
+fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
     let kernels = plan.kpackdir().to_string();
     gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
     for format in &plan.formats {

@@ -12,14 +12,14 @@ use rockpack_base::gfx::BaseArch;
 use super::portion::{OwnedDatabase, Portion};
 use crate::config::{ArchFilter, Config};
 use crate::plan::naming::{PackageNames, place_of};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
 use crate::report::{ArchFilterTable, Finding, Findings};
 
 /// Takes out what no package is made of.
 pub(in crate::plan) fn apply(
     portions: &mut [Portion<'_>],
-    setting: &Setting,
+    setting: &PlanSettings,
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();

@@ -8,14 +8,14 @@ pub(super) mod selectors;
 
 use rockpack_base::error::Result;
 
-use super::setting::Setting;
+use super::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 use portion::Portion;
 
 /// The portions without the archs that the configuration leaves out, those that then have something.
 pub(super) fn reduced<'a>(
     mut portions: Vec<Portion<'a>>,
-    setting: &Setting,
+    setting: &PlanSettings,
     findings: &mut Findings,
 ) -> Result<Vec<Portion<'a>>> {
     exclude::apply(&mut portions, setting, findings)?;
@@ -26,7 +26,7 @@ pub(super) fn reduced<'a>(
 
 /// Notes host packages without host files: kernel packages need one to depend on.
 fn note_hostless(
-    setting: &Setting,
+    setting: &PlanSettings,
     portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<()> {

@@ -11,7 +11,7 @@ use super::missing::UnassignedContent;
 use super::portion::Portion;
 use crate::plan::naming::families::Families;
 use crate::plan::naming::parts::Parts;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::recombine::{Component, Recombined};
 use crate::report::words::{are, counted};
 
@@ -21,10 +21,10 @@ const NAMED_PATHS: usize = 20;
 /// Assigns everything, in the order of families and parts.
 pub(in crate::plan) fn assign_all<'a>(
     recombined: &'a Recombined,
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
 ) -> Result<Vec<Portion<'a>>> {
     let mut faults = Faults::default();
-    let Setting { config, parts, names, .. } = setting;
+    let PlanSettings { config, parts, names, .. } = setting;
     let families = Families::new(config, parts, names);
     families.check_selectors(recombined, &mut faults);
     let mut portions = Portions::new();

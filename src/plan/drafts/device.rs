@@ -12,7 +12,7 @@ use rockpack_base::tree::{Node, TreePath};
 
 use crate::plan::contents::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::plan::placed::file_mode;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::{ArchiveSet, FileSource};
 use crate::recombine::Group;
 
@@ -39,7 +39,7 @@ pub(in crate::plan) struct DeviceContents {
 
 /// What a portion's code objects and databases become.
 pub(in crate::plan) fn contents(
-    setting: &Setting,
+    setting: &PlanSettings,
     groups: &[Group],
     portion: &Portion<'_>,
 ) -> Result<DeviceContents> {
@@ -125,8 +125,8 @@ fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSourc
 }
 
 /// The archives of a portion's fat binaries; every marker needs a name, even without any code.
-fn archive_set(setting: &Setting, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
-    let Setting { names, config, .. } = setting;
+fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
+    let PlanSettings { names, config, .. } = setting;
     let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();

@@ -12,7 +12,7 @@ use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
 use crate::plan::placed::Extras;
 use crate::plan::relations::PackageRelations;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 use crate::plan::texts::Description;
 
@@ -39,7 +39,7 @@ pub(in crate::plan) struct Draft {
     pub links: BTreeSet<Link>,
     /// Relations in the words of one format.
     pub relations: Vec<(Format, Relation)>,
-    /// Places in [`Setting::relations`] of what the configuration changes of it.
+    /// Places in [`PlanSettings::relations`] of what the configuration changes of it.
     pub changes: Vec<usize>,
     /// What its files need from outside of the set, and offer.
     pub discovered: Discovered,
@@ -116,13 +116,16 @@ impl Draft {
     }
 
     /// The changes of its relations by the configuration.
-    pub fn changes<'s>(&self, setting: &'s Setting) -> impl Iterator<Item = &'s PackageRelations> {
+    pub fn changes<'s>(
+        &self,
+        setting: &'s PlanSettings,
+    ) -> impl Iterator<Item = &'s PackageRelations> {
         self.changes.iter().filter_map(|place| setting.relations.get(*place))
     }
 
     /// The relations that have the version of the set as their bound: those to packages of the set, and
     /// those of the configuration with `{version}`.
-    pub fn of_set(&self, setting: &Setting) -> Vec<(Format, Relation)> {
+    pub fn of_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
         let formats = setting.formats.iter();
         let links = formats.flat_map(|format| {
             let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
@@ -146,7 +149,7 @@ impl Draft {
     }
 
     /// Its relations in `format`, without those that its files show.
-    pub fn relations_in(&self, format: Format, setting: &Setting) -> BTreeSet<Relation> {
+    pub fn relations_in(&self, format: Format, setting: &PlanSettings) -> BTreeSet<Relation> {
         let own = self.links.iter().flat_map(|link| link.relations(format, setting));
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()

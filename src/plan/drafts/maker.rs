@@ -6,12 +6,12 @@ use super::device::{DeviceContents, Served};
 use crate::plan::contents::portion::Portion;
 use crate::plan::libraries::linkage::Linkage;
 use crate::plan::naming::PackageNames;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 
 /// Makes the packages of a set of portions, which it knows by index.
 pub(super) struct Maker<'a> {
-    pub setting: &'a Setting,
+    pub setting: &'a PlanSettings,
     pub groups: &'a [Group],
     pub portions: &'a [Portion<'a>],
     pub linkage: &'a Linkage,

@@ -11,7 +11,7 @@ use rockpack_base::error::Result;
 
 use super::contents::portion::Portion;
 use super::libraries::linkage::Linkage;
-use super::setting::Setting;
+use super::settings::PlanSettings;
 use super::source::ArchiveSet;
 use crate::recombine::Group;
 use crate::report::{Finding, Findings};
@@ -28,7 +28,7 @@ pub(super) struct DraftedSet {
 
 /// Makes the packages of all portions.
 pub(super) fn make(
-    setting: &Setting,
+    setting: &PlanSettings,
     groups: &[Group],
     portions: &[Portion<'_>],
     linkage: &Linkage,

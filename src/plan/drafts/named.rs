@@ -6,7 +6,7 @@ use super::draft::Draft;
 use crate::config::{Config, nearest};
 use crate::package::Format;
 use crate::plan::naming::place_of;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::words::few;
 
 /// How many packages an error lists.
@@ -39,7 +39,7 @@ pub(in crate::plan) fn no_such_package(
 }
 
 /// Adds the relations of the configuration; a package that does not exist is a typo.
-pub(in crate::plan) fn add_relations(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+pub(in crate::plan) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     for (place, relations) in setting.relations.iter().enumerate() {
         let index = named(drafts, &relations.package);

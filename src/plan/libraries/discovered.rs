@@ -11,7 +11,7 @@ use crate::dependencies::debian::GatheredNeeds;
 use crate::dependencies::rpm;
 use crate::package::{Comparison, Format, Package, Relation, RelationKind};
 use crate::plan::relations::parse_deb;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 
 /// Relations of one portion's host package.
@@ -37,7 +37,7 @@ impl Discovered {
 
 /// Gathers the needs of all files by portion.
 pub(super) struct Gatherer<'a> {
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
     portions: BTreeMap<usize, Gathering<'a>>,
 }
 
@@ -57,7 +57,7 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gatherer<'a> {
-    pub fn new(setting: &'a Setting) -> Self {
+    pub fn new(setting: &'a PlanSettings) -> Self {
         Self { setting, portions: BTreeMap::new() }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Gatherer<'a> {
 impl<'a> Gathering<'a> {
     fn add_deb(
         &mut self,
-        setting: &'a Setting,
+        setting: &'a PlanSettings,
         linked: &LinkedFile<'_>,
         linking: &Linking,
         found: &BTreeMap<&str, LibraryLookup>,
@@ -138,7 +138,7 @@ impl<'a> Gathering<'a> {
     }
 
     /// Adds a finding for each package and library, and for each symbol version that a library lacks.
-    fn note(&self, package: &str, setting: &Setting, findings: &mut Findings) {
+    fn note(&self, package: &str, setting: &PlanSettings, findings: &mut Findings) {
         let Some(distribution) = setting.distribution() else { return };
         let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
         for (library, files) in &self.missing {

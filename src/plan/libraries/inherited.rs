@@ -13,10 +13,10 @@ use rockpack_base::tree::TreePath;
 use super::library_set::LibrarySet;
 use super::linked_file::{LibraryLookup, LocatedFile};
 use crate::dependencies::search;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 
 /// Marks the libraries as reached that a file finds by the `DT_RPATH` of a file that needs it.
-pub(super) fn mark(setting: &Setting, set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {
+pub(super) fn mark(setting: &PlanSettings, set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {
     let mut reached = Vec::new();
     let users = Users::of(located);
     for (index, file) in located.iter().enumerate() {
@@ -46,7 +46,7 @@ fn linking<'a>(file: &LocatedFile<'a>) -> Option<&'a Linking> {
 
 /// Whether the `DT_RPATH` of `file`, if that is in use, leads to the library `name`.
 fn finds_by_rpath(
-    setting: &Setting,
+    setting: &PlanSettings,
     set: &LibrarySet<'_>,
     file: &LocatedFile<'_>,
     name: &str,

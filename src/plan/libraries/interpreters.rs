@@ -20,7 +20,7 @@ use crate::input::database::matches_path;
 use crate::package::{Relation, RelationKind};
 use crate::plan::contents::portion::Portion;
 use crate::plan::relations::parse_deb;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, InterpreterFault};
 
 /// Folder of the prefix that users have in their `PATH`.
@@ -28,7 +28,7 @@ const PROGRAMS: &str = "bin";
 
 /// Gathers the interpreters that the files of all portions need.
 pub(super) struct InterpreterNeeds<'a> {
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
     paths: SetPaths<'a>,
     portions: BTreeMap<usize, PortionNeeds>,
     /// Path → its first line with the interpreter of the configuration.
@@ -52,7 +52,7 @@ struct PortionNeeds {
 
 impl<'a> InterpreterNeeds<'a> {
     /// Starts with nothing for a set of these portions.
-    pub fn new(setting: &'a Setting, portions: &'a [Portion<'a>]) -> Self {
+    pub fn new(setting: &'a PlanSettings, portions: &'a [Portion<'a>]) -> Self {
         let paths = SetPaths::new(portions, setting.prefix.path());
         Self { setting, paths, portions: BTreeMap::new(), replaced: BTreeMap::new() }
     }

@@ -15,7 +15,7 @@ use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 use super::linked_file::{LibraryLookup, LinkedFile, SetLibrary};
 use crate::dependencies::search::Order;
 use crate::plan::contents::portion::Portion;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 use crate::split::HostFile;
 
@@ -44,7 +44,7 @@ impl Provider<'_> {
 
 /// All libraries that a name may lead to.
 pub(super) struct LibrarySet<'a> {
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
     portions: &'a [Portion<'a>],
     /// Soname, or else file name → libraries.
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
@@ -61,7 +61,7 @@ pub(super) struct LibrarySet<'a> {
 
 impl<'a> LibrarySet<'a> {
     pub(super) fn new(
-        setting: &'a Setting,
+        setting: &'a PlanSettings,
         portions: &'a [Portion<'a>],
         linked_files: &'a [(LinkedFile<'a>, String)],
     ) -> Self {

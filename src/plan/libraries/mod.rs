@@ -26,7 +26,7 @@ use rockpack_base::tree::{Node, TreePath};
 
 use super::contents::portion::{Portion, PortionNode};
 use super::naming::parts::Parts;
-use super::setting::Setting;
+use super::settings::PlanSettings;
 use crate::dependencies::search;
 use crate::input::artifact::ComponentKind;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
@@ -39,7 +39,7 @@ use needs::Needs;
 
 /// Reads the dynamic sections of all programs and libraries.
 pub(super) fn discover(
-    setting: &Setting,
+    setting: &PlanSettings,
     portions: &[Portion<'_>],
     findings: &mut Findings,
 ) -> Result<Linkage> {
@@ -101,7 +101,7 @@ pub(super) fn discover(
 
 /// Looks up every library that the file `linked` needs.
 fn locate<'a>(
-    setting: &Setting,
+    setting: &PlanSettings,
     library_set: &LibrarySet<'_>,
     linked: &'a LinkedFile<'a>,
     search_path: &'a str,

@@ -8,12 +8,12 @@ use rockpack_base::tree::TreePath;
 use super::library_set::LibrarySet;
 use super::linked_file::LocatedFile;
 use crate::dependencies::{runpath, search};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, LibraryFolder};
 
 /// Adds the findings. `name` is the name of a portion.
 pub(super) fn note(
-    setting: &Setting,
+    setting: &PlanSettings,
     set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
     name: impl Fn(usize) -> String,
@@ -55,7 +55,7 @@ fn note_out_of_reach(
 /// that needs them. Those that are needed and not reached have a finding of their own, and one of these
 /// only where they obviously lie in the wrong place.
 fn note_misplaced(
-    setting: &Setting,
+    setting: &PlanSettings,
     set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
     name: &impl Fn(usize) -> String,
@@ -90,7 +90,7 @@ fn note_misplaced(
 }
 
 /// What kind of folder below the prefix that is; none is the prefix itself.
-fn place(setting: &Setting, folder: Option<TreePath>) -> LibraryFolder {
+fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
     let Some(folder) = folder else { return LibraryFolder::Prefix };
     let is_below_libdir = std::iter::successors(folder.parent(), TreePath::parent)
         .any(|above| above == setting.config.folders.libraries);
@@ -108,7 +108,7 @@ fn place(setting: &Setting, folder: Option<TreePath>) -> LibraryFolder {
 
 /// The folders that the search paths of files in other folders name or lead to, relative to the prefix.
 fn searched_from_elsewhere(
-    setting: &Setting,
+    setting: &PlanSettings,
     set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
 ) -> BTreeSet<String> {

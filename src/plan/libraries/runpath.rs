@@ -8,7 +8,7 @@ use super::linked_file::LinkedFile;
 use crate::config::Runpath;
 use crate::dependencies::runpath;
 use crate::dependencies::search::{self, Folder};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch};
 
 /// The search path of a file as it is installed.
@@ -21,7 +21,7 @@ pub(super) struct InstalledSearchPath {
 
 /// The search path of the file `linked`. Notes what leads elsewhere.
 pub(super) fn search_path(
-    setting: &Setting,
+    setting: &PlanSettings,
     linked: &LinkedFile<'_>,
     content: &Content,
     component: &str,

@@ -14,7 +14,7 @@ use crate::plan::drafts::Draft;
 use crate::plan::links::Link;
 use crate::plan::metapackages::{self, About};
 use crate::plan::naming::PackageNames;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::texts::Description;
 use crate::recombine::Group;
 use crate::report::{Finding, Findings, IgnoredClaim};
@@ -23,7 +23,7 @@ impl PackageListOwners<'_> {
     /// Completes the packages with files, which `portions` became, and adds the metapackages.
     pub(in crate::plan) fn complete(
         &self,
-        setting: &Setting,
+        setting: &PlanSettings,
         groups: &[Group],
         portions: &[Portion<'_>],
         drafts: &mut Vec<Draft>,
@@ -137,7 +137,7 @@ fn metapackages<'a>(
     Ok(made)
 }
 
-fn meta(setting: &Setting, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
+fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
     let values = context! { name => setting.names.short(&entry.name) };
     let about = About { names, template: "listed", values };
     let mut draft = metapackages::meta(setting, about, std::iter::empty())?;

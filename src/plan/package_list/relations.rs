@@ -23,7 +23,7 @@ use crate::plan::drafts::Draft;
 use crate::plan::links::Link;
 use crate::plan::naming::PackageNames;
 use crate::plan::relations;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 use crate::report::{Finding, Findings};
 
@@ -51,7 +51,7 @@ pub(in crate::plan) enum Dependent {
 
 /// Finds the packages of the set that names in the list stand for.
 pub(in crate::plan) struct Resolver<'a> {
-    pub setting: &'a Setting,
+    pub setting: &'a PlanSettings,
     pub list: &'a PackageList,
     pub groups: &'a [Group],
     /// By place in the list.
@@ -95,7 +95,7 @@ impl<'a> Resolver<'a> {
     /// Of a list whose packages with files are `drafts`, metapackages of single hosts among
     /// them. Metapackages of the list that lead to nothing are not made.
     pub fn new(
-        setting: &'a Setting,
+        setting: &'a PlanSettings,
         list: &'a PackageList,
         groups: &'a [Group],
         drafts: &[Draft],

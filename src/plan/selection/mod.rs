@@ -10,7 +10,7 @@ use rockpack_base::tree::TreePath;
 
 use crate::config::nearest;
 use crate::plan::drafts::Draft;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::ArchiveSet;
 use crate::receipt::Standing;
 use crate::recombine::Recombined;
@@ -62,7 +62,7 @@ impl Only {
     pub fn select(
         &self,
         recombined: &Recombined,
-        setting: &Setting,
+        setting: &PlanSettings,
         drafts: Vec<Draft>,
         archives: &[ArchiveSet],
         standing: &Standing,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::package::updates::{Effect, Offered, Wish};
 use crate::package::{Format, Package};
 use crate::plan::outcome::Plan;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 use crate::receipt::listing::{ListedPackage, Listing};
 use crate::report::Finding;
@@ -14,7 +14,7 @@ use crate::report::Finding;
 impl Plan {
     /// Notes the packages of `earlier` sets whose update this one would hold back, or that would have to be
     /// removed for it. Of several sets that have a package, the last one counts.
-    pub fn note_effect(&mut self, setting: &Setting, earlier: &[Listing]) {
+    pub fn note_effect(&mut self, setting: &PlanSettings, earlier: &[Listing]) {
         for format in &setting.formats {
             let mut before: Vec<&ListedPackage> = Vec::new();
             for listing in earlier {

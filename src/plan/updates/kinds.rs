@@ -32,7 +32,7 @@ use crate::package::{
 };
 use crate::plan::loader;
 use crate::plan::scripts::{DEB_START, MOVED};
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 use crate::receipt::listing::OwnedMember;
 
@@ -112,7 +112,7 @@ impl KindChanges {
     /// Adds the scripts that make the changes.
     pub fn add_scripts(
         &self,
-        setting: &Setting,
+        setting: &PlanSettings,
         packages: &mut [Package<FileSource>],
     ) -> Result<()> {
         for ((index, format), changes) in &self.0 {
@@ -127,7 +127,11 @@ impl KindChanges {
     }
 }
 
-fn add_to_deb(setting: &Setting, control: &mut DebControl, changes: &PathChanges) -> Result<()> {
+fn add_to_deb(
+    setting: &PlanSettings,
+    control: &mut DebControl,
+    changes: &PathChanges,
+) -> Result<()> {
     let (mut helped, mut folders, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for (path, change) in changes {
         let own = change.target.as_deref().filter(|_| !change.is_shared);
@@ -175,7 +179,11 @@ fn put(scripts: &mut Vec<(String, String)>, phase: &str, text: &str) {
     scripts.sort_by_key(|(phase, _)| PHASES.iter().position(|known| known == phase));
 }
 
-fn add_to_rpm(setting: &Setting, control: &mut RpmControl, changes: &PathChanges) -> Result<()> {
+fn add_to_rpm(
+    setting: &PlanSettings,
+    control: &mut RpmControl,
+    changes: &PathChanges,
+) -> Result<()> {
     let prefix = setting.prefix.absolute();
     let (mut folders, mut links): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for (path, change) in changes {

@@ -19,7 +19,7 @@ use crate::plan::drafts::Draft;
 use crate::plan::extras::debug_places::is_debug_place;
 use crate::plan::naming::PackageNames;
 use crate::plan::relations::need_version;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 use crate::receipt::Standing;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
@@ -27,7 +27,7 @@ use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 
 /// Adds what an update of the sets `earlier` takes, and notes what it cannot do.
 pub(in crate::plan) fn add(
-    setting: &Setting,
+    setting: &PlanSettings,
     set: &SetNames,
     packages: &mut [Package<FileSource>],
     (earlier, standing): (&[Listing], &Standing),
@@ -59,7 +59,7 @@ pub(in crate::plan) fn add(
 /// Adds what the packages that stand had to do for clients of sets before them: those who skip a release
 /// need it of the next one.
 fn inherit(
-    setting: &Setting,
+    setting: &PlanSettings,
     packages: &mut [Package<FileSource>],
     standing: &Standing,
     changes: &mut KindChanges,
@@ -144,7 +144,7 @@ impl SetNames {
 
     /// Whether `earlier` is named after another version than this set is, and so no package that
     /// the set updates.
-    fn stands_beside(&self, earlier: &ListedPackage, setting: &Setting) -> bool {
+    fn stands_beside(&self, earlier: &ListedPackage, setting: &PlanSettings) -> bool {
         let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
         let Some(other) = series(earlier, setting) else { return false };
         let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
@@ -153,7 +153,7 @@ impl SetNames {
 }
 
 /// What the scheme would have put of the version of `earlier` into its name.
-fn series(earlier: &ListedPackage, setting: &Setting) -> Option<String> {
+fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
     let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
     let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
     setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
@@ -163,7 +163,7 @@ fn series(earlier: &ListedPackage, setting: &Setting) -> Option<String> {
 /// be installed beside those of this one.
 fn note_beside(
     beside: &[&ListedPackage],
-    setting: &Setting,
+    setting: &PlanSettings,
     packages: &[Package<FileSource>],
     findings: &mut Findings,
 ) {

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 use crate::receipt::listing::Listing;
 use crate::receipt::{PartRecord, Standing};
 use crate::report::{Finding, Findings};
 
 /// The packages of earlier sets; of those in several parts as far as these are there.
 pub(in crate::plan) fn of_earlier(
-    setting: &Setting,
+    setting: &PlanSettings,
     earlier: &[Listing],
     findings: &mut Findings,
 ) -> Standing {

@@ -29,10 +29,10 @@ use crate::config::{FormerPackage, FormerPackages};
 use crate::package::{Comparison, Format, Relation, RelationKind};
 use crate::plan::drafts::{self, Draft};
 use crate::plan::relations;
-use crate::plan::setting::Setting;
+use crate::plan::settings::PlanSettings;
 
 /// Adds what the configuration says under `replaces` and `moved`.
-pub(in crate::plan) fn add_configured(setting: &Setting, drafts: &mut [Draft]) -> Result<()> {
+pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     let config = &setting.config;
     refuse_shared_names(setting, drafts, &mut faults);
@@ -69,7 +69,7 @@ fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
 }
 
 /// A name that two packages of the set provide or replace would set them against each other.
-fn refuse_shared_names(setting: &Setting, drafts: &[Draft], faults: &mut Faults) {
+fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Faults) {
     for format in &setting.formats {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
         for (package, former) in &setting.config.replaces {
@@ -117,7 +117,7 @@ fn in_set(
 
 /// A package that takes the place of others, or has their paths.
 struct Heir<'a> {
-    setting: &'a Setting,
+    setting: &'a PlanSettings,
     drafts: &'a [Draft],
     /// Of the package among the drafts.
     index: usize,

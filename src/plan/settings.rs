@@ -56,7 +56,7 @@ pub struct Named {
 
 /// What holds for all packages of a set.
 #[derive(Debug)]
-pub struct Setting {
+pub struct PlanSettings {
     /// The configuration.
     pub config: Config,
     pub(super) version: Version,
@@ -80,7 +80,7 @@ pub struct Setting {
     systems: Distribution,
     /// Programs and packages of the distribution, or else of those with rpm.
     pub(super) known: KnownNames,
-    /// See [`Setting::next_patch`].
+    /// See [`PlanSettings::next_patch`].
     next_patch: Option<String>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
@@ -89,7 +89,7 @@ pub struct Setting {
     pub(super) findings: Findings,
 }
 
-impl Setting {
+impl PlanSettings {
     /// Refuses, all at once, what is wrong whatever the input is.
     pub fn new(choices: Choices) -> Result<Self> {
         let Choices { config, named, formats, only, .. } = choices;

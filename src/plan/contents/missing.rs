@@ -37,7 +37,7 @@ impl<'a> UnassignedContent<'a> {
         &self.paths
     }
 
-    /// The finding that no entry of a package list takes it.
+    /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::NotListed {
             component: component.id().into(),

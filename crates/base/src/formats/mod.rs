@@ -31,5 +31,7 @@ pub mod spelling;
 pub mod tar;
 mod tar_header;
 mod tar_number;
+pub mod wheel;
+pub mod zip;
 mod zstd_frame;
 pub mod zstd_stream;

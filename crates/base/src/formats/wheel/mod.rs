@@ -1,0 +1,21 @@
+//! Python wheels: their file names, and the files of their `dist-info` folder.
+//!
+//! | file in `{distribution}-{version}.dist-info/` | form | module |
+//! |---|---|---|
+//! | METADATA | header fields, a blank line, a description | `headers`, [`Metadata`] |
+//! | WHEEL | header fields | `headers`, [`WheelFile`] |
+//! | RECORD | CSV: path, `sha256=` and a digest in url-safe base64 without padding, size | `record` |
+//!
+//! Source: the binary distribution format, the core metadata and the recording of installed projects as
+//! the Python Packaging User Guide specifies them (PEP 376, 427, 440, 503, 566, 639, 685).
+
+mod headers;
+mod metadata;
+mod name;
+mod record;
+mod wheel_file;
+
+pub use metadata::Metadata;
+pub use name::{Tag, Version, WheelName, escaped, normalized};
+pub use record::{HashName, Record, RecordDigest, RecordHasher, RecordRow};
+pub use wheel_file::WheelFile;

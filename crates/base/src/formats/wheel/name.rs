@@ -1,0 +1,214 @@
+//! `{distribution}-{version}(-{build})?-{python}-{abi}-{platform}.whl`.
+//!
+//! The last three are sets of tags with dots between them. A name has no other hyphens: writers put `_` in
+//! place of those of the distribution and the version.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+pub use pep440_rs::Version;
+
+use crate::error::{Error, Result};
+
+/// What the names of wheels end in.
+const ENDING: &str = ".whl";
+
+/// What the name of a wheel says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WheelName {
+    /// The distribution, as the name spells it: `cupy_rocm_7_0`.
+    pub distribution: String,
+    /// The version, as the name spells it.
+    pub version: String,
+    /// The build number: digits, and what follows them.
+    pub build: Option<String>,
+    /// The Python tags: `cp311`, or `py2` and `py3`.
+    pub pythons: Vec<String>,
+    /// The ABI tags.
+    pub abis: Vec<String>,
+    /// The platform tags.
+    pub platforms: Vec<String>,
+}
+
+/// One combination of tags.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag {
+    /// E.g. `cp311`.
+    pub python: String,
+    /// E.g. `abi3`.
+    pub abi: String,
+    /// E.g. `manylinux_2_28_x86_64`.
+    pub platform: String,
+}
+
+impl WheelName {
+    /// Whether the file name of `path` ends like that of a wheel.
+    pub fn is_one(path: &Path) -> bool {
+        path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("whl"))
+    }
+
+    /// The version by PEP 440; none where it is no such version.
+    pub fn parsed_version(&self) -> Option<Version> {
+        // Writers of old put `_` in place of `-` in local versions, which means the same.
+        self.version.replace('_', "-").parse().ok()
+    }
+
+    /// All combinations of its tags, in the order of the name.
+    pub fn tags(&self) -> Vec<Tag> {
+        let mut tags = Vec::new();
+        for python in &self.pythons {
+            for abi in &self.abis {
+                let of_platform = |platform: &String| Tag {
+                    python: python.clone(),
+                    abi: abi.clone(),
+                    platform: platform.clone(),
+                };
+                tags.extend(self.platforms.iter().map(of_platform));
+            }
+        }
+        tags
+    }
+
+    /// The name of the folder of its metadata.
+    pub fn dist_info(&self) -> String {
+        format!("{}-{}.dist-info", self.distribution, self.version)
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.python, self.abi, self.platform)
+    }
+}
+
+impl fmt::Display for WheelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.distribution, self.version)?;
+        if let Some(build) = &self.build {
+            write!(f, "-{build}")?;
+        }
+        let [pythons, abis, platforms] =
+            [&self.pythons, &self.abis, &self.platforms].map(|tags| tags.join("."));
+        write!(f, "-{pythons}-{abis}-{platforms}{ENDING}")
+    }
+}
+
+impl FromStr for WheelName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let bad = || {
+            Error::malformed(format!("`{text}` is no name of a wheel")).hint(
+                "wheels are named {distribution}-{version}-{python}-{abi}-{platform}.whl, with a \
+                 build number that begins with a digit behind the version or none",
+            )
+        };
+        let stem = text.strip_suffix(ENDING).ok_or_else(bad)?;
+        let fields: Vec<&str> = stem.split('-').collect();
+        let (distribution, version, build, tags) = match fields.as_slice() {
+            [distribution, version, tags @ ..] if tags.len() == 3 => {
+                (distribution, version, None, tags)
+            }
+            [distribution, version, build, tags @ ..] if tags.len() == 3 => {
+                (distribution, version, Some(*build), tags)
+            }
+            _ => return Err(bad()),
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._+!".contains(c);
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(plain);
+        let is_build = build.is_none_or(|build| build.starts_with(|c: char| c.is_ascii_digit()));
+        let mut words = [*distribution, *version].into_iter().chain(build);
+        if !words.all(is_word) || !is_build || normalized(distribution).is_empty() {
+            return Err(bad());
+        }
+        let set = |tags: &str| -> Option<Vec<String>> {
+            let word = |tag: &str| {
+                let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                (!tag.is_empty() && tag.chars().all(letter)).then(|| tag.to_owned())
+            };
+            tags.split('.').map(word).collect()
+        };
+        let mut sets = tags.iter().map(|tags| set(tags).ok_or_else(bad));
+        let mut next = || sets.next().unwrap_or_else(|| Err(bad()));
+        Ok(Self {
+            distribution: (*distribution).to_owned(),
+            version: (*version).to_owned(),
+            build: build.map(str::to_owned),
+            pythons: next()?,
+            abis: next()?,
+            platforms: next()?,
+        })
+    }
+}
+
+/// The name of a project as indexes have it: lower case, with one `-` for each run of `-`, `_` and `.`.
+pub fn normalized(name: &str) -> String {
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+/// The same as the first field of a file name has it, with `_`.
+pub fn escaped(name: &str) -> String {
+    normalized(name).replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_as_they_were() {
+        for text in [
+            "cupy_rocm_7_0-14.2.0-cp311-cp311-manylinux2014_x86_64.whl",
+            "two_pkg-1.0-1-py2.py3-none-any.whl",
+            "torch-2.9.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.manylinux_2_34_x86_64.whl",
+            "Two.Pkg-1!2.0.post1-2abc-py3-none-linux_x86_64.whl",
+        ] {
+            let name: WheelName = text.parse().unwrap();
+            assert_eq!(name.to_string(), text);
+        }
+        let name: WheelName = "two_pkg-1.0-1-py2.py3-none-any.whl".parse().unwrap();
+        let tags: Vec<String> = name.tags().iter().map(Tag::to_string).collect();
+        assert_eq!(tags, ["py2-none-any", "py3-none-any"]);
+        assert_eq!(name.build.as_deref(), Some("1"));
+        assert_eq!(name.dist_info(), "two_pkg-1.0.dist-info");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        for text in [
+            "torch-2.9.0.whl",
+            "a-1-cp311-cp311-linux_x86_64.zip",
+            "a-1-x1-cp311-cp311-linux_x86_64.whl",
+            "a-1-1-1-cp311-cp311-linux_x86_64.whl",
+            "a--cp311-cp311-linux_x86_64.whl",
+            "-1-cp311-cp311-linux_x86_64.whl",
+            "a-1-cp311..cp312-cp311-linux_x86_64.whl",
+            "a/b-1-cp311-cp311-linux_x86_64.whl",
+            "_-1-cp311-cp311-linux_x86_64.whl",
+        ] {
+            assert!(text.parse::<WheelName>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_by_what_they_mean() {
+        let version = |text: &str| {
+            let name = format!("a-{text}-py3-none-any.whl");
+            name.parse::<WheelName>().unwrap().parsed_version()
+        };
+        assert_eq!(version("1.0"), version("1.0.0"));
+        assert!(version("1.0.post1") > version("1.0"));
+        assert!(version("2.0rc1") < version("2.0"));
+        assert_eq!(version("1.0+rocm7_1"), version("1.0+rocm7.1"));
+        assert_eq!(version("main"), None);
+    }
+
+    #[test]
+    fn projects_have_one_name_for_all_spellings() {
+        for name in ["Two.Pkg", "two-pkg", "TWO__pkg", "two.-_pkg"] {
+            assert_eq!((normalized(name).as_str(), escaped(name).as_str()), ("two-pkg", "two_pkg"));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! WHEEL: what a wheel says of itself.
+
+use super::headers::Headers;
+use super::name::{Tag, WheelName};
+use crate::error::{Error, Result};
+
+/// What the file is called in messages.
+const WHAT: &str = "WHEEL";
+
+/// What a wheel says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WheelFile {
+    headers: Headers,
+    is_purelib: bool,
+}
+
+impl WheelFile {
+    /// Reads WHEEL of the version 1.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let headers = Headers::parse(bytes, WHAT)?;
+        let version = headers.one("Wheel-Version", WHAT)?;
+        if version.split('.').next() != Some("1") {
+            let message = format!("has the Wheel-Version {version}, and 1.0 is known");
+            return Err(Error::unsupported(message).structure(WHAT));
+        }
+        let purelib = headers.one("Root-Is-Purelib", WHAT)?;
+        let is_purelib = match purelib.to_ascii_lowercase().as_str() {
+            "true" => true,
+            "false" => false,
+            _ => {
+                let message = format!("has the Root-Is-Purelib {purelib}, which is no truth value");
+                return Err(Error::malformed(message).structure(WHAT));
+            }
+        };
+        Ok(Self { headers, is_purelib })
+    }
+
+    /// Whether the files at its root go where files for all platforms do.
+    pub fn is_purelib(&self) -> bool {
+        self.is_purelib
+    }
+
+    /// Its build number.
+    pub fn build(&self) -> Option<&str> {
+        self.headers.get("Build")
+    }
+
+    /// Its tags, in order.
+    pub fn tags(&self) -> Vec<String> {
+        self.headers.all("Tag").map(str::to_owned).collect()
+    }
+
+    /// The tags of its file name, in order.
+    pub fn tags_of(name: &WheelName) -> Vec<String> {
+        name.tags().iter().map(Tag::to_string).collect()
+    }
+
+    /// The text of WHEEL for a wheel of this name that `generator` makes, whose files at the root go where
+    /// those of this one do.
+    pub fn of(&self, name: &WheelName, generator: &str) -> String {
+        let purelib = if self.is_purelib { "true" } else { "false" };
+        let mut text =
+            format!("Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: {purelib}\n");
+        for tag in Self::tags_of(name) {
+            text.push_str(&format!("Tag: {tag}\n"));
+        }
+        if let Some(build) = &name.build {
+            text.push_str(&format!("Build: {build}\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_file_is_made_anew_by_the_name() {
+        let text = b"Wheel-Version: 1.0\nRoot-Is-Purelib: TRUE\nTag: x\n";
+        let file = WheelFile::parse(text).unwrap();
+        assert!(file.is_purelib());
+        let name = "a-1-2b-py2.py3-none-any.whl".parse().unwrap();
+        let made = file.of(&name, "rockpack 1");
+        let expected = "Wheel-Version: 1.0\nGenerator: rockpack 1\nRoot-Is-Purelib: true\nTag: \
+                        py2-none-any\nTag: py3-none-any\nBuild: 2b\n";
+        assert_eq!(made, expected);
+        assert_eq!(WheelFile::parse(made.as_bytes()).unwrap().build(), Some("2b"));
+    }
+
+    #[test]
+    fn other_versions_and_words_are_refused() {
+        for text in [
+            "Wheel-Version: 2.0\nRoot-Is-Purelib: true\n",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: yes\n",
+            "Wheel-Version: 1.0\n",
+            "Root-Is-Purelib: true\n",
+        ] {
+            assert!(WheelFile::parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Where the central headers lie.
+
+use std::ops::Range;
+
+use super::fields::{Fields, fault, several_disks};
+use super::{END, END_64, END_64_SIZE, END_SIZE, LOCATOR_64, LOCATOR_64_SIZE};
+use crate::content::Content;
+use crate::error::{Error, Result};
+
+/// The longest comment that an end record can have, in bytes.
+const COMMENT_MAX: u64 = 0xffff;
+
+/// Where the central headers lie, and how many there are.
+pub(super) struct Directory {
+    pub range: Range<u64>,
+    pub count: u64,
+}
+
+/// Finds the central headers.
+pub(super) fn directory(archive: &Content) -> Result<Directory> {
+    let end = find_end(archive)?;
+    let record: [u8; END_SIZE] = archive.read_array(end)?;
+    let mut fields = Fields::new(&record[4..]);
+    let (disk, start_disk) = (fields.u16(), fields.u16());
+    let (here, count) = (fields.u16(), fields.u16());
+    let (size, offset) = (fields.u32(), fields.u32());
+    let is_64 = here == u16::MAX || count == u16::MAX || size == u32::MAX || offset == u32::MAX;
+    let locator = end.checked_sub(LOCATOR_64_SIZE as u64).filter(|_| is_64);
+    let locator = match locator {
+        Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => Some(at),
+        _ => None,
+    };
+    if let Some(locator) = locator {
+        return directory_64(archive, locator);
+    }
+    if disk != 0 || start_disk != 0 || here != count {
+        return Err(several_disks(archive, end));
+    }
+    bounded(archive, u64::from(offset), u64::from(size), u64::from(count), end)
+}
+
+/// The same by the ZIP64 end record, whose locator is at `locator`.
+fn directory_64(archive: &Content, locator: u64) -> Result<Directory> {
+    let found: [u8; LOCATOR_64_SIZE] = archive.read_array(locator)?;
+    let mut fields = Fields::new(&found[4..]);
+    let (disk, at, disks) = (fields.u32(), fields.u64(), fields.u32());
+    if disk != 0 || disks > 1 {
+        return Err(several_disks(archive, locator));
+    }
+    if at.checked_add(END_64_SIZE as u64) != Some(locator) {
+        let message = "does not lead to a ZIP64 end record right in front of it";
+        return Err(fault(archive, "ZIP64 locator", locator, message));
+    }
+    let record: [u8; END_64_SIZE] = archive.read_array(at)?;
+    let mut fields = Fields::new(&record);
+    let (magic, size) = (fields.u32(), fields.u64());
+    if magic != END_64 || size != END_64_SIZE as u64 - 12 {
+        return Err(fault(archive, "ZIP64 end record", at, "is none"));
+    }
+    fields.skip(4);
+    let (disk, start_disk) = (fields.u32(), fields.u32());
+    let (here, count) = (fields.u64(), fields.u64());
+    let (size, offset) = (fields.u64(), fields.u64());
+    if disk != 0 || start_disk != 0 || here != count {
+        return Err(several_disks(archive, at));
+    }
+    bounded(archive, offset, size, count, at)
+}
+
+/// The central headers, which have to end where the end record begins.
+fn bounded(archive: &Content, offset: u64, size: u64, count: u64, end: u64) -> Result<Directory> {
+    if offset.checked_add(size) != Some(end) {
+        let message = "says that the central headers end elsewhere than in front of it";
+        let error = fault(archive, "end record", end, message);
+        return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
+    }
+    Ok(Directory { range: offset..end, count })
+}
+
+/// The offset of the end record.
+fn find_end(archive: &Content) -> Result<u64> {
+    let none = || {
+        let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
+        error.at(&archive.place(0)).hint("it is no ZIP archive, or was copied only in part")
+    };
+    let last = archive.len().checked_sub(END_SIZE as u64).ok_or_else(none)?;
+    let first = last.saturating_sub(COMMENT_MAX);
+    let tail =
+        archive.read_vec(first..archive.len(), END_SIZE as u64 + COMMENT_MAX, "end record")?;
+    let starts = (0..=usize::try_from(last - first).unwrap_or_default()).rev();
+    let is_end = |at: &usize| {
+        let Some(record) = tail.get(*at..*at + END_SIZE) else { return false };
+        let mut fields = Fields::new(record);
+        let magic = fields.u32();
+        fields.skip(16);
+        magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
+    };
+    let found = starts.into_iter().find(is_end).ok_or_else(none)?;
+    Ok(first + found as u64)
+}

@@ -1,0 +1,55 @@
+//! Numbers in headers, and what is wrong with them.
+
+use crate::content::Content;
+use crate::error::Error;
+
+/// Numbers from bytes, one after the other; zero where there are no more.
+pub(super) struct Fields<'a> {
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, left) = self.bytes.split_at_checked(len)?;
+        self.bytes = left;
+        Some(taken)
+    }
+
+    pub fn skip(&mut self, len: usize) {
+        self.take(len);
+    }
+
+    pub fn array<const N: usize>(&mut self) -> [u8; N] {
+        self.take(N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
+    }
+
+    pub fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.array())
+    }
+
+    pub fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    pub fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+}
+
+pub(super) fn several_disks(archive: &Content, at: u64) -> Error {
+    let error = Error::unsupported("is one of several disks of an archive");
+    error.structure("end record").at(&archive.place(at))
+}
+
+pub(super) fn fault(
+    archive: &Content,
+    structure: &str,
+    at: u64,
+    message: impl Into<String>,
+) -> Error {
+    Error::malformed(message).structure(structure).at(&archive.place(at))
+}

@@ -1,0 +1,92 @@
+//! ZIP archives, as wheels are.
+//!
+//! ```text
+//! per member   local header: 30 bytes, name, extra fields; then its bytes
+//!    0  4  "PK\3\4"                          14  4  CRC-32
+//!    4  2  version needed                    18  4  compressed size
+//!    6  2  flags                             22  4  size
+//!    8  2  method                            26  2  length of the name
+//!   10  4  time and date of MS-DOS           28  2  length of the extra fields
+//! per member   central header: 46 bytes, name, extra fields, comment
+//!    0  4  "PK\1\2"                          28  2  length of the name
+//!    4  2  version made by (upper byte: 3    30  2  length of the extra fields
+//!          where the mode is that of Unix)   32  2  length of the comment
+//!    6  22 bytes 4 to 26 of the local one    34  2  disk
+//!                                            38  4  attributes (upper half: the mode of Unix)
+//!                                            42  4  offset of the local header
+//! ZIP64 end record ("PK\6\6", 56 bytes) and its locator ("PK\6\7", 20 bytes), where a field of the
+//! end record is all ones
+//! end record   22 bytes ("PK\5\6") and a comment, up to the last byte of the archive
+//!    8  2  members on this disk              12  4  size of the central headers
+//!   10  2  members                           16  4  offset of the central headers
+//! extra field  2 bytes id, 2 bytes length, bytes; 0x0001 has, 8 bytes each and in this order,
+//!              the size, compressed size and offset of which the header field is all ones
+//! ```
+//!
+//! Numbers are little-endian. Source: PKWARE's APPNOTE 6.3.10, and what pip, uv and PyPI accept. The
+//! `zip` crate patches sizes behind the data by data descriptors or reads members into memory, and says
+//! nothing of archives that readers take in two ways; so archives are framed here, and compressed by flate2.
+//!
+//! Read by the central headers. Refused: encryption, methods but stored and deflate, several disks,
+//! a name twice, local headers that contradict the central ones, members that overlap, bytes in front of
+//! the first member or behind the end record, names that are not UTF-8 by their flag, and names that are
+//! given once more in an extra field. Written: no data descriptors, no comments, ZIP64 fields only where
+//! a header field is all ones.
+
+mod deflate;
+mod directory;
+mod fields;
+mod headers;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use read::{MemberReader, ZipMember, ZipReader};
+pub use write::{DosTime, Written, ZipWriter};
+
+/// The first bytes of a local header.
+const LOCAL: u32 = 0x0403_4b50;
+/// The first bytes of a central header.
+const CENTRAL: u32 = 0x0201_4b50;
+/// The first bytes of the end record.
+const END: u32 = 0x0605_4b50;
+/// The first bytes of the ZIP64 end record.
+const END_64: u32 = 0x0606_4b50;
+/// The first bytes of the locator of the ZIP64 end record.
+const LOCATOR_64: u32 = 0x0706_4b50;
+
+/// Bytes of a local header without name and extra fields.
+const LOCAL_SIZE: usize = 30;
+/// Bytes of a central header without name, extra fields and comment.
+const CENTRAL_SIZE: usize = 46;
+/// Bytes of an end record without its comment.
+const END_SIZE: usize = 22;
+/// Bytes of a ZIP64 end record.
+const END_64_SIZE: usize = 56;
+/// Bytes of its locator.
+const LOCATOR_64_SIZE: usize = 20;
+
+/// The extra field with numbers of 64 bits.
+const EXTRA_64: u16 = 0x0001;
+
+/// The flag of names in UTF-8.
+const FLAG_UTF8: u16 = 1 << 11;
+
+/// How the bytes of a member are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// As they are.
+    Stored,
+    /// By deflate.
+    Deflated,
+}
+
+impl Method {
+    const fn number(self) -> u16 {
+        match self {
+            Self::Stored => 0,
+            Self::Deflated => 8,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The members of an archive, by its central headers.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+
+use flate2::Crc;
+use flate2::bufread::DeflateDecoder;
+
+use super::Method;
+use super::directory::{Directory, directory};
+use super::fields::fault;
+use super::headers::{central, place};
+use crate::content::{Content, ContentReader};
+use crate::error::{Error, Kind, Place, Result};
+
+/// A member of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZipMember {
+    /// Its name; that of a folder ends in a slash.
+    pub name: String,
+    /// How its bytes are stored.
+    pub method: Method,
+    /// The CRC-32 of its bytes.
+    pub crc32: u32,
+    /// The number of its bytes.
+    pub size: u64,
+    /// Where its bytes lie in the archive, as they are stored.
+    pub stored: Range<u64>,
+    /// Its mode, with the bits of its kind, where a Unix system made the archive.
+    pub mode: Option<u32>,
+}
+
+/// An archive.
+#[derive(Debug)]
+pub struct ZipReader {
+    archive: Content,
+    members: Vec<ZipMember>,
+}
+
+impl ZipReader {
+    /// Reads the headers of `archive`; its members are charged to the budget of the content.
+    pub fn open(archive: Content) -> Result<Self> {
+        let Directory { range, count } = directory(&archive)?;
+        let mut headers = BufReader::new(archive.slice(range.clone())?.reader());
+        let mut at = range.start;
+        let mut entries = Vec::new();
+        let mut names = BTreeSet::new();
+        while at < range.end {
+            let (entry, len) = central(&archive, &mut headers, at)?;
+            archive.budget().charge_entry(entry.member.name.len())?;
+            if !names.insert(entry.member.name.clone()) {
+                let message = format!("has the member {} twice", entry.member.name);
+                return Err(fault(&archive, "central header", at, message));
+            }
+            entries.push(entry);
+            at += len;
+        }
+        if entries.len() as u64 != count {
+            let message = format!("has {} members, its end record says {count}", entries.len());
+            return Err(fault(&archive, "end record", range.end, message));
+        }
+        let members = place(&archive, range.start, entries)?;
+        Ok(Self { archive, members })
+    }
+
+    /// The members, in the order of the central headers.
+    pub fn members(&self) -> &[ZipMember] {
+        &self.members
+    }
+
+    /// The bytes of a member as they are stored.
+    pub fn stored(&self, member: &ZipMember) -> Result<Content> {
+        self.archive.slice(member.stored.clone())
+    }
+
+    /// The bytes of a member; at their end, their number and CRC-32 are compared with its header.
+    pub fn reader(&self, member: &ZipMember) -> Result<MemberReader> {
+        let stored = self.stored(member)?;
+        let len = stored.len();
+        let source = BufReader::with_capacity(128 << 10, stored.reader());
+        let source = match member.method {
+            Method::Stored => MemberSource::Stored(source),
+            Method::Deflated => MemberSource::Deflated(DeflateDecoder::new(source)),
+        };
+        let place = self.archive.place(member.stored.start);
+        Ok(MemberReader {
+            source,
+            member: member.clone(),
+            stored: len,
+            read: 0,
+            crc: Crc::new(),
+            place,
+        })
+    }
+
+    /// All bytes of a member that is called `what` in messages, of no more than `limit`.
+    pub fn read(&self, member: &ZipMember, limit: u64, what: &str) -> Result<Vec<u8>> {
+        if member.size > limit {
+            let message = format!("{what} of {} bytes is longer than {limit}", member.size);
+            return Err(Error::new(Kind::Limit, message).structure(member.name.clone()));
+        }
+        let mut bytes = Vec::new();
+        self.reader(member)?.read_to_end(&mut bytes).map_err(crate::formats::hold::fault)?;
+        Ok(bytes)
+    }
+}
+
+/// Reads the bytes of a member.
+pub struct MemberReader {
+    source: MemberSource,
+    member: ZipMember,
+    /// Bytes that are stored.
+    stored: u64,
+    read: u64,
+    crc: Crc,
+    /// Where they begin.
+    place: Place,
+}
+
+enum MemberSource {
+    Stored(BufReader<ContentReader>),
+    Deflated(DeflateDecoder<BufReader<ContentReader>>),
+}
+
+impl MemberReader {
+    fn damaged(&self, why: impl std::fmt::Display) -> io::Error {
+        let hint = "the archive is damaged or was copied only in part: build it or copy it again";
+        let error = Error::malformed(format!("the member {} is damaged", self.member.name));
+        error.at(&self.place).cause(why).hint(hint).into()
+    }
+
+    /// Compares what was read with the header.
+    fn check(&self) -> io::Result<()> {
+        if self.read != self.member.size {
+            let (has, said) = (self.read, self.member.size);
+            return Err(self.damaged(format!("it has {has} bytes, its header says {said}")));
+        }
+        if self.crc.sum() != self.member.crc32 {
+            return Err(self.damaged("its bytes have another CRC-32 than its header says"));
+        }
+        if let MemberSource::Deflated(decoder) = &self.source
+            && decoder.total_in() != self.stored
+        {
+            return Err(self.damaged("bytes follow the end of its compressed stream"));
+        }
+        Ok(())
+    }
+}
+
+impl Read for MemberReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = match &mut self.source {
+            MemberSource::Stored(source) => source.read(buffer),
+            MemberSource::Deflated(decoder) => decoder.read(buffer),
+        };
+        let len = match read {
+            Ok(len) => len,
+            // Those of reading the archive are told as they are.
+            Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => {
+                return Err(error);
+            }
+            Err(error) => return Err(self.damaged(error)),
+        };
+        self.read += len as u64;
+        if self.read > self.member.size {
+            return Err(self.damaged(format!(
+                "it is longer than the {} bytes that its header says",
+                self.member.size
+            )));
+        }
+        match buffer.get(..len) {
+            Some(bytes) if len > 0 => self.crc.update(bytes),
+            _ => self.check()?,
+        }
+        Ok(len)
+    }
+}

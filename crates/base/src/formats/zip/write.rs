@@ -1,0 +1,345 @@
+//! Archives, written member by member.
+
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Crc;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sha2::{Digest as _, Sha256};
+
+use super::deflate::{CHUNK, compress};
+use super::{
+    CENTRAL, END, END_64, END_64_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCAL_SIZE, LOCATOR_64, Method,
+    ZipMember,
+};
+use crate::content::Content;
+use crate::error::{Error, Kind, Result};
+use crate::run::{interrupt, threads};
+
+/// "Version made by": Unix, 4.5 of the format (ZIP64).
+const MADE_BY: u16 = 3 << 8 | 45;
+
+/// The bit of regular files in a mode.
+const REGULAR: u32 = 0o100_000;
+
+/// A time as MS-DOS has it: even seconds from 1980 on, without a time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DosTime(pub(super) u32);
+
+impl DosTime {
+    /// Of seconds since 1970, in UTC; what lies before 1980 or after 2107 is the first or last such time.
+    pub fn new(seconds: i64) -> Self {
+        const FIRST: i64 = 315_532_800;
+        const LAST: i64 = 4_354_819_198;
+        let time = Timestamp::from_second(seconds.clamp(FIRST, LAST)).unwrap_or_default();
+        let civil = time.to_zoned(TimeZone::UTC).datetime();
+        let part = |value: i8| u32::try_from(value).unwrap_or_default();
+        let year = u32::try_from(civil.year() - 1980).unwrap_or_default();
+        let date = year << 9 | part(civil.month()) << 5 | part(civil.day());
+        let clock =
+            part(civil.hour()) << 11 | part(civil.minute()) << 5 | (part(civil.second()) / 2);
+        Self(date << 16 | clock)
+    }
+}
+
+/// A member that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The number of its bytes.
+    pub size: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+}
+
+/// What the headers of a member say.
+struct Header {
+    name: String,
+    method: Method,
+    crc32: u32,
+    compressed: u64,
+    size: u64,
+    mode: u32,
+    /// The offset of its local header.
+    local: u64,
+}
+
+/// Writes an archive into a file.
+pub struct ZipWriter {
+    file: BufWriter<File>,
+    path: PathBuf,
+    time: DosTime,
+    at: u64,
+    headers: Vec<Header>,
+}
+
+impl ZipWriter {
+    /// An archive in `file`, which is empty and is called `path` in messages; all members have this time.
+    pub fn new(file: File, path: &Path, time: DosTime) -> Self {
+        let file = BufWriter::with_capacity(256 << 10, file);
+        Self { file, path: path.to_path_buf(), time, at: 0, headers: Vec::new() }
+    }
+
+    /// A member of another archive, whose bytes are stored there as `stored`, with this mode.
+    pub fn copy(&mut self, member: &ZipMember, mode: u32, stored: &Content) -> Result<()> {
+        let ZipMember { method, crc32, size, .. } = *member;
+        let header = Header {
+            method,
+            crc32,
+            compressed: stored.len(),
+            size,
+            ..self.header(&member.name, mode)
+        };
+        self.put(&local_header(&header, self.time)?)?;
+        let mut file = Ok(());
+        stored.each_window(|window| {
+            if file.is_ok() {
+                file = self.file.write_all(window);
+            }
+        })?;
+        file.map_err(|e| Error::io(&self.path, "write", e))?;
+        self.at += stored.len();
+        self.headers.push(header);
+        Ok(())
+    }
+
+    /// A member with the bytes of `content`, as they are.
+    pub fn store(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
+        self.member(name, mode, content, Method::Stored)
+    }
+
+    /// The same, compressed by the threads of the current rayon pool.
+    pub fn deflate(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
+        // Without a byte there is nothing to compress.
+        let method = if content.is_empty() { Method::Stored } else { Method::Deflated };
+        self.member(name, mode, content, method)
+    }
+
+    /// Writes the central headers and gives the file back.
+    pub fn finish(mut self) -> Result<File> {
+        let start = self.at;
+        for header in std::mem::take(&mut self.headers) {
+            self.put(&central_header(&header, self.time)?)?;
+            self.headers.push(header);
+        }
+        let (size, count) = (self.at - start, self.headers.len() as u64);
+        let end = end_records(start, size, count);
+        self.put(&end)?;
+        let failed = |e: std::io::Error| Error::io(&self.path, "write", e);
+        self.file.into_inner().map_err(|e| failed(e.into_error()))
+    }
+
+    fn header(&self, name: &str, mode: u32) -> Header {
+        let (name, local) = (name.to_owned(), self.at);
+        Header { name, method: Method::Stored, crc32: 0, compressed: 0, size: 0, mode, local }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| Error::io(&self.path, "write", e))?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes a member whose header is put right when its bytes are written.
+    fn member(
+        &mut self,
+        name: &str,
+        mode: u32,
+        content: &Content,
+        method: Method,
+    ) -> Result<Written> {
+        let size = content.len();
+        let mut header = Header { method, size, ..self.header(name, mode) };
+        // Compressed bytes may be more than the bytes: what is near the limit has room for 64 bits.
+        header.compressed = if size >= NEAR { u64::MAX } else { size };
+        let placeholder = local_header(&header, self.time)?;
+        self.put(&placeholder)?;
+        let start = self.at;
+        let mut member = Member { crc: Crc::new(), sha256: Sha256::new() };
+        member.write(self, content, method)?;
+        header.compressed = self.at - start;
+        header.crc32 = member.crc.sum();
+        let mut bytes = local_header(&header, self.time)?;
+        if bytes.len() != placeholder.len() {
+            bytes = wide_local_header(&header, self.time)?;
+        }
+        let failed = |e| Error::io(&self.path, "write", e);
+        self.file.seek(SeekFrom::Start(header.local)).map_err(failed)?;
+        self.file.write_all(&bytes).map_err(failed)?;
+        self.file.seek(SeekFrom::Start(self.at)).map_err(failed)?;
+        self.headers.push(header);
+        Ok(Written { size, sha256: member.sha256.finalize().into() })
+    }
+}
+
+/// From so many bytes on, the compressed ones may be too many for 32 bits.
+const NEAR: u64 = 0xfff0_0000;
+
+/// A member while it is written.
+struct Member {
+    crc: Crc,
+    sha256: Sha256,
+}
+
+impl Member {
+    fn write(&mut self, zip: &mut ZipWriter, content: &Content, method: Method) -> Result<()> {
+        let mut reader = content.reader();
+        let count = threads::count().max(1);
+        let mut left = content.len();
+        let mut before: Vec<u8> = Vec::new();
+        while left > 0 {
+            interrupt::check()?;
+            let mut chunks = Vec::new();
+            while left > 0 && chunks.len() < count {
+                let len = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+                let mut chunk = vec![0; len];
+                if reader.read_window(&mut chunk)? != len {
+                    return Err(Error::bug("content is shorter than its length"));
+                }
+                left -= len as u64;
+                self.crc.update(&chunk);
+                self.sha256.update(&chunk);
+                chunks.push(chunk);
+            }
+            match method {
+                Method::Stored => chunks.iter().try_for_each(|chunk| zip.put(chunk))?,
+                Method::Deflated => {
+                    let compressed = compress(&before, &chunks, left == 0)?;
+                    compressed.iter().try_for_each(|bytes| zip.put(bytes))?;
+                    before = chunks.pop().unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a header field of 32 bits has for `value`.
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+fn version(is_wide: bool) -> u16 {
+    if is_wide { 45 } else { 20 }
+}
+
+/// The flags of a member of this name.
+fn flags(name: &str) -> u16 {
+    if name.is_ascii() { 0 } else { FLAG_UTF8 }
+}
+
+fn length(name: &str) -> Result<u16> {
+    u16::try_from(name.len()).map_err(|_| {
+        let message = format!("a member's name has {} bytes, and 65535 are the most", name.len());
+        Error::new(Kind::Limit, message).structure(name.chars().take(80).collect::<String>())
+    })
+}
+
+/// A local header, with numbers of 64 bits where those of 32 do not do.
+fn local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
+    let is_wide = narrow(header.size) == u32::MAX || narrow(header.compressed) == u32::MAX;
+    if is_wide {
+        return wide_local_header(header, time);
+    }
+    local(header, time, (narrow(header.compressed), narrow(header.size)), &[])
+}
+
+/// A local header with both sizes in 64 bits.
+fn wide_local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
+    let mut extra = Vec::new();
+    extra.extend(EXTRA_64.to_le_bytes());
+    extra.extend(16_u16.to_le_bytes());
+    extra.extend(header.size.to_le_bytes());
+    extra.extend(header.compressed.to_le_bytes());
+    local(header, time, (u32::MAX, u32::MAX), &extra)
+}
+
+fn local(
+    header: &Header,
+    time: DosTime,
+    (compressed, size): (u32, u32),
+    extra: &[u8],
+) -> Result<Vec<u8>> {
+    let name_len = length(&header.name)?;
+    let extra_len = u16::try_from(extra.len()).map_err(|_| Error::bug("long extra fields"))?;
+    let mut bytes = Vec::with_capacity(LOCAL_SIZE + header.name.len() + extra.len());
+    bytes.extend(LOCAL.to_le_bytes());
+    bytes.extend(version(!extra.is_empty()).to_le_bytes());
+    bytes.extend(flags(&header.name).to_le_bytes());
+    bytes.extend(header.method.number().to_le_bytes());
+    bytes.extend(time.0.to_le_bytes());
+    bytes.extend(header.crc32.to_le_bytes());
+    bytes.extend(compressed.to_le_bytes());
+    bytes.extend(size.to_le_bytes());
+    bytes.extend(name_len.to_le_bytes());
+    bytes.extend(extra_len.to_le_bytes());
+    bytes.extend(header.name.as_bytes());
+    bytes.extend(extra);
+    Ok(bytes)
+}
+
+fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
+    let numbers = [header.size, header.compressed, header.local];
+    let wide: Vec<u8> = numbers
+        .into_iter()
+        .filter(|number| narrow(*number) == u32::MAX)
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    let mut extra = Vec::new();
+    if !wide.is_empty() {
+        let len = u16::try_from(wide.len()).map_err(|_| Error::bug("long extra fields"))?;
+        extra.extend(EXTRA_64.to_le_bytes());
+        extra.extend(len.to_le_bytes());
+        extra.extend(wide);
+    }
+    let extra_len = u16::try_from(extra.len()).map_err(|_| Error::bug("long extra fields"))?;
+    let mut bytes = Vec::new();
+    bytes.extend(CENTRAL.to_le_bytes());
+    bytes.extend(MADE_BY.to_le_bytes());
+    bytes.extend(version(!extra.is_empty()).to_le_bytes());
+    bytes.extend(flags(&header.name).to_le_bytes());
+    bytes.extend(header.method.number().to_le_bytes());
+    bytes.extend(time.0.to_le_bytes());
+    bytes.extend(header.crc32.to_le_bytes());
+    bytes.extend(narrow(header.compressed).to_le_bytes());
+    bytes.extend(narrow(header.size).to_le_bytes());
+    bytes.extend(length(&header.name)?.to_le_bytes());
+    bytes.extend(extra_len.to_le_bytes());
+    // No comment, disk 0, no attributes of text.
+    bytes.extend([0; 6]);
+    bytes.extend(((REGULAR | header.mode & 0o7777) << 16).to_le_bytes());
+    bytes.extend(narrow(header.local).to_le_bytes());
+    bytes.extend(header.name.as_bytes());
+    bytes.extend(extra);
+    Ok(bytes)
+}
+
+/// The records behind `count` central headers of `size` bytes, which begin at `start`.
+fn end_records(start: u64, size: u64, count: u64) -> Vec<u8> {
+    let narrow_count = u16::try_from(count).unwrap_or(u16::MAX);
+    let mut bytes = Vec::new();
+    if narrow_count == u16::MAX || narrow(size) == u32::MAX || narrow(start) == u32::MAX {
+        bytes.extend(END_64.to_le_bytes());
+        bytes.extend((END_64_SIZE as u64 - 12).to_le_bytes());
+        bytes.extend(MADE_BY.to_le_bytes());
+        bytes.extend(45_u16.to_le_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(size.to_le_bytes());
+        bytes.extend(start.to_le_bytes());
+        bytes.extend(LOCATOR_64.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend((start + size).to_le_bytes());
+        bytes.extend(1_u32.to_le_bytes());
+    }
+    bytes.extend(END.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(narrow_count.to_le_bytes());
+    bytes.extend(narrow_count.to_le_bytes());
+    bytes.extend(narrow(size).to_le_bytes());
+    bytes.extend(narrow(start).to_le_bytes());
+    bytes.extend([0; 2]);
+    bytes
+}

@@ -25,6 +25,7 @@ mod split;
 mod terminal;
 mod verify;
 mod version;
+mod wheel;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,6 +56,7 @@ enum Command {
     Discover(discover::Arguments),
     Split(split::Arguments),
     Recombine(recombine::Arguments),
+    Wheel(wheel::Arguments),
     Inspect(inspect::Arguments),
     Extract(extract::Arguments),
     Repo(Box<repo::Arguments>),
@@ -140,6 +142,7 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
         Command::Discover(arguments) => discover::run(arguments, terminal),
         Command::Split(arguments) => split::run(arguments, terminal),
         Command::Recombine(arguments) => recombine::run(arguments, terminal),
+        Command::Wheel(arguments) => wheel::run(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
         Command::Extract(arguments) => extract::run(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),

@@ -182,6 +182,24 @@ pub struct Keys {
     /// or bundle with code for another machine is an error. AMDGPU code objects are none of them
     #[arg(skip)]
     pub other_machines: Vec<String>,
+    /// What `rockpack wheel` makes of a wheel
+    #[arg(skip)]
+    pub wheels: WheelKeys,
+}
+}
+
+declared! {
+/// What is made of a Python wheel.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WheelKeys {
+    /// What device wheels are called: `{name}` is the name of the host wheel, `{group}` that of the group
+    pub device_name: String = "{name}-device-{group}",
+    /// What device wheels require beside their host wheel, with `{group}` for the group, as in
+    /// `rocm-sdk-device-{group} == 7.1`
+    pub device_requires: Vec<String>,
+    /// What host wheels require beside what the wheel did
+    pub host_requires: Vec<String>,
 }
 }
 

@@ -15,7 +15,7 @@ use rockpack_base::formats::spdx;
 
 use super::listed::ListedFiles;
 use crate::files::{CommitChange, kind_of};
-use crate::receipt;
+use crate::receipt::{self, wheels};
 
 /// What documents of ours say that they were made by.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
@@ -106,7 +106,8 @@ pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
 
 /// A receipt describes all packages beside it, and a document those of its set.
 pub(super) fn rank(name: &str) -> u8 {
-    if is_receipt(name) { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
+    let is_last = is_receipt(name) || name == wheels::FILE_NAME;
+    if is_last { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
 }
 
 /// How the packages `names`, with their receipt and maybe a document, replace the earlier set in `out`.

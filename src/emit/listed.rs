@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rockpack_base::content::WINDOW;
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::WheelName;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -42,6 +43,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 /// A receipt. However many files it lists, no more of it is kept than their names.
 #[derive(Deserialize)]
 struct ReceiptFiles {
+    #[serde(alias = "wheels")]
     packages: Vec<Object<PackageFile>>,
     kept: Option<Object<KeptFiles>>,
 }
@@ -98,7 +100,10 @@ fn names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<Str
 
 /// A receipt can name nothing but package files beside it.
 fn is_package_name(name: &str) -> bool {
-    Format::of_file_name(Path::new(name)).is_some()
-        && !name.starts_with('.')
-        && !name.contains(['/', '\0'])
+    is_package(Path::new(name)) && !name.starts_with('.') && !name.contains(['/', '\0'])
+}
+
+/// Whether a file is called like a package or a wheel.
+pub(super) fn is_package(name: &Path) -> bool {
+    Format::of_file_name(name).is_some() || WheelName::is_one(name)
 }

@@ -28,6 +28,7 @@ mod staging;
 mod text;
 mod turns;
 mod unsealed;
+pub mod wheels;
 
 pub use compressor::{Compression, Contexts};
 pub use earlier::SpdxDocument;

@@ -67,10 +67,7 @@ pub fn receipt<F>(
         code_objects,
         kept: set.kept,
         left_out: set.left_out,
-        findings: findings
-            .iter()
-            .map(|finding| FindingRecord::new(finding.clone(), findings.acceptance(finding)))
-            .collect(),
+        findings: FindingRecord::of(findings),
     })
 }
 

@@ -11,6 +11,8 @@
 //! Where the set is one of several parts, packages.json is packages-1-of-3.json in both places, and
 //! packages.spdx.json likewise. A packages.json that is no receipt is refused.
 //!
+//! A set of wheels has wheels.json in its place, which may lie beside packages.json.
+//!
 //! If packages.json is in OUT, it describes the packages beside it, and so does an SPDX document:
 //! their ranks are those of [`earlier::rank`]. A commit that was killed is taken back by the next run.
 
@@ -25,16 +27,16 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::Budget;
 
 use super::earlier::{self, SpdxDocument};
+use super::listed::is_package;
 use crate::files::{Durability, Outlet, Swap, kind_of};
-use crate::package::Format;
-use crate::receipt::{self, SetPart};
+use crate::receipt::{self, SetPart, wheels};
 
 static PACKAGES: Outlet = Outlet {
     prefix: ".rockpack-staging-",
     holds: "packages",
     durability: Durability::Synced,
     rank: earlier::rank,
-    writes: |name| earlier::rank(name) > 0 || Format::of_file_name(Path::new(name)).is_some(),
+    writes: |name| earlier::rank(name) > 0 || is_package(Path::new(name)),
 };
 
 /// A place for a package set that is not whole yet; removed with everything in it unless
@@ -61,6 +63,19 @@ impl Staging {
         let check = || refuse_foreign(out, &receipt, SpdxDocument::Absent);
         let swap = Swap::begin(&PACKAGES, out, check)?;
         Ok(Self { swap, names: Mutex::default(), receipt })
+    }
+
+    /// For a set of wheels.
+    pub fn begin_wheels(out: &Path) -> Result<Self> {
+        let receipt = wheels::FILE_NAME.to_owned();
+        let check = || earlier::listed(out, &receipt).map(drop);
+        let swap = Swap::begin(&PACKAGES, out, check)?;
+        Ok(Self { swap, names: Mutex::default(), receipt })
+    }
+
+    /// Refuses a folder that no set of wheels can be written into. Makes and changes nothing.
+    pub fn check_wheels_ahead(out: &Path) -> Result<()> {
+        Swap::check_ahead(&PACKAGES, out, || earlier::listed(out, wheels::FILE_NAME).map(drop))
     }
 
     /// Refuses a folder that no set, or part of one, can be written into, whatever is in the set. Makes
@@ -109,7 +124,7 @@ impl Staging {
     /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
-    /// JSON object whose `packages` is an array of objects with a `file_name` and a `sha256`; it must
+    /// JSON object whose `packages`, or `wheels`, is an array of objects with a `file_name` and a `sha256`; it must
     /// name exactly the staged files. Files of the earlier set that are among `kept`, by name, stay. On an
     /// error, `out` has its earlier set, unless the renames could
     /// not be taken back either, as the error then says. Returns the packages of the earlier set that

@@ -22,6 +22,7 @@ pub mod planned;
 mod set;
 mod sources;
 mod targets;
+pub mod wheels;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,8 +32,9 @@ pub use loose::PackedCode;
 pub use set::{PackedPackage, SetPacker};
 pub use sources::Sources;
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::kpack;
 use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
 use rockpack_base::formats::marker::{self, Marker};
 use rockpack_base::gfx::BaseArch;
@@ -41,6 +43,7 @@ use rockpack_base::tree::TreePath;
 
 use crate::pack::cache::Cache;
 use crate::plan::KeptArchive;
+use crate::receipt::listing::code_digest;
 use crate::recombine::Kernel;
 use crate::report::Progress;
 use frames::{Frame, FrameStore};
@@ -99,19 +102,46 @@ impl<'a> Packer<'a> {
     /// neighbours: a compressed bundle is then decoded once. Work is handed out in that order to
     /// the threads of the current rayon pool.
     pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
+        let frames = self.frames(name, kernels)?;
+        assemble(name, kernels, &frames)
+    }
+
+    /// The same, called what `name` makes of the digest of the code in all of them.
+    fn pack_by_code(
+        &self,
+        label: &str,
+        kernels: &[Kernel],
+        name: impl FnOnce(&str) -> String,
+    ) -> Result<(String, Vec<PackedArchive>)> {
+        let frames = self.frames(label, kernels)?;
+        let row = |(kernel, frame): (&Kernel, &Frame)| {
+            let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
+            (key, kernel.target.to_string(), hex(&frame.sha256))
+        };
+        let name = name(&code_digest(&kernels.iter().zip(&frames).map(row).collect()));
+        let archives = assemble(&name, kernels, &frames)?;
+        Ok((name, archives))
+    }
+
+    /// The code objects of `kernels`, compressed.
+    fn frames(&self, label: &str, kernels: &[Kernel]) -> Result<Vec<Frame>> {
         // A store per set of archives: its spool goes when the packages that have them are written,
         // so that the disk never holds the frames of all sets.
         let store = FrameStore::new(self.options.spool_dir, &self.options.budget);
-        let frames = frames::compress(kernels, &store, self.options)
-            .map_err(|error| error.context(format!("packing the kernels of {name}")))?;
-        let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();
-        for (kernel, frame) in kernels.iter().zip(&frames) {
-            let members = by_arch.entry(kernel.target.base()).or_default();
-            members.push((kernel, frame));
-        }
-        let archives = by_arch.into_iter();
-        archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
+        frames::compress(kernels, &store, self.options)
+            .map_err(|error| error.context(format!("packing the kernels of {label}")))
     }
+}
+
+/// The archives called `name` of `kernels`, whose code objects are in `frames`.
+fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<PackedArchive>> {
+    let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();
+    for (kernel, frame) in kernels.iter().zip(frames) {
+        let members = by_arch.entry(kernel.target.base()).or_default();
+        members.push((kernel, frame));
+    }
+    let archives = by_arch.into_iter();
+    archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
 }
 
 /// One set of archives; see [`Packer::pack`].

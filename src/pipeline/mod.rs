@@ -9,6 +9,7 @@
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
 //! `decide` is the line from artifacts to packages, `write_set` that from packages to files.
 
+mod wheels;
 mod write;
 
 use std::borrow::Cow;
@@ -35,9 +36,10 @@ use crate::receipt::{PartRecord, Receipt, SetPart, listing};
 use crate::recombine::{self, Recombined};
 use crate::repo;
 use crate::report::{Finding, Findings, Progress, Stage};
-use crate::settings::{BuildSettings, CacheSettings, OutputSettings, PublishSettings, SetSettings};
+use crate::settings::{BuildSettings, CacheSettings, PublishSettings, SetSettings};
 use crate::split::{self, SplitArtifact, SplitPolicy};
 
+pub use wheels::{WheelsMade, split_wheels};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
 
@@ -151,7 +153,7 @@ fn run_build(
     progress: &dyn Progress,
 ) -> Result<WrittenSet> {
     let BuildSettings { set, output, .. } = settings;
-    let cache = open_cache(output, progress)?;
+    let cache = open_cache(output.cache.as_ref(), progress)?;
     let decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
     let findings = decided.findings.clone();
     findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
@@ -159,8 +161,8 @@ fn run_build(
 
 /// The cache of a build, if one is asked for and can be opened. One that is there and cannot be read
 /// fails no run; a place where none can be made does.
-fn open_cache(output: &OutputSettings, progress: &dyn Progress) -> Result<Option<Cache>> {
-    let Some(CacheSettings { folder, limit }) = &output.cache else { return Ok(None) };
+fn open_cache(settings: Option<&CacheSettings>, progress: &dyn Progress) -> Result<Option<Cache>> {
+    let Some(CacheSettings { folder, limit }) = settings else { return Ok(None) };
     match Cache::open(folder, *limit) {
         Err(error) if error.kind() == Kind::Io && folder.is_dir() => {
             let (cache, reason) = (folder.display().to_string(), error.in_full());

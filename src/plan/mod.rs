@@ -55,6 +55,7 @@ mod settings;
 mod source;
 mod texts;
 mod updates;
+pub mod wheels;
 mod words;
 
 #[cfg(test)]

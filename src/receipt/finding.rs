@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::report::{Code, Finding, Severity, line};
+use crate::report::{Code, Finding, Findings, Severity, line};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,6 +53,12 @@ pub struct UnreadFinding {
 }
 
 impl FindingRecord {
+    /// The records of `findings`, in their order.
+    pub fn of(findings: &Findings) -> Vec<Self> {
+        let record = |finding: &Finding| Self::new(finding.clone(), findings.acceptance(finding));
+        findings.iter().map(record).collect()
+    }
+
     /// The record of a finding, with the reason why it is accepted, if it is.
     pub fn new(finding: Finding, accepted: Option<&str>) -> Self {
         match accepted.map(str::to_owned) {

@@ -13,6 +13,7 @@ mod refusals;
 mod relation;
 mod standing;
 mod update;
+pub mod wheels;
 
 use std::io::{self, Write};
 

@@ -16,7 +16,7 @@ use crate::dependencies::distribution::PayloadCompression;
 use crate::pack;
 
 /// The highest level of archives: what their readers need does not depend on it.
-const ARCHIVE_LEVEL_MAX: i32 = 22;
+pub(super) const ARCHIVE_LEVEL_MAX: i32 = 22;
 
 /// The options about it.
 #[derive(Debug, Default, Args)]

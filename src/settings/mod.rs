@@ -27,6 +27,7 @@ mod signing;
 mod split;
 mod targets;
 mod verify;
+mod wheel;
 
 #[cfg(test)]
 pub(crate) use named::{distribution, named};
@@ -50,3 +51,4 @@ pub use signing::SigningArguments;
 pub use split::SplitArguments;
 pub use targets::target_id;
 pub use verify::{VerifyArguments, VerifySettings};
+pub use wheel::{WheelArguments, WheelSettings};

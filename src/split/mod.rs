@@ -65,6 +65,15 @@ pub fn split_artifacts(
     options: &SplitPolicy<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
+    join(take_apart(artifacts, options, progress)?, artifacts, options)
+}
+
+/// Takes each of these artifacts apart, in parallel; what was split already is not joined.
+pub fn take_apart(
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
     let taken: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
@@ -76,7 +85,16 @@ pub fn split_artifacts(
     let mut faults = Faults::default();
     let taken: Vec<_> = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
     let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
-    noticed.explain(faults.finish())?;
+    noticed.explain(faults.finish().map(|()| taken))
+}
+
+/// Joins what was split already with its kernel archives, in the parts of all of `artifacts`.
+pub fn join(
+    taken: Vec<SplitArtifact>,
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
+) -> Result<Vec<SplitArtifact>> {
+    let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
     let mut look_again =
         |component: &mut [SplitArtifact]| partners::look_again(artifacts, component, options);
     let mut attached = noticed.explain(attach(taken, options.rules, &mut look_again))?;

@@ -22,6 +22,7 @@ mod summary;
 mod table;
 pub mod units;
 mod verify;
+mod wheels;
 
 pub use build::{build_end, build_text};
 pub use difference::difference_text;
@@ -35,3 +36,4 @@ pub use repo::{published_end, published_text};
 pub use settings::settings_text;
 pub use summary::{stage_text, summary_text};
 pub use verify::verify_text;
+pub use wheels::wheels_text;

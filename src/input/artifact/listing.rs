@@ -72,7 +72,7 @@ const CAPABILITY_MAX: usize = 24;
 pub(super) const DEPTH_LIMIT: usize = 256;
 
 /// Refuses a path that lies too deep.
-pub(super) fn refuse_deep(path: &TreePath) -> Result<()> {
+pub(in crate::input) fn refuse_deep(path: &TreePath) -> Result<()> {
     // The last one is the file.
     if path.components().count() <= DEPTH_LIMIT + 1 {
         return Ok(());

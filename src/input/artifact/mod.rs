@@ -17,6 +17,7 @@ mod scan;
 mod shard;
 mod unpacking;
 
+pub(in crate::input) use listing::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
 pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};

@@ -11,6 +11,7 @@ mod misfit;
 mod publication;
 mod subjects;
 mod table;
+mod wheels;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub use misfit::{Discord, Misfit};
 pub use publication::PackageLeftOut;
 pub use subjects::*;
 pub use table::{Code, Finding};
+pub use wheels::PypiRefusal;
 
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{Error, Kind, Remark, printable};

@@ -14,6 +14,7 @@ use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, owned_twice};
 use super::subjects::*;
+use super::wheels::{PypiRefusal, record_lacks, runtime_outside, tags_differ};
 use crate::report::words::{are, counted, few, list};
 use crate::report::{ComponentName, ElfMachine, PackageName, Soname, coded};
 
@@ -784,6 +785,37 @@ coded! {
     DatabaseInconsistent = "R119" "database-inconsistent" Warning
         { file: ComponentFile, fault: Inconsistency }
         ["{file}"] ["{fault}"];
+    /// RECORD of a wheel lacks members or digests, or lists what is not there; the wheels that are made
+    /// of it have it whole.
+    WheelRecordLacks = "R120" "wheel-record-incomplete" Warning
+        { wheel: String, unlisted: Vec<String>, absent: Vec<String>, unhashed: usize }
+        ["{wheel}"] ["{}", record_lacks(unlisted, absent, *unhashed)];
+    /// The tags or the build number in WHEEL are not those of the wheel's file name, which decides.
+    WheelTagsDiffer = "R121" "wheel-tags-differ" Warning
+        { wheel: String, tags: Vec<String>, build: Option<String> }
+        ["{wheel}"] ["{}", tags_differ(tags, build.as_deref())];
+    /// Members of a wheel that no wheel can take over: folders, which installers make by themselves, and
+    /// signatures of a RECORD that changes.
+    WheelMembersDropped = "R122" "wheel-members-dropped" Note
+        { wheel: String, members: Vec<String> }
+        ["{wheel}"] ["{} {} not carried over: {}", counted(members.len(), "member"),
+            are(members.len()), few(members, 5)];
+    /// A wheel that has no device code to take out, or was split already.
+    WheelUnchanged = "R123" "wheel-unchanged" Note { wheel: String }
+        ["{wheel}"] ["has no device code that can be taken out, and is copied as it is"];
+    /// The HIP runtime that loads the device code of a wheel is not in the wheel.
+    WheelRuntimeOutside = "R124" "wheel-runtime-outside" Warning
+        { wheel: String, libraries: Vec<Soname> }
+        ["{wheel}"] ["{}", runtime_outside(libraries)];
+    /// The HIP runtime in a wheel cannot read kernel archives, and the wheel was split all the same.
+    WheelRuntimeCannotRead = "R125" "wheel-runtime-cannot-read" Warning
+        { wheel: String, files: Vec<String> }
+        ["{wheel}"] ["{} {} kernel archives, so that no program finds the device code of this wheel",
+            list(files), if files.len() == 1 { "does not read" } else { "do not read" }];
+    /// A wheel that PyPI would refuse.
+    WheelNotForPypi = "R126" "wheel-not-for-pypi" Note
+        { wheel: String, reasons: Vec<PypiRefusal> }
+        ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
 }
 
 /// Names with what is not seen of them written out.

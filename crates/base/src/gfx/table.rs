@@ -14,6 +14,8 @@ pub struct Processor {
     pub name: BaseArch,
     /// EF_AMDGPU_MACH of its code objects.
     pub mach: u8,
+    /// The generic target whose code runs on it, if there is one.
+    pub generic: Option<BaseArch>,
     /// Whether clang compiles HIP code for it when no arch is named.
     #[serde(default)]
     pub compiler_default: bool,
@@ -52,6 +54,17 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
 pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
     let index = processors().binary_search_by(|row| row.name.cmp(arch)).ok()?;
     processors().get(index)
+}
+
+/// The generic target whose code runs on `arch`, qualified or not.
+pub fn generic_of(arch: &BaseArch) -> Option<&'static BaseArch> {
+    let row = processors().iter().find(|row| row.name.as_str() == unqualified(arch))?;
+    row.generic.as_ref()
+}
+
+/// `arch` without its qualifier: `gfx1250` of `gfx1250-strict`.
+pub fn plain(arch: &BaseArch) -> Option<BaseArch> {
+    unqualified(arch).parse().ok()
 }
 
 /// The qualifier of archs that have no row of their own.
@@ -156,6 +169,16 @@ fn has_shape(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn generic_targets_are_in_the_table() {
+        let named = processors().iter().filter_map(|row| row.generic.as_ref());
+        assert!(named.clone().all(|generic| generic.is_generic() && is_known(generic)));
+        let generic = |arch: &str| generic_of(&arch.parse().unwrap()).map(BaseArch::as_str);
+        assert_eq!(generic("gfx950"), Some("gfx9-4-generic"));
+        assert_eq!(generic("gfx1250-strict"), Some("gfx12-5-generic"));
+        assert_eq!(generic("gfx90a"), None);
+    }
 
     #[test]
     fn the_table_is_whole_sorted_and_unambiguous() {

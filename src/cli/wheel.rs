@@ -1,0 +1,44 @@
+//! `rockpack wheel`: fat wheels in, host wheels and device wheels out.
+
+use clap::Args;
+use rockpack_base::error::{Result, printable};
+
+use super::Outcome;
+use super::progress::Terminal;
+use crate::cli::render;
+use crate::pipeline;
+use crate::report::Progress;
+use crate::settings::{Environment, WheelArguments};
+
+/// Split Python wheels into a host wheel and one device wheel per architecture or group.
+///
+/// A host wheel has the name, version and tags of its input, all of its files but device code, and an
+/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these
+/// GPUs, which is tied to exactly this version. wheels.json says what each wheel holds and where every
+/// code object went. A wheel without device code, or one that was split, is copied as it is. What an
+/// earlier run wrote into DIR goes when the new wheels are whole. SOURCE_DATE_EPOCH is the time of all
+/// members.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    wheel: WheelArguments,
+    /// Print the receipt as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let settings = arguments.wheel.resolve(&Environment::of_process())?;
+    let made = pipeline::split_wheels(&settings, progress)?;
+    progress.summary();
+    progress.findings(&made.findings);
+    if arguments.json {
+        progress.print_json(&made)?;
+    } else {
+        progress.print(&render::wheels_text(&made))?;
+    }
+    let out = printable(&settings.out.to_string_lossy()).into_owned();
+    let count = made.receipt.wheels.len();
+    progress.note(&format!("{count} wheels in {out}"));
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,175 @@
+//! The only writer of wheels.
+//!
+//! Members are in the order of their names, those of `dist-info` last and RECORD at the very end. What is
+//! a member of the input is copied as it is stored there, kernel archives are stored, and everything
+//! else is deflated by all cores. Each member is read once, while its digest for RECORD is made.
+
+mod receipt;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::formats::wheel::{RecordRow, WheelName};
+use rockpack_base::formats::zip::{DosTime, Written, ZipMember, ZipWriter};
+use rockpack_base::run::Budget;
+
+use super::staging::Staging;
+use crate::input::wheel::Wheel;
+use crate::pack::wheels::{MemberBytes, PackedMember, PackedWheel};
+use crate::report::{Progress, PypiRefusal, Stage};
+
+pub use receipt::{copy_record, record};
+
+/// The mode of RECORD.
+const MODE: u32 = 0o644;
+
+/// Bytes that a file may have on PyPI, unless it allows a project more.
+const PYPI_SIZE: u64 = 100 << 20;
+
+/// How wheels are written.
+pub struct WriteOptions<'a> {
+    /// Where they grow.
+    pub staging: &'a Staging,
+    /// The time of all members, in seconds since 1970.
+    pub time: i64,
+    /// What digesting them draws from.
+    pub budget: &'a Budget,
+    /// Told of every byte of members.
+    pub progress: &'a dyn Progress,
+}
+
+/// A wheel that was written.
+#[derive(Debug)]
+pub struct WrittenWheel {
+    /// Its file name.
+    pub file_name: String,
+    /// Bytes of its file.
+    pub size: u64,
+    /// SHA-256 of its file.
+    pub sha256: [u8; 32],
+    /// What was written of its members, in the order of the archive.
+    pub members: Vec<WrittenMember>,
+}
+
+/// A member that was written.
+#[derive(Debug)]
+pub struct WrittenMember {
+    /// Its name.
+    pub name: String,
+    /// 0644 or 0755.
+    pub mode: u32,
+    /// Its size and digest.
+    pub written: Written,
+}
+
+/// Writes `wheel`, whose members are let go.
+pub fn write(wheel: PackedWheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
+    let file_name = wheel.name.to_string();
+    options.progress.begin(Stage::Emit);
+    let written = write_members(wheel, &file_name, options);
+    options.progress.end(Stage::Emit);
+    let members = written.context(|| format!("writing {file_name}"))?;
+    seal(file_name, members, options)
+}
+
+/// Copies a wheel of the input as it is.
+pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
+    let file_name = wheel.name.to_string();
+    let mut file = options.staging.create(&file_name)?;
+    let content = Content::open(&wheel.path, options.budget)?;
+    content.write_to(&mut file, &options.staging.path(&file_name))?;
+    let members = wheel.members.iter().map(|(name, member)| WrittenMember {
+        name: name.clone(),
+        mode: member.mode,
+        written: Written { size: member.zip.size, sha256: member.sha256 },
+    });
+    let members = members.collect();
+    seal(file_name, members, options)
+}
+
+/// What PyPI would say against a wheel.
+pub fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
+    let mut reasons = Vec::new();
+    if let Some((_, _)) = name.version.split_once('+') {
+        reasons.push(PypiRefusal::LocalVersion { version: name.version.clone() });
+    }
+    let bare = name.platforms.iter().filter(|platform| platform.starts_with("linux_"));
+    reasons.extend(bare.map(|platform| PypiRefusal::Platform { platform: platform.clone() }));
+    if size > PYPI_SIZE {
+        reasons.push(PypiRefusal::Size { size, limit: PYPI_SIZE });
+    }
+    reasons
+}
+
+fn seal(
+    file_name: String,
+    members: Vec<WrittenMember>,
+    options: &WriteOptions<'_>,
+) -> Result<WrittenWheel> {
+    let content = options.staging.seal(&file_name, options.budget)?;
+    let (size, sha256) = (content.len(), content.sha256()?);
+    options.progress.package(&file_name, size);
+    Ok(WrittenWheel { file_name, size, sha256, members })
+}
+
+fn write_members(
+    wheel: PackedWheel,
+    file_name: &str,
+    options: &WriteOptions<'_>,
+) -> Result<Vec<WrittenMember>> {
+    let PackedWheel { dist_info, members, .. } = wheel;
+    let file = options.staging.create(file_name)?;
+    let path = options.staging.path(file_name);
+    let mut writer = Writer::new(file, &path, options);
+    let own = format!("{dist_info}/");
+    let (last, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        members.into_iter().partition(|(name, _)| name.starts_with(&own));
+    for (name, member) in first.into_iter().chain(last) {
+        writer.member(name, &member)?;
+    }
+    writer.finish(&format!("{dist_info}/RECORD"))
+}
+
+struct Writer<'a> {
+    zip: ZipWriter,
+    options: &'a WriteOptions<'a>,
+    members: Vec<WrittenMember>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(file: File, path: &Path, options: &'a WriteOptions<'a>) -> Self {
+        let zip = ZipWriter::new(file, path, DosTime::new(options.time));
+        Self { zip, options, members: Vec::new() }
+    }
+
+    fn member(&mut self, name: String, member: &PackedMember) -> Result<()> {
+        let PackedMember { mode, bytes } = member;
+        let written = match bytes {
+            MemberBytes::Kept(kept) => {
+                let zip = ZipMember { name: name.clone(), ..kept.zip.clone() };
+                self.zip.copy(&zip, *mode, &kept.stored)?;
+                Written { size: kept.zip.size, sha256: kept.sha256 }
+            }
+            MemberBytes::Stored(content) => self.zip.store(&name, *mode, content)?,
+            MemberBytes::Deflated(content) => self.zip.deflate(&name, *mode, content)?,
+        };
+        self.options.progress.advance(Stage::Emit, written.size);
+        self.members.push(WrittenMember { name, mode: *mode, written });
+        Ok(())
+    }
+
+    /// Writes RECORD and the end of the archive.
+    fn finish(mut self, record: &str) -> Result<Vec<WrittenMember>> {
+        let mut text = String::new();
+        for WrittenMember { name, written, .. } in &self.members {
+            text.push_str(&RecordRow::of(&written.sha256, written.size).line(name));
+        }
+        text.push_str(&RecordRow::default().line(record));
+        self.zip.deflate(record, MODE, &Content::of_bytes(text))?;
+        self.zip.finish()?;
+        Ok(self.members)
+    }
+}

@@ -1,0 +1,56 @@
+//! What the receipt says of wheels.
+
+use rockpack_base::content::hex;
+
+use super::{WrittenMember, WrittenWheel};
+use crate::input::wheel::Wheel;
+use crate::plan::wheels::WheelRole;
+use crate::receipt::MemberRecord;
+use crate::receipt::wheels::{WheelKind, WheelRecord};
+use rockpack_base::tree::MemberKind;
+
+/// The record of a wheel that was made of `of`, for `role`, and is the distribution `name`.
+pub fn record(written: WrittenWheel, of: &Wheel, role: &WheelRole, name: &str) -> WheelRecord {
+    let (kind, groups, archs) = match role {
+        WheelRole::Host => (WheelKind::Host, Vec::new(), Vec::new()),
+        WheelRole::Device { groups, archs } => {
+            let archs = archs.iter().map(ToString::to_string).collect();
+            (WheelKind::Device, groups.clone(), archs)
+        }
+    };
+    WheelRecord { role: kind, groups, archs, distribution: name.to_owned(), ..plain(written, of) }
+}
+
+/// The record of a wheel of the input that was copied.
+pub fn copy_record(written: WrittenWheel, of: &Wheel) -> WheelRecord {
+    plain(written, of)
+}
+
+fn plain(written: WrittenWheel, of: &Wheel) -> WheelRecord {
+    let WrittenWheel { file_name, size, sha256, members } = written;
+    WheelRecord {
+        file_name,
+        made_of: of.name.to_string(),
+        role: WheelKind::Copy,
+        distribution: of.metadata.name().to_owned(),
+        version: of.metadata.version().to_owned(),
+        groups: Vec::new(),
+        archs: Vec::new(),
+        size,
+        installed_size: members.iter().map(|member| member.written.size).sum(),
+        sha256: hex(&sha256),
+        members: members.into_iter().map(member).collect(),
+    }
+}
+
+fn member(member: WrittenMember) -> MemberRecord {
+    let WrittenMember { name, mode, written } = member;
+    MemberRecord {
+        path: name,
+        kind: MemberKind::File,
+        mode,
+        size: Some(written.size),
+        sha256: Some(hex(&written.sha256)),
+        target: None,
+    }
+}

@@ -1,0 +1,81 @@
+//! The wheels that arguments name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rockpack_base::content::{is_folder, list, real_path};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::wheel::WheelName;
+
+use crate::input::artifact::refuse_inside;
+
+/// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two of one
+/// name are refused: both would be written to one file.
+pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut faults = Faults::default();
+    for root in roots {
+        let Some(wheels) = faults.keep(wheels_at(root)) else { continue };
+        for wheel in wheels {
+            let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match found.get(&name) {
+                Some(other) if !is_same(other, &wheel) => {
+                    let message = format!("has the name of another wheel, {}", other.display());
+                    let error = Error::new(Kind::Conflict, message).file(&wheel);
+                    faults.add(error.hint("give one of the two"));
+                }
+                Some(_) => {}
+                None => drop(found.insert(name, wheel)),
+            }
+        }
+    }
+    faults.finish()?;
+    Ok(found.into_values().collect())
+}
+
+/// Refuses an output folder in which one of the wheels lies: a host wheel has the name of its input.
+pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
+    let folders: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
+    refuse_inside(&folders, out, "output folder")?;
+    let there = real_path(out)?;
+    for root in roots {
+        let folder = real_path(root)?.and_then(|real| real.parent().map(Path::to_path_buf));
+        if there.is_some() && folder == there {
+            let message = "is in the output folder, where the host wheel has its name";
+            return Err(Error::new(Kind::Usage, message).file(root).hint("give another folder"));
+        }
+    }
+    Ok(())
+}
+
+/// Where they are in one folder under one name, they are one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn wheels_at(root: &Path) -> Result<Vec<PathBuf>> {
+    // What is not there is told by the one who opens it.
+    if !is_folder(root)? {
+        if WheelName::is_one(root) {
+            return Ok(vec![root.to_path_buf()]);
+        }
+        let error = Error::new(Kind::Usage, "is neither a wheel nor a folder with wheels");
+        return Err(error.file(root).hint("names of wheels end in .whl"));
+    }
+    let mut wheels = Vec::new();
+    for entry in list(root)? {
+        let path = entry?.path();
+        if WheelName::is_one(&path) {
+            wheels.push(path);
+        }
+    }
+    wheels.sort();
+    if wheels.is_empty() {
+        let error = Error::new(Kind::Usage, "is a folder without wheels");
+        return Err(error.file(root).hint("give wheels, or folders that hold some"));
+    }
+    Ok(wheels)
+}

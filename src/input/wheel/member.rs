@@ -1,0 +1,245 @@
+//! One file of a wheel.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use rockpack_base::content::{BlockStore, Content, WINDOW};
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::hold;
+use rockpack_base::formats::wheel::{Record, RecordHasher, RecordRow};
+use rockpack_base::formats::zip::{Method, ZipMember, ZipReader};
+use rockpack_base::tree::TreePath;
+use sha2::{Digest as _, Sha256};
+
+use super::member_name;
+use crate::input::artifact::refuse_deep;
+
+/// The bits of a mode that say what kind of file it is, and their values.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+/// The modes that installers give files.
+const PLAIN: u32 = 0o644;
+const EXECUTABLE: u32 = 0o755;
+
+/// What PE files begin with, where their header is said to be, and what that begins with.
+const PE_START: &[u8; 2] = b"MZ";
+const PE_OFFSET: u64 = 0x3c;
+const PE_HEADER: &[u8; 4] = b"PE\0\0";
+
+/// A file of a wheel.
+#[derive(Debug, Clone)]
+pub struct WheelMember {
+    /// Its headers in the archive.
+    pub zip: ZipMember,
+    /// Its bytes as they are stored there.
+    pub stored: Content,
+    /// Its bytes.
+    pub content: Content,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+    /// The mode that installers give it: 0755 or 0644.
+    pub mode: u32,
+    /// Its path in site-packages; none of what is installed elsewhere.
+    pub installed: Option<TreePath>,
+}
+
+/// Where a member belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    /// In `dist-info`.
+    DistInfo,
+    /// In site-packages, at this path.
+    Site(&'a str),
+    /// Elsewhere.
+    Other,
+}
+
+impl Place<'_> {
+    pub fn is_dist_info(self) -> bool {
+        self == Place::DistInfo
+    }
+}
+
+/// Where the member called `name` belongs in a wheel with this `dist-info` folder.
+pub(super) fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
+    let stem = dist_info.strip_suffix(".dist-info").unwrap_or(dist_info);
+    let (top, rest) = name.split_once('/').unwrap_or((name, ""));
+    if top == dist_info {
+        return Place::DistInfo;
+    }
+    if top.strip_suffix(".data") != Some(stem) {
+        return Place::Site(name);
+    }
+    match rest.split_once('/') {
+        Some(("purelib" | "platlib", path)) => Place::Site(path),
+        _ => Place::Other,
+    }
+}
+
+/// Refuses a member that is no ordinary file or folder of a wheel.
+pub(super) fn refuse_unusable(member: &ZipMember) -> Result<()> {
+    let name = member.name.strip_suffix('/').unwrap_or(&member.name);
+    let outside = |_| {
+        let hint = "names of members are relative paths without `.` and `..`: build the wheel anew";
+        Error::malformed("its name is no path inside the wheel").hint(hint)
+    };
+    let path = TreePath::new(name).map_err(outside)?;
+    refuse_deep(&path)?;
+    if name.contains('\\') {
+        let hint = "members have `/` between folders on every system: build the wheel anew";
+        return Err(Error::malformed("has a backslash in its name").hint(hint));
+    }
+    if name.len() < member.name.len() {
+        let is_empty = member.size == 0;
+        let error = || Error::malformed("is a folder and has content");
+        return if is_empty { Ok(()) } else { Err(error()) };
+    }
+    match member.mode.unwrap_or_default() & KIND {
+        0 | REGULAR => Ok(()),
+        LINK => {
+            let hint = "pip and uv write the text of the link as a file: put the file itself there";
+            Err(Error::unsupported("is a symbolic link").hint(hint))
+        }
+        _ => Err(Error::unsupported("is no regular file")),
+    }
+}
+
+/// The mode that pip gives a file: any bit to execute counts, of what is said to be a regular file.
+fn mode(member: &ZipMember) -> u32 {
+    let mode = member.mode.unwrap_or_default();
+    if mode & KIND == REGULAR && mode & 0o111 != 0 { EXECUTABLE } else { PLAIN }
+}
+
+/// What reading the members of a wheel needs.
+pub(super) struct Reading<'a> {
+    pub zip: &'a ZipReader,
+    pub path: &'a Path,
+    pub dist_info: &'a str,
+    pub store: Arc<BlockStore>,
+    pub record: &'a Record,
+}
+
+impl Reading<'_> {
+    /// Reads a member; errors name it.
+    pub fn member(&self, member: &ZipMember) -> Result<WheelMember> {
+        let name = || member_name(self.path, &member.name);
+        self.read(member).map_err(|error| error.file(name()))
+    }
+
+    fn read(&self, member: &ZipMember) -> Result<WheelMember> {
+        let row = self.record.rows.get(&member.name);
+        let mut reader = self.zip.reader(member)?;
+        let mut sums = Sums::new(row);
+        let stored = self.zip.stored(member)?;
+        let content = if member.method == Method::Stored {
+            sums.of(&mut reader, |_| Ok(()))?;
+            stored.clone()
+        } else {
+            let mut writer = self.store.writer()?;
+            sums.of(&mut reader, |bytes| writer.write(bytes))?;
+            let name = member_name(self.path, &member.name);
+            writer.finish()?.content(0..member.size, name)?
+        };
+        let sha256 = sums.compare(row, member.size)?;
+        refuse_pe(&content)?;
+        let installed = match place(&member.name, self.dist_info) {
+            Place::Site(path) => Some(TreePath::new(path)?),
+            Place::DistInfo => Some(TreePath::new(member.name.as_str())?),
+            Place::Other => None,
+        };
+        let (zip, mode) = (member.clone(), mode(member));
+        Ok(WheelMember { zip, stored, content, sha256, mode, installed })
+    }
+}
+
+/// Refuses a PE file.
+fn refuse_pe(content: &Content) -> Result<()> {
+    if content.len() < PE_OFFSET + 4 || content.read_array(0)? != *PE_START {
+        return Ok(());
+    }
+    let header = u64::from(u32::from_le_bytes(content.read_array(PE_OFFSET)?));
+    let has_header = header.checked_add(4).is_some_and(|end| end <= content.len());
+    if !has_header || content.read_array(header)? != *PE_HEADER {
+        return Ok(());
+    }
+    let hint = "take it out of the wheel, or leave the wheel as it is";
+    Err(Error::unsupported("is a PE file, a program or library for Windows").hint(hint))
+}
+
+/// The digests of a member.
+struct Sums {
+    sha256: Sha256,
+    /// That of RECORD, where it is by another hash function.
+    stated: Option<RecordHasher>,
+}
+
+impl Sums {
+    fn new(row: Option<&RecordRow>) -> Self {
+        let stated = row.and_then(|row| row.digest.as_ref());
+        let stated = stated.map(|digest| digest.hash.hasher());
+        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+        Self { sha256: Sha256::new(), stated }
+    }
+
+    /// Takes all of `reader`, which goes to `sink` as well.
+    fn of(
+        &mut self,
+        reader: &mut impl Read,
+        mut sink: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut window = vec![0; WINDOW];
+        loop {
+            let len = reader.read(&mut window).map_err(hold::fault)?;
+            let bytes = window.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.sha256.update(bytes);
+            if let Some(stated) = &mut self.stated {
+                stated.update(bytes);
+            }
+            sink(bytes)?;
+        }
+    }
+
+    /// The SHA-256, if RECORD says nothing else of the member.
+    fn compare(self, row: Option<&RecordRow>, size: u64) -> Result<[u8; 32]> {
+        let sha256: [u8; 32] = self.sha256.finalize().into();
+        let Some(row) = row else { return Ok(sha256) };
+        if let Some(stated) = row.size.filter(|stated| *stated != size) {
+            return Err(differs(format!("has {size} bytes, and RECORD says {stated}")));
+        }
+        let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
+        match &row.digest {
+            Some(stated) if stated.bytes != found => {
+                Err(differs(format!("has another {} than RECORD says", stated.hash)))
+            }
+            _ => Ok(sha256),
+        }
+    }
+}
+
+fn differs(message: String) -> Error {
+    let hint = "the wheel was changed after it was built: `wheel unpack` and `wheel pack` make its \
+                RECORD anew, if the change was meant";
+    Error::new(Kind::Malformed, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_belong_where_installers_put_them() {
+        let of = |name| place(name, "x-1.0.dist-info");
+        assert_eq!(of("x/_C.so"), Place::Site("x/_C.so"));
+        assert_eq!(of("x-1.0.data/platlib/x/_C.so"), Place::Site("x/_C.so"));
+        assert_eq!(of("x-1.0.data/purelib/y.py"), Place::Site("y.py"));
+        assert_eq!(of("x-1.0.data/scripts/tool"), Place::Other);
+        assert_eq!(of("other.data/platlib/x"), Place::Site("other.data/platlib/x"));
+        assert_eq!(of("x-1.0.dist-info/METADATA"), Place::DistInfo);
+    }
+}

@@ -1,0 +1,258 @@
+//! Python wheels: opened by their central directory, compared with their RECORD, and read as the
+//! artifact that their files make up.
+//!
+//! ```text
+//! x-1.0-cp312-cp312-linux_x86_64.whl       a ZIP archive (formats::zip)
+//!     x/…, x.libs/…                        files, by their paths in site-packages
+//!     x-1.0.data/{purelib,platlib}/…       the same
+//!     x-1.0.data/{scripts,headers,data}/…  files that are installed elsewhere
+//!     x-1.0.dist-info/METADATA, WHEEL, RECORD, …
+//! ```
+//!
+//! Each member is decoded once, while its digest is made: what is deflated goes into a
+//! [`BlockStore`](rockpack_base::content::BlockStore), what is stored stays where it is. The files that
+//! are installed in site-packages are the tree of an artifact with one prefix; those of `dist-info` are
+//! none of them.
+//!
+//! Refused: what pip would not install, or not as it is here. That is a wheel without METADATA, WHEEL or
+//! RECORD, with two `dist-info` folders, with another name or version than that of its file, digests and
+//! sizes that are not those of RECORD, paths that leave the wheel, links, two members that are installed
+//! at one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
+
+mod dist_info;
+mod find;
+mod member;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rockpack_base::content::{BlockStore, Content, Inputs};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::wheel::{Metadata, WheelFile, WheelName, normalized};
+use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
+
+use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
+use crate::report::{Findings, Progress, Stage};
+use dist_info::DistInfo;
+use member::{Reading, place};
+use record::RecordCheck;
+
+pub use find::{find, refuse_among};
+pub use member::WheelMember;
+
+/// Contents may be this many times their archive, as PyPI has it, ...
+const RATIO_MAX: u64 = 50;
+
+/// ... and always so many bytes.
+const ALWAYS: u64 = 64 << 20;
+
+/// The GPU family in the name of a wheel's artifact.
+const GENERIC: &str = "generic";
+
+/// A wheel that was read.
+#[derive(Debug)]
+pub struct Wheel {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Bytes of its file.
+    pub size: u64,
+    /// What its file name says.
+    pub name: WheelName,
+    /// METADATA.
+    pub metadata: Metadata,
+    /// WHEEL.
+    pub wheel_file: WheelFile,
+    /// The name of its `dist-info` folder.
+    pub dist_info: String,
+    /// Its files by their names in the archive.
+    pub members: BTreeMap<String, WheelMember>,
+    /// Its one artifact, with the files that are installed in site-packages.
+    pub scan: Scan,
+}
+
+impl Wheel {
+    /// Its artifact.
+    pub fn artifact(&self) -> Result<&Artifact> {
+        let mut artifacts = self.scan.shards.iter().flat_map(|shard| &shard.artifacts);
+        artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
+    }
+
+    /// The file in its `dist-info` folder that is called `name` there.
+    pub fn dist_info_member(&self, name: &str) -> Option<&WheelMember> {
+        self.members.get(&format!("{}/{name}", self.dist_info))
+    }
+
+    /// Whether it is of no use but with another distribution in exactly its own version, as device wheels are.
+    pub fn pins_another(&self) -> bool {
+        let version = self.metadata.version();
+        let pins = |requirement: &str| {
+            let (name, bound) = requirement.split_once("==").unwrap_or_default();
+            bound.trim() == version && normalized(name.trim()) != normalized(self.metadata.name())
+        };
+        self.metadata.all("Requires-Dist").any(pins)
+    }
+
+    /// Whether a member, by its name in the archive, is in its `dist-info` folder.
+    pub fn is_dist_info(&self, name: &str) -> bool {
+        name.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+/// Reads the wheel at `path`.
+pub fn read(path: &Path, options: &ScanOptions, progress: &dyn Progress) -> Result<Wheel> {
+    let mut inputs = Inputs::within(&options.budget);
+    let content = inputs.content(path)?;
+    let wheel = read_content(path, content, options, progress);
+    let mut wheel = inputs.explain(wheel).map_err(|error| named(error, path))?;
+    wheel.scan.inputs = inputs;
+    Ok(wheel)
+}
+
+/// The same error, which names the wheel where it names no member of it.
+fn named(error: Error, path: &Path) -> Error {
+    if error.place().file.is_some() { error } else { error.file(path) }
+}
+
+/// What a member of the wheel at `path` is called in messages.
+fn member_name(path: &Path, member: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}
+
+fn read_content(
+    path: &Path,
+    content: Content,
+    options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Wheel> {
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    let file_name = file_name.ok_or_else(|| Error::malformed("has no name in UTF-8"))?;
+    let name: WheelName = file_name.parse()?;
+    refuse_windows(&name)?;
+    let size = content.len();
+    let zip = ZipReader::open(content)?;
+    refuse_bomb(&zip, size)?;
+    let DistInfo { folder, metadata, wheel_file, record } = DistInfo::read(&zip, &name)?;
+    let mut findings = Findings::default();
+    dist_info::note_tags(&wheel_file, &name, &mut findings);
+    let mut check = RecordCheck::new(&record, &folder);
+    let kept = sort(&zip, &mut check, path)?;
+    progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
+    progress.begin(Stage::Split);
+    let reading = Reading {
+        zip: &zip,
+        path,
+        dist_info: &folder,
+        store: BlockStore::create(&options.spool_dir, &options.budget)?,
+        record: &record,
+    };
+    let read = kept.par_iter().map(|member| {
+        let read = reading.member(member);
+        progress.advance(Stage::Split, member.size);
+        read
+    });
+    let read: Vec<Result<WheelMember>> = read.collect();
+    progress.end(Stage::Split);
+    let mut faults = Faults::default();
+    let members = read.into_iter().filter_map(|member| faults.keep(member));
+    let members: BTreeMap<String, WheelMember> =
+        members.map(|member| (member.zip.name.clone(), member)).collect();
+    let tree = faults.keep(tree(&members, &folder, path));
+    faults.finish()?;
+    check.finish(&name, &mut findings);
+    let artifact = artifact(path, &name, tree.unwrap_or_default())?;
+    let shard = Shard { name: artifact.shard.clone(), artifacts: vec![artifact] };
+    let scan = Scan { shards: vec![shard], inputs: Inputs::within(&options.budget), findings };
+    let path = path.to_path_buf();
+    Ok(Wheel { path, size, name, metadata, wheel_file, dist_info: folder, members, scan })
+}
+
+fn refuse_windows(name: &WheelName) -> Result<()> {
+    let windows = name.platforms.iter().find(|platform| platform.starts_with("win"));
+    windows.map_or(Ok(()), |platform| {
+        let error = Error::unsupported(format!("is a wheel for Windows ({platform})"));
+        Err(error.hint("wheels for Linux are split; leave those for Windows as they are"))
+    })
+}
+
+fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
+    let bytes = zip.members().iter().fold(0_u64, |sum, member| sum.saturating_add(member.size));
+    if bytes <= ALWAYS.max(size.saturating_mul(RATIO_MAX)) {
+        return Ok(());
+    }
+    let message = format!("its members have {bytes} bytes, more than {RATIO_MAX} times its {size}");
+    Err(Error::new(Kind::Limit, message)
+        .hint("PyPI refuses such wheels, too: look at what made it"))
+}
+
+/// The members that are files of the wheel; the others are noted, and those that cannot be are refused.
+fn sort<'a>(
+    zip: &'a ZipReader,
+    check: &mut RecordCheck<'_>,
+    path: &Path,
+) -> Result<Vec<&'a ZipMember>> {
+    let mut faults = Faults::default();
+    let mut kept = Vec::new();
+    for member in zip.members() {
+        let sorted = member::refuse_unusable(member);
+        let sorted = sorted.map_err(|error| error.file(member_name(path, &member.name)));
+        if faults.keep(sorted).is_some() && check.keeps(member) {
+            kept.push(member);
+        }
+    }
+    faults.finish()?;
+    Ok(kept)
+}
+
+/// The files that are installed in site-packages.
+fn tree(
+    members: &BTreeMap<String, WheelMember>,
+    dist_info: &str,
+    path: &Path,
+) -> Result<Tree<Content>> {
+    let mut tree = Tree::new();
+    let mut folders = BTreeSet::new();
+    let mut faults = Faults::default();
+    for (name, member) in members {
+        let Some(installed) = &member.installed else { continue };
+        if place(name, dist_info).is_dist_info() {
+            continue;
+        }
+        folders.extend(std::iter::successors(installed.parent(), TreePath::parent));
+        let node = Node::File { data: member.content.clone(), mode: member.mode };
+        let inserted = tree.insert(installed.clone(), node);
+        faults.keep(inserted.map_err(|error| {
+            let message = format!("is installed at {installed}, as another member is");
+            Error::new(Kind::Conflict, message).file(member_name(path, name)).cause(error.message())
+        }));
+    }
+    for folder in folders {
+        if let Some(node) = tree.get(&folder) {
+            let message = format!("is a {}, and other members lie below it", node.kind());
+            faults
+                .add(Error::new(Kind::Conflict, message).file(member_name(path, folder.as_str())));
+        }
+    }
+    faults.finish()?;
+    Ok(tree)
+}
+
+fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Result<Artifact> {
+    let prefix = StagePrefix { path: String::new(), module: None, tree };
+    Ok(Artifact {
+        shard: name.to_string(),
+        name: ArtifactName {
+            name: normalized(&name.distribution),
+            kind: ComponentKind::Lib,
+            gpu_family: GENERIC.to_owned(),
+        },
+        root: path.to_path_buf(),
+        sha256: None,
+        prefixes: vec![prefix],
+        findings: Findings::default(),
+    })
+}

@@ -1,0 +1,247 @@
+//! From wheels to wheels.
+//!
+//! ```text
+//! wheel ─ input::wheel ─ split ─ recombine ─ plan::wheels ─ pack::wheels ─ emit::wheels ─► wheels, wheels.json
+//! ```
+//!
+//! One wheel is made into others after the other; all of them appear together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rayon::prelude::*;
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::run::{Budget, Use, threads};
+use serde::Serialize;
+
+use super::open_cache;
+use crate::config::{ArchitectureGroup, Grouping, SetScope};
+use crate::emit::Staging;
+use crate::emit::wheels::{self, WriteOptions};
+use crate::input::artifact::ScanOptions;
+use crate::input::wheel::{self, Wheel};
+use crate::pack::cache::Cache;
+use crate::pack::wheels::PackedWheel;
+use crate::pack::{self, PackOptions};
+use crate::plan;
+use crate::receipt::wheels::{SCHEMA, WheelReceipt, WheelRecord};
+use crate::receipt::{CodeObjectRecord, FindingRecord};
+use crate::recombine;
+use crate::report::{Finding, Findings, Progress, Stage};
+use crate::settings::WheelSettings;
+use crate::split::{self, HostBinary, SplitArtifact, SplitPolicy};
+
+/// The result of a run.
+#[derive(Debug, Serialize)]
+pub struct WheelsMade {
+    /// The receipt: the last file written.
+    #[serde(flatten)]
+    pub receipt: WheelReceipt,
+    /// Wheels of the earlier set in the output folder that are not in this one and were removed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub removed: BTreeSet<String>,
+    /// What was noticed.
+    #[serde(skip)]
+    pub findings: Findings,
+}
+
+/// Splits the wheels. What is made takes the place of what an earlier run wrote into the output folder; on an
+/// error that stays.
+pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result<WheelsMade> {
+    let budget = Budget::new(settings.limits);
+    threads::with(settings.jobs, || run(settings, &budget, progress))
+}
+
+fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
+    let cache = open_cache(settings.cache.as_ref(), progress)?;
+    let paths = wheel::find(&settings.wheels)?;
+    let staging = Staging::begin_wheels(&settings.out)?;
+    let mut made = Made::default();
+    for path in &paths {
+        let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
+        let done = run.split(path, &budget.scope(), &mut made);
+        let done = done.context(|| format!("splitting {}", path.display()));
+        let done = made.findings.explain(done);
+        settings.plan.config.accept_of_error(done)?;
+    }
+    for finding in cache.iter().flat_map(Cache::findings) {
+        progress.warn(&finding);
+    }
+    let Made { wheels, code_objects, mut findings } = made;
+    findings.sort();
+    settings.plan.config.accept(&mut findings, SetScope::Limited);
+    if settings.strict {
+        let otherwise = "accept them by `accept` in the configuration, or split without it";
+        findings.notes().explain(findings.refuse_warnings(otherwise))?;
+    }
+    let receipt = WheelReceipt {
+        schema: SCHEMA,
+        generator: env!("CARGO_PKG_VERSION").to_owned(),
+        time: settings.time,
+        wheels,
+        code_objects,
+        findings: FindingRecord::of(&findings),
+    };
+    let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
+    Ok(WheelsMade { receipt, removed, findings })
+}
+
+/// What was made so far.
+#[derive(Default)]
+struct Made {
+    wheels: Vec<WheelRecord>,
+    code_objects: Vec<CodeObjectRecord>,
+    findings: Findings,
+}
+
+/// What splitting one wheel needs.
+struct Run<'a> {
+    settings: &'a WheelSettings,
+    staging: &'a Staging,
+    cache: Option<&'a Cache>,
+    progress: &'a dyn Progress,
+}
+
+impl Run<'_> {
+    /// Splits the wheel at `path`.
+    fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
+        let scan_options = ScanOptions::beside(&self.settings.out, budget);
+        let wheel = wheel::read(path, &scan_options, self.progress)?;
+        made.findings.extend(wheel.scan.findings.clone());
+        let config = &self.settings.plan.config;
+        let policy = SplitPolicy {
+            rules: &config.databases,
+            keeps_fat: &|name| config.keeps_fat(name),
+            allows_other_machine: &|path| config.allows_other_machine(path),
+        };
+        let artifact = wheel.artifact()?;
+        self.progress.expect(Stage::Split, artifact.bytes());
+        self.progress.begin(Stage::Split);
+        let taken = split::take_apart(&[artifact], &policy, self.progress);
+        self.progress.end(Stage::Split);
+        let taken = wheel.scan.inputs.explain(taken)?;
+        let write = WriteOptions {
+            staging: self.staging,
+            time: self.settings.time,
+            budget,
+            progress: self.progress,
+        };
+        if is_unchanged(&wheel, &taken) {
+            made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
+            let written = wheels::copy(&wheel, &write)?;
+            made.wheels.push(wheels::copy_record(written, &wheel));
+        } else {
+            let taken = split::join(taken, &[artifact], &policy)?;
+            let packed = self.pack(&wheel, taken, budget, made)?;
+            let written = self.write(&wheel, packed, &write, made)?;
+            made.wheels.extend(written);
+        }
+        wheel.scan.inputs.recheck()
+    }
+
+    /// The wheels that are made of `wheel`, in the order of the plan.
+    fn pack(
+        &self,
+        wheel: &Wheel,
+        taken: Vec<SplitArtifact>,
+        budget: &Budget,
+        made: &mut Made,
+    ) -> Result<Vec<PackedWheel>> {
+        let settings = &self.settings.plan;
+        self.progress.begin(Stage::Plan);
+        let grouping = grouping(&settings.config.grouping, &taken);
+        let recombined = recombine::recombine(taken, &settings.config, &grouping);
+        let planned = recombined.and_then(|recombined| {
+            let plan = plan::wheels::plan(wheel, &recombined, settings);
+            recombined.findings.explain(plan).map(|plan| (recombined, plan))
+        });
+        self.progress.end(Stage::Plan);
+        let (recombined, mut plan) = planned?;
+        made.findings.extend(recombined.findings.clone());
+        made.findings.extend(std::mem::take(&mut plan.findings));
+        let [component] = recombined.components.as_slice() else {
+            return Err(rockpack_base::error::Error::bug("a wheel is one component"));
+        };
+        // Where records need more than usual, the frames have less.
+        let _records = budget.draw(Use::Frames, budget.excess_records());
+        let options = PackOptions {
+            level: self.settings.archive_level,
+            spool_dir: &self.settings.out,
+            budget: budget.clone(),
+            cache: self.cache,
+            progress: self.progress,
+        };
+        let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
+        self.progress.expect(Stage::Pack, bytes);
+        self.progress.begin(Stage::Pack);
+        let packed = pack::wheels::pack(wheel, component, plan, &options);
+        self.progress.end(Stage::Pack);
+        packed
+    }
+
+    /// Writes `packed`, several at a time.
+    fn write(
+        &self,
+        wheel: &Wheel,
+        packed: Vec<PackedWheel>,
+        options: &WriteOptions<'_>,
+        made: &mut Made,
+    ) -> Result<Vec<WheelRecord>> {
+        for packed in &packed {
+            made.code_objects.extend(packed.code_objects.iter().cloned());
+            self.progress.expect(Stage::Emit, packed.bytes());
+        }
+        let written: Vec<Result<WheelRecord>> = packed
+            .into_par_iter()
+            .map(|packed| {
+                let (role, distribution) = (packed.role.clone(), packed.distribution.clone());
+                let written = wheels::write(packed, options)?;
+                Ok(wheels::record(written, wheel, &role, &distribution))
+            })
+            .collect();
+        let written = written.into_iter().collect::<Result<Vec<_>>>()?;
+        for WheelRecord { file_name, size, .. } in &written {
+            let reasons = wheels::pypi_refusals(&file_name.parse()?, *size);
+            if !reasons.is_empty() {
+                let wheel = file_name.clone();
+                made.findings.add(Finding::WheelNotForPypi { wheel, reasons });
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// Whether nothing is to be done with `wheel`: it has no device code, or one half of a split one.
+fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
+    let binaries = || taken.iter().flat_map(SplitArtifact::binaries);
+    let is_fat = binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)));
+    let has_host = binaries().next().is_some();
+    let has_archives = taken.iter().any(|part| !part.archives.is_empty());
+    let has_databases = taken.iter().any(|part| !part.databases.is_empty());
+    let has_code = has_archives || has_databases;
+    !is_fat && (!has_code || !has_host && wheel.pins_another())
+}
+
+/// The groups of the configuration. Without any, each arch is one, with what is qualified of it.
+fn grouping(configured: &Grouping, taken: &[SplitArtifact]) -> Grouping {
+    let binaries = taken.iter().flat_map(SplitArtifact::binaries);
+    let code = binaries.flat_map(|(_, fat)| fat.code_objects()).map(|code| code.target.base());
+    let databases = taken.iter().flat_map(|part| &part.databases);
+    let databases = databases.filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
+    let archs: BTreeSet<&BaseArch> = code.chain(databases).collect();
+    let mut groups: BTreeMap<BaseArch, Vec<BaseArch>> = BTreeMap::new();
+    for arch in &archs {
+        let plain = gfx::plain(arch).unwrap_or_else(|| (*arch).clone());
+        groups.entry(plain).or_default().push((*arch).clone());
+    }
+    if !configured.groups.is_empty() || groups.values().all(|archs| archs.len() == 1) {
+        return configured.clone();
+    }
+    let group = |(plain, architectures): (BaseArch, Vec<BaseArch>)| ArchitectureGroup {
+        name: plain.to_string(),
+        display_name: plain.to_string(),
+        architectures,
+    };
+    Grouping { groups: groups.into_iter().map(group).collect(), primary_shard: None }
+}

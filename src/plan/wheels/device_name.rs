@@ -1,0 +1,70 @@
+//! What device wheels are called.
+
+use std::str::FromStr;
+
+use derive_more::Display;
+use rockpack_base::error::{Error, Kind, Result};
+
+/// What stands for the name of the host wheel's distribution.
+const NAME: &str = "{name}";
+/// What stands for a group.
+const GROUP: &str = "{group}";
+
+/// A pattern of names, with `{name}` for that of the host wheel and `{group}` for the group.
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+pub struct DeviceName(String);
+
+impl DeviceName {
+    /// The name for a group, by its label, of the distribution `name`.
+    pub fn of(&self, name: &str, label: &str) -> Result<String> {
+        let made = self.0.replace(NAME, name).replace(GROUP, label);
+        if is_name(&made) {
+            return Ok(made);
+        }
+        let message =
+            format!("`{made}`, made by the pattern `{self}`, is no name of a distribution");
+        Err(Error::new(Kind::Config, message).hint(HINT))
+    }
+}
+
+const HINT: &str = "names have letters, digits, `-`, `_` and `.`, and begin and end with a letter or \
+                    digit: `{name}-device-{group}`, or `amd-{name}-device-{group}`";
+
+impl FromStr for DeviceName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let pattern = Self(text.to_owned());
+        if !text.contains(GROUP) {
+            let message =
+                format!("`{text}` has no {GROUP}, so that all device wheels had one name");
+            return Err(Error::new(Kind::Usage, message).hint(HINT));
+        }
+        let is_good = is_name(&text.replace(NAME, "n").replace(GROUP, "g"));
+        let bad = || Error::new(Kind::Usage, format!("`{text}` gives no names of distributions"));
+        if is_good { Ok(pattern) } else { Err(bad().hint(HINT)) }
+    }
+}
+
+/// Whether a distribution may be called that, by PEP 508.
+fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let edge = |c: char| c.is_ascii_alphanumeric();
+    text.starts_with(edge) && text.ends_with(edge) && text.chars().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_make_names() {
+        let of =
+            |pattern: &str| pattern.parse::<DeviceName>().unwrap().of("torch", "gfx942").unwrap();
+        assert_eq!(of("{name}-device-{group}"), "torch-device-gfx942");
+        assert_eq!(of("amd-{name}-device-{group}"), "amd-torch-device-gfx942");
+        for bad in ["{name}-device", "-{group}", "{group} x", "{other}-{group}", "{name}/{group}"] {
+            assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
+        }
+    }
+}

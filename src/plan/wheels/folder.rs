@@ -1,0 +1,73 @@
+//! The folder of the kernel archives of a wheel.
+
+use std::collections::BTreeMap;
+
+use object::elf::EM_X86_64;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::formats::elf::ElfFile;
+use rockpack_base::formats::wheel::escaped;
+use rockpack_base::tree::TreePath;
+
+use crate::input::wheel::Wheel;
+use crate::recombine::Component;
+use crate::split::host_binary::FATBIN_SECTION;
+use crate::split::loose_code;
+
+/// What the folder is called in the folder of a package.
+const FOLDER: &str = ".kpack";
+
+/// What the folders end in where tools put the libraries that they copy into a wheel.
+const LIBRARIES: &str = ".libs";
+
+/// `.kpack` in the folder of the wheel's own package: of those at the top, the one whose binaries have the
+/// most device code; libraries beside the packages count where no package has any.
+pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
+    let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
+    for kernel in &component.kernels {
+        if let Some((top, _)) = kernel.binary.as_str().split_once('/') {
+            *bytes.entry(top).or_default() += kernel.content.len();
+        }
+    }
+    let own = |top: &&str| !top.ends_with(LIBRARIES);
+    let most = bytes.iter().filter(|(top, _)| own(top)).max_by_key(|(top, bytes)| {
+        // Of equal ones, the first by name.
+        (**bytes, std::cmp::Reverse(**top))
+    });
+    let name = escaped(wheel.metadata.name());
+    let top = most.map(|(top, _)| (*top).to_owned()).or_else(|| package(wheel, &name));
+    TreePath::new(format!("{}/{FOLDER}", top.unwrap_or_else(|| format!("{name}{LIBRARIES}"))))
+}
+
+/// The folder of a package: the one that is called like the distribution, or the first that Python
+/// imports.
+fn package(wheel: &Wheel, name: &str) -> Option<String> {
+    let installed = wheel.members.values().filter_map(|member| member.installed.as_ref());
+    let tops = || installed.clone().filter_map(|path| path.as_str().split_once('/'));
+    if tops().any(|(top, _)| top == name) {
+        return Some(name.to_owned());
+    }
+    let imported = tops().filter(|(_, rest)| *rest == "__init__.py");
+    imported.map(|(top, _)| top.to_owned()).min()
+}
+
+/// Refuses device code in a file that is not installed in site-packages: no marker leads from there, and
+/// nobody would look for it elsewhere.
+pub(super) fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
+    let mut faults = Faults::default();
+    for (name, member) in &wheel.members {
+        if member.installed.is_none() && faults.keep(has_code(&member.content)) == Some(true) {
+            let message = format!("{name} has device code and is not installed in site-packages");
+            let error = Error::unsupported(message).file(&wheel.path);
+            faults.add(error.hint("put it into the folder of a package"));
+        }
+    }
+    faults.finish()
+}
+
+/// Whether a file has device code.
+fn has_code(content: &Content) -> Result<bool> {
+    let file = ElfFile::read(content, EM_X86_64)?;
+    let is_fat = file.is_some_and(|file| !file.sections_named(FATBIN_SECTION).is_empty());
+    Ok(is_fat || !loose_code(content, None)?.is_empty())
+}

@@ -1,0 +1,236 @@
+//! Wheels: which of them are made of one wheel, and what each holds.
+//!
+//! ```text
+//! one component ─ code       which groups need which code ─► labels of device wheels, extras
+//!               ─ folder     where the kernel archives lie
+//!               ─ runtime    who loads the code, and whether it can
+//!               ─ texts      METADATA and WHEEL
+//!               ─► a host wheel with every other member, device wheels
+//! ```
+//!
+//! The host wheel has the name, the tags and the members of the input, but for device code. Code of one
+//! group is in the device wheel of that group; a file that several groups read is in one of its own,
+//! which the extras of exactly these groups require, so that no path is in two wheels. An extra also
+//! requires the wheel of a generic target, or of SPIR-V, where a wrapper has code for its archs in no
+//! other one.
+
+mod code;
+mod device_name;
+mod folder;
+mod runtime;
+mod texts;
+
+use std::collections::BTreeMap;
+
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::{WheelName, escaped};
+use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
+
+use crate::config::Config;
+use crate::input::wheel::Wheel;
+use crate::recombine::{Component, Recombined};
+use crate::report::Findings;
+use code::{DeviceCode, DevicePart};
+
+pub use device_name::DeviceName;
+pub use runtime::RuntimePolicy;
+
+/// How wheels are made of a wheel.
+#[derive(Debug, Clone)]
+pub struct WheelSettings {
+    /// Groups, rules of databases and of components, and accepted findings.
+    pub config: Config,
+    /// What device wheels are called.
+    pub device_name: DeviceName,
+    /// What becomes of a wheel whose own HIP runtime cannot read kernel archives.
+    pub runtime: RuntimePolicy,
+}
+
+/// The wheels that are made of one, decided but for their bytes.
+#[derive(Debug)]
+pub struct WheelPlan {
+    /// What kernel archives are named after, in front of the token of their code.
+    pub stem: String,
+    /// The folder of the kernel archives, relative to site-packages.
+    pub folder: TreePath,
+    /// The host wheel.
+    pub host: PlannedWheel,
+    /// The device wheels, in the order of groups.
+    pub devices: Vec<PlannedWheel>,
+    /// What was noticed.
+    pub findings: Findings,
+}
+
+/// What a wheel is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WheelRole {
+    /// Everything but device code.
+    Host,
+    /// Device code.
+    Device {
+        /// The names of the groups that read it.
+        groups: Vec<String>,
+        /// The archs that it is for, sorted.
+        archs: Vec<BaseArch>,
+    },
+}
+
+/// A wheel, decided but for its bytes.
+#[derive(Debug)]
+pub struct PlannedWheel {
+    /// Its file name.
+    pub name: WheelName,
+    /// The name of its distribution, as METADATA has it.
+    pub distribution: String,
+    /// What it is for.
+    pub role: WheelRole,
+    /// The name of its `dist-info` folder.
+    pub dist_info: String,
+    /// Its members but RECORD, and but kernel archives, whose names are known when they are packed.
+    pub members: BTreeMap<String, PlannedMember>,
+    /// The archs whose kernel archives it has.
+    pub archives: Vec<BaseArch>,
+}
+
+/// A member of a wheel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedMember {
+    /// Its mode, 0644 or 0755.
+    pub mode: u32,
+    /// Where its bytes come from.
+    pub source: MemberSource,
+}
+
+/// Where the bytes of a member come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberSource {
+    /// The member of the input with this name, as it is.
+    Kept(String),
+    /// The fat binary at this path in site-packages, transformed.
+    Fat(TreePath),
+    /// A text.
+    Text(String),
+}
+
+/// Decides what is made of `wheel`, whose device code was joined to the one component of `recombined`.
+pub fn plan(wheel: &Wheel, recombined: &Recombined, settings: &WheelSettings) -> Result<WheelPlan> {
+    let [component] = recombined.components.as_slice() else {
+        return Err(Error::bug("a wheel is one component"));
+    };
+    let mut findings = Findings::default();
+    runtime::check(wheel, component, settings.runtime, &mut findings)?;
+    folder::refuse_elsewhere(wheel)?;
+    let code = DeviceCode::of(component, &recombined.groups)?;
+    let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
+    let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
+    let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };
+    let planned = made.plan();
+    let (host, devices) = findings.explain(planned)?;
+    Ok(WheelPlan {
+        stem: escaped(wheel.metadata.name()),
+        folder: folder::of(wheel, component)?,
+        host,
+        devices,
+        findings,
+    })
+}
+
+/// What wheels are made of.
+struct Maker<'a> {
+    wheel: &'a Wheel,
+    component: &'a Component,
+    code: &'a DeviceCode<'a>,
+    /// Path in site-packages → name of the member.
+    installed: BTreeMap<&'a TreePath, &'a String>,
+    settings: &'a WheelSettings,
+}
+
+impl Maker<'_> {
+    fn plan(&self) -> Result<(PlannedWheel, Vec<PlannedWheel>)> {
+        let distributions = self.distributions()?;
+        let parts = self.code.parts.iter().zip(&distributions);
+        let devices = parts.map(|(part, distribution)| self.device(part, distribution));
+        let devices = devices.collect::<Result<Vec<_>>>()?;
+        Ok((self.host(&distributions)?, devices))
+    }
+
+    /// The names of the device wheels' distributions; each has one of its own.
+    fn distributions(&self) -> Result<Vec<String>> {
+        let own = self.wheel.metadata.name();
+        let mut taken = BTreeMap::from([(escaped(own), own.to_owned())]);
+        let mut names = Vec::new();
+        for part in &self.code.parts {
+            let name = self.settings.device_name.of(own, &part.label)?;
+            if let Some(other) = taken.insert(escaped(&name), part.label.clone()) {
+                let message = format!(
+                    "the device wheel of {} would be called {name}, as that of {other}",
+                    part.label
+                );
+                let hint = "name the groups otherwise, or give another pattern for their names";
+                return Err(Error::new(Kind::Conflict, message).hint(hint));
+            }
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Everything but device code.
+    fn host(&self, distributions: &[String]) -> Result<PlannedWheel> {
+        let Self { wheel, component, .. } = self;
+        let mut members = BTreeMap::new();
+        for (name, member) in &wheel.members {
+            if wheel.is_dist_info(name) {
+                continue;
+            }
+            let mode = member.mode;
+            let source = match &member.installed {
+                None => MemberSource::Kept(name.clone()),
+                Some(path) => match component.host.get(path).and_then(|node| node.data()) {
+                    Some(file) if file.fat().is_some() => MemberSource::Fat(path.clone()),
+                    Some(_) => MemberSource::Kept(name.clone()),
+                    // Device code: it is in a device wheel, or a finding says why it is left out.
+                    None => continue,
+                },
+            };
+            members.insert(name.clone(), PlannedMember { mode, source });
+        }
+        let metadata =
+            texts::host_metadata(wheel, &self.code.extras(distributions), self.settings)?;
+        texts::host_files(wheel, metadata, &mut members);
+        Ok(PlannedWheel {
+            name: wheel.name.clone(),
+            distribution: wheel.metadata.name().to_owned(),
+            role: WheelRole::Host,
+            dist_info: wheel.dist_info.clone(),
+            members,
+            archives: Vec::new(),
+        })
+    }
+
+    /// The device code of a part.
+    fn device(&self, part: &DevicePart<'_>, distribution: &str) -> Result<PlannedWheel> {
+        let Self { wheel, .. } = self;
+        let name = WheelName { distribution: escaped(distribution), ..wheel.name.clone() };
+        let dist_info = name.dist_info();
+        let mut members = BTreeMap::new();
+        for file in &part.databases {
+            let own = self.installed.get(&file.path);
+            let own = own.ok_or_else(|| {
+                Error::bug("a database file is no member").structure(file.path.as_str())
+            })?;
+            let source = MemberSource::Kept((*own).clone());
+            members.insert(file.path.to_string(), PlannedMember { mode: file.mode, source });
+        }
+        let metadata = texts::device_metadata(wheel, distribution, part, self.settings)?;
+        texts::device_files(wheel, &dist_info, &name, metadata, &mut members);
+        Ok(PlannedWheel {
+            distribution: distribution.to_owned(),
+            role: WheelRole::Device { groups: part.groups.clone(), archs: part.archs() },
+            name,
+            dist_info,
+            members,
+            archives: part.archives.iter().cloned().collect(),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! METADATA and WHEEL of the wheels that are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::{WheelFile, WheelName, normalized};
+
+use super::code::{DevicePart, Extra};
+use super::{MemberSource, PlannedMember, WheelSettings};
+use crate::input::wheel::Wheel;
+
+/// What writes WHEEL.
+const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
+
+/// The mode of texts.
+const MODE: u32 = 0o644;
+
+/// Files of `dist-info` that are made anew, or left out.
+const MADE: [&str; 2] = ["METADATA", "RECORD"];
+
+/// Fields of METADATA that hold for device wheels as well.
+const CARRIED: [&str; 13] = [
+    "Home-page",
+    "Download-URL",
+    "Project-URL",
+    "Author",
+    "Author-email",
+    "Maintainer",
+    "Maintainer-email",
+    "License",
+    "License-Expression",
+    "License-File",
+    "Platform",
+    "Supported-Platform",
+    "Requires-Python",
+];
+
+/// What names of licence files at the top of `dist-info` begin with, where METADATA names none.
+const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
+
+/// METADATA of the host wheel: those of the input with `extras`.
+pub(super) fn host_metadata(
+    wheel: &Wheel,
+    extras: &[Extra],
+    settings: &WheelSettings,
+) -> Result<String> {
+    let there: BTreeSet<String> = wheel.metadata.extras().collect();
+    if let Some(extra) = extras.iter().find(|extra| there.contains(&extra.name)) {
+        let message = format!("has an extra {} already", extra.name);
+        return Err(Error::new(Kind::Conflict, message)
+            .file(&wheel.path)
+            .hint("a wheel that was split is not split again; name the groups otherwise"));
+    }
+    let version = wheel.metadata.version();
+    let mut added = String::new();
+    for requirement in &settings.config.keys.wheels.host_requires {
+        added.push_str(&format!("Requires-Dist: {requirement}\n"));
+    }
+    for Extra { name, requires } in extras {
+        added.push_str(&format!("Provides-Extra: {name}\n"));
+        for device in requires {
+            added.push_str(&format!("Requires-Dist: {device} == {version}; extra == \"{name}\"\n"));
+        }
+    }
+    Ok(wheel.metadata.with(&added))
+}
+
+/// Adds the files of `dist-info` of the host wheel: those of the input, with other METADATA, and WHEEL by the
+/// file name.
+pub(super) fn host_files(
+    wheel: &Wheel,
+    metadata: String,
+    members: &mut BTreeMap<String, PlannedMember>,
+) {
+    let folder = &wheel.dist_info;
+    for (name, member) in &wheel.members {
+        let own = name.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        if own.is_some_and(|own| !MADE.contains(&own)) {
+            let source = MemberSource::Kept(name.clone());
+            members.insert(name.clone(), PlannedMember { mode: member.mode, source });
+        }
+    }
+    members.insert(format!("{folder}/METADATA"), text(metadata));
+    let tags = wheel.wheel_file.tags();
+    let build = wheel.wheel_file.build();
+    if tags != WheelFile::tags_of(&wheel.name) || build != wheel.name.build.as_deref() {
+        let file = wheel.wheel_file.of(&wheel.name, GENERATOR);
+        members.insert(format!("{folder}/WHEEL"), text(file));
+    }
+}
+
+/// METADATA of the device wheel of `part`, which is the distribution `name`.
+pub(super) fn device_metadata(
+    wheel: &Wheel,
+    name: &str,
+    part: &DevicePart<'_>,
+    settings: &WheelSettings,
+) -> Result<String> {
+    let (host, version) = (wheel.metadata.name(), wheel.metadata.version());
+    let (major, minor) = wheel.metadata.form().max((2, 1));
+    let groups = part.groups.join(", ");
+    let mut text = format!("Metadata-Version: {major}.{minor}\nName: {name}\nVersion: {version}\n");
+    text.push_str(&format!("Summary: GPU code of {host} for {groups}\n"));
+    for field in CARRIED {
+        text.push_str(&wheel.metadata.lines(field));
+    }
+    text.push_str("Description-Content-Type: text/plain\n");
+    text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
+    for requirement in &settings.config.keys.wheels.device_requires {
+        let requirement = requirement.replace("{group}", &part.label);
+        text.push_str(&format!("Requires-Dist: {requirement}\n"));
+    }
+    let extra = format!("{}[device-{}]", normalized(host), part.label);
+    let how = if part.groups.len() == 1 {
+        format!("`pip install \"{extra}=={version}\"` installs it with {host}.")
+    } else {
+        format!("The extras of {host} for these GPUs install it.")
+    };
+    text.push_str(&format!(
+        "\nCode for AMD GPUs ({groups}) that {host} {version} loads. It is of no use without that \
+         package, in exactly this version.\n\n{how}\n"
+    ));
+    Ok(text)
+}
+
+/// Adds the files of `dist-info` of a device wheel: METADATA, WHEEL and the host's licences.
+pub(super) fn device_files(
+    wheel: &Wheel,
+    dist_info: &str,
+    name: &WheelName,
+    metadata: String,
+    members: &mut BTreeMap<String, PlannedMember>,
+) {
+    members.insert(format!("{dist_info}/METADATA"), text(metadata));
+    members.insert(format!("{dist_info}/WHEEL"), text(wheel.wheel_file.of(name, GENERATOR)));
+    for licence in licences(wheel) {
+        let path = format!("{}/{licence}", wheel.dist_info);
+        if wheel.members.contains_key(&path) {
+            let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(path) };
+            members.insert(format!("{dist_info}/{licence}"), planned);
+        }
+    }
+}
+
+/// The paths of the licence files in the `dist-info` folder.
+fn licences(wheel: &Wheel) -> BTreeSet<String> {
+    let named: BTreeSet<&str> = wheel.metadata.all("License-File").collect();
+    let own = wheel
+        .members
+        .keys()
+        .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
+    let is_licence = |path: &&str| {
+        // Since METADATA 2.4 they lie in a folder of their own.
+        let plain = path.strip_prefix("licenses/").unwrap_or(path);
+        match named.is_empty() {
+            false => named.contains(plain),
+            true => LICENCES.iter().any(|start| plain.to_ascii_uppercase().starts_with(start)),
+        }
+    };
+    own.filter(is_licence).map(str::to_owned).collect()
+}
+
+fn text(text: String) -> PlannedMember {
+    PlannedMember { mode: MODE, source: MemberSource::Text(text) }
+}

@@ -1,0 +1,69 @@
+//! What is told of wheels.
+
+use derive_more::Display;
+use serde::{Deserialize, Serialize};
+
+use crate::report::Soname;
+use crate::report::words::{are, counted, few, list};
+
+/// Why PyPI would refuse a wheel.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case", tag = "reason")]
+pub enum PypiRefusal {
+    /// Its version has a local part.
+    #[display("the version {version} has a local part")]
+    LocalVersion {
+        /// The version.
+        version: String,
+    },
+    /// Its platform is a bare one.
+    #[display("the platform {platform} says nothing of the systems that it runs on")]
+    Platform {
+        /// The tag.
+        platform: String,
+    },
+    /// Its file is too large.
+    #[display(
+        "{size} bytes are more than the {limit} that a project may upload unless PyPI allows more"
+    )]
+    Size {
+        /// Bytes of the file.
+        size: u64,
+        /// Bytes that a file may have.
+        limit: u64,
+    },
+}
+
+/// The text about a RECORD that says too little, or too much.
+pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usize) -> String {
+    let mut parts = Vec::new();
+    if !unlisted.is_empty() {
+        let (count, names) = (counted(unlisted.len(), "member"), few(unlisted, 5));
+        parts.push(format!("{count} {} not in its RECORD: {names}", are(unlisted.len())));
+    }
+    if !absent.is_empty() {
+        let (count, names) = (counted(absent.len(), "path"), few(absent, 5));
+        parts.push(format!("{count} of its RECORD {} not in it: {names}", are(absent.len())));
+    }
+    if unhashed > 0 {
+        let has = if unhashed == 1 { "has" } else { "have" };
+        parts.push(format!("{} {has} no digest in its RECORD", counted(unhashed, "member")));
+    }
+    parts.join("; ")
+}
+
+/// The text about tags of WHEEL that are not those of the file name.
+pub(super) fn tags_differ(tags: &[String], build: Option<&str>) -> String {
+    let tags = if tags.is_empty() { "no tags".to_owned() } else { list(tags) };
+    let build = build.map_or(String::new(), |build| format!(" and the build number {build}"));
+    format!("its WHEEL has {tags}{build}; the file name decides")
+}
+
+/// The text about a runtime that is elsewhere.
+pub(super) fn runtime_outside(libraries: &[Soname]) -> String {
+    let named =
+        if libraries.is_empty() { String::new() } else { format!(" ({})", list(libraries)) };
+    format!(
+        "the HIP runtime{named} is not in it, and has to read kernel archives where it is installed"
+    )
+}

@@ -1,0 +1,161 @@
+//! The settings of `wheel`.
+
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+use clap::Args;
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::run::{BuildNeeds, Limits, parse_size, threads};
+
+use super::build::CacheSettings;
+use super::cost::ARCHIVE_LEVEL_MAX;
+use super::environment::Environment;
+use super::memory::MemoryArguments;
+use super::output_path::output_path;
+use crate::config::Config;
+use crate::emit::Staging;
+use crate::input::{artifact, wheel};
+use crate::pack::{self, cache::Cache};
+use crate::plan::wheels::{self as plan, DeviceName, RuntimePolicy};
+
+/// The options of `wheel`.
+#[derive(Debug, Args)]
+pub struct WheelArguments {
+    /// Wheels, or folders with wheels
+    #[arg(required = true, value_name = "WHEEL")]
+    wheels: Vec<PathBuf>,
+    /// Folder for the wheels; created if missing
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
+    out: PathBuf,
+    /// Configuration: groups, rules of databases, accepted findings (.json or .toml)
+    ///
+    /// Of its keys, those count that say something of device code and of wheels:
+    /// `architecture_groups`, `components` with the names of distributions, `databases`,
+    /// `validation`, `other_machines`, `accept`, `content_date` and `wheels`
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// What device wheels are called [default: {name}-device-{group}]
+    ///
+    /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. AMD's scheme is
+    /// amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
+    #[arg(long, value_name = "PATTERN")]
+    device_name: Option<String>,
+    /// Split a wheel although the HIP runtime in it cannot read kernel archives
+    #[arg(long)]
+    any_runtime: bool,
+    /// Turn warnings into errors
+    #[arg(long)]
+    strict: bool,
+    /// zstd level of kernel archives, 1 to 22
+    #[arg(long, value_name = "LEVEL", default_value_t = ARCHIVE_LEVEL)]
+    archive_level: i32,
+    /// Number of threads [default: the cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroU16>,
+    #[command(flatten)]
+    memory: MemoryArguments,
+    /// Keep what is compressed here, for later runs
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
+    cache: Option<PathBuf>,
+    /// Bytes that the cache may take
+    #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
+    cache_size: u64,
+}
+
+/// The level of kernel archives, as those of packages have it.
+const ARCHIVE_LEVEL: i32 = pack::DEFAULT_LEVEL;
+
+/// Memory that writing one wheel takes beside code objects, in bytes: a chunk and its compressed form for
+/// each thread.
+const WRITER: u64 = 8 << 20;
+
+/// Everything that decides what `wheel` does.
+#[derive(Debug)]
+pub struct WheelSettings {
+    /// Wheels, or folders with wheels.
+    pub wheels: Vec<PathBuf>,
+    /// Where the wheels go; created if missing.
+    pub out: PathBuf,
+    /// How wheels are made of a wheel.
+    pub plan: plan::WheelSettings,
+    /// Whether warnings are errors.
+    pub strict: bool,
+    /// zstd level of the code objects in kernel archives.
+    pub archive_level: i32,
+    /// Number of threads.
+    pub jobs: usize,
+    /// The memory in parts.
+    pub limits: Limits,
+    /// Where compression of earlier runs is looked for, and kept for later ones.
+    pub cache: Option<CacheSettings>,
+    /// Time of all members, in seconds since 1970.
+    pub time: i64,
+}
+
+impl WheelArguments {
+    /// Resolves the settings, whatever the wheels are. Faults of several settings are refused together.
+    pub fn resolve(self, environment: &Environment) -> Result<WheelSettings> {
+        let mut faults = Faults::default();
+        let settings = self.gather(environment, &mut faults);
+        faults.of_settings().settle(settings)
+    }
+
+    fn gather(self, environment: &Environment, faults: &mut Faults) -> Option<WheelSettings> {
+        let config = Config::of(self.config.as_deref(), faults);
+        let is_read = config.is_some();
+        let config = config.or_else(|| faults.keep(Config::none()))?;
+        faults.keep(wheel::refuse_among(&self.wheels, &self.out));
+        faults.keep(Staging::check_wheels_ahead(&self.out));
+        if let Some(cache) = &self.cache {
+            faults.keep(Cache::check_ahead(cache));
+            faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
+        }
+        let device_name = faults.keep(self.device_name(&config));
+        let archive_level = faults.keep(level(self.archive_level));
+        let epoch = faults.keep(environment.epoch());
+        let jobs = self.jobs.map_or_else(threads::count, |jobs| jobs.get().into());
+        let needs = BuildNeeds {
+            compressors: WRITER,
+            thread: pack::thread_memory(archive_level?) + WRITER,
+            jobs,
+        };
+        let limits = faults.keep(self.memory.of_build(needs));
+        let runtime = if self.any_runtime { RuntimePolicy::Any } else { RuntimePolicy::HasToRead };
+        let time = epoch?.unwrap_or(config.content_date.into());
+        let limit = self.cache_size;
+        let plan = plan::WheelSettings { config, device_name: device_name?, runtime };
+        Some(WheelSettings {
+            wheels: self.wheels,
+            out: self.out,
+            plan,
+            strict: self.strict,
+            archive_level: archive_level?,
+            jobs,
+            limits: limits?,
+            cache: self.cache.map(|folder| CacheSettings { folder, limit }),
+            time,
+        })
+        .filter(|_| is_read)
+    }
+
+    /// The pattern of the command line, or of the configuration.
+    fn device_name(&self, config: &Config) -> Result<DeviceName> {
+        match &self.device_name {
+            Some(pattern) => {
+                pattern.parse().map_err(|error: Error| error.structure("--device-name"))
+            }
+            None => {
+                let parsed = config.keys.wheels.device_name.parse();
+                parsed.map_err(|error| config.located(&["wheels", "device_name"], &error))
+            }
+        }
+    }
+}
+
+fn level(level: i32) -> Result<i32> {
+    if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
+        return Ok(level);
+    }
+    let message = format!("--archive-level {level} is no level of zstd");
+    Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
+}

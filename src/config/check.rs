@@ -13,7 +13,7 @@ use super::folders::Folders;
 use super::former::{VersionBound, former};
 use super::globs;
 use super::grouping::Grouping;
-use super::keys::Keys;
+use super::keys::{Keys, WheelKeys};
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
@@ -35,6 +35,7 @@ pub(super) fn checked(
     let replaces = take(&mut keys.replaces);
     let replaces = former("replaces", replaces, VersionBound::Optional, &document, faults);
     let moved = former("moved", take(&mut keys.moved), VersionBound::Required, &document, faults);
+    requirements(&keys, &document, faults);
     globs::check("other_machines", &keys.other_machines, &document, faults);
     let accept = accepted(take(&mut keys.accept), &document, faults);
     let date = faults.keep(content_date(&keys.content_date, &document));
@@ -88,4 +89,18 @@ fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
     })?;
     u32::try_from(time.as_second())
         .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
+}
+
+/// Refuses requirements of wheels that are no line of METADATA.
+fn requirements(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
+    let WheelKeys { device_requires, host_requires, .. } = &keys.wheels;
+    for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {
+        for (index, text) in list.iter().enumerate() {
+            let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+            if !begins || text.contains(char::is_control) {
+                let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
+                faults.add(document.fault(&["wheels", key, &index.to_string()], message));
+            }
+        }
+    }
 }

@@ -128,7 +128,10 @@ impl Run<'_> {
             progress: self.progress,
         };
         if is_unchanged(&wheel, &taken) {
-            made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
+            // A copy has them all.
+            let own = wheel.name.to_string();
+            made.findings.retain(|it| !matches!(it, Finding::WheelMembersDropped { wheel, .. } if *wheel == own));
+            made.findings.add(Finding::WheelUnchanged { wheel: own });
             let written = wheels::copy(&wheel, &write)?;
             made.wheels.push(wheels::copy_record(written, &wheel));
         } else {

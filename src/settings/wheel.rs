@@ -62,8 +62,9 @@ pub struct WheelArguments {
     cache_size: u64,
 }
 
-/// The level of kernel archives, as those of packages have it.
-const ARCHIVE_LEVEL: i32 = pack::DEFAULT_LEVEL;
+/// The level of kernel archives. Measured on onnxruntime-rocm 1.22 (488 MB of code objects, two cores): level 3
+/// gives wheels of 45.2 MB in 4.1 s of the processor, 5 44.4 MB in 4.7 s, 9 42.7 MB in 6.0 s.
+const ARCHIVE_LEVEL: i32 = 5;
 
 /// Memory that writing one wheel takes beside code objects, in bytes: a chunk and its compressed form for
 /// each thread.
@@ -119,7 +120,11 @@ impl WheelArguments {
             thread: pack::thread_memory(archive_level?) + WRITER,
             jobs,
         };
-        let limits = faults.keep(self.memory.of_build(needs));
+        let limits = faults.keep(self.memory.of_build(needs)).map(|limits| Limits {
+            // No payload is compressed, so members are held in its place.
+            held: limits.held.saturating_add(limits.compressors),
+            ..limits
+        });
         let runtime = if self.any_runtime { RuntimePolicy::Any } else { RuntimePolicy::HasToRead };
         let time = epoch?.unwrap_or(config.content_date.into());
         let limit = self.cache_size;

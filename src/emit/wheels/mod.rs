@@ -81,7 +81,9 @@ pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     let mut file = options.staging.create(&file_name)?;
     let content = Content::open(&wheel.path, options.budget)?;
     content.write_to(&mut file, &options.staging.path(&file_name))?;
-    let members = wheel.members.iter().map(|(name, member)| WrittenMember {
+    let record = format!("{}/RECORD", wheel.dist_info);
+    let members = wheel.members.iter().filter(|(name, _)| **name != record);
+    let members = members.map(|(name, member)| WrittenMember {
         name: name.clone(),
         mode: member.mode,
         written: Written { size: member.zip.size, sha256: member.sha256 },

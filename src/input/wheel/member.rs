@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use rockpack_base::content::{BlockStore, Content, WINDOW};
+use rockpack_base::content::{BlockStore, Content, Held, WINDOW};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::hold;
 use rockpack_base::formats::wheel::{Record, RecordHasher, RecordRow};
-use rockpack_base::formats::zip::{Method, ZipMember, ZipReader};
+use rockpack_base::formats::zip::{MemberReader, Method, ZipMember, ZipReader};
 use rockpack_base::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
@@ -134,14 +134,12 @@ impl Reading<'_> {
         let mut reader = self.zip.reader(member)?;
         let mut sums = Sums::new(row);
         let stored = self.zip.stored(member)?;
-        let content = if member.method == Method::Stored {
-            sums.of(&mut reader, |_| Ok(()))?;
-            stored.clone()
-        } else {
-            let mut writer = self.store.writer()?;
-            sums.of(&mut reader, |bytes| writer.write(bytes))?;
-            let name = member_name(self.path, &member.name);
-            writer.finish()?.content(0..member.size, name)?
+        let content = match member.method {
+            Method::Stored => {
+                sums.of(&mut reader, member.size, |_| Ok(()))?;
+                stored.clone()
+            }
+            Method::Deflated => self.decoded(member, &mut reader, &mut sums)?,
         };
         let sha256 = sums.compare(row, member.size)?;
         refuse_pe(&content)?;
@@ -152,6 +150,29 @@ impl Reading<'_> {
         };
         let (zip, mode) = (member.clone(), mode(member));
         Ok(WheelMember { zip, stored, content, sha256, mode, installed })
+    }
+}
+
+impl Reading<'_> {
+    /// The bytes of a member that is deflated: in memory, or in the store where the budget has no room.
+    fn decoded(
+        &self,
+        member: &ZipMember,
+        reader: &mut MemberReader,
+        sums: &mut Sums,
+    ) -> Result<Content> {
+        let name = member_name(self.path, &member.name);
+        let budget = self.store.budget();
+        if let Some(mut held) = Held::take_long(member.size, budget) {
+            sums.of(reader, member.size, |bytes| {
+                held.extend(bytes);
+                Ok(())
+            })?;
+            return Ok(Content::of_held(held.named(name)).within(budget));
+        }
+        let mut writer = self.store.writer()?;
+        sums.of(reader, member.size, |bytes| writer.write(bytes))?;
+        writer.finish()?.content(0..member.size, name)
     }
 }
 
@@ -184,13 +205,16 @@ impl Sums {
         Self { sha256: Sha256::new(), stated }
     }
 
-    /// Takes all of `reader`, which goes to `sink` as well.
+    /// Takes all of `reader`, `size` bytes, which go to `sink` as well.
     fn of(
         &mut self,
         reader: &mut impl Read,
+        size: u64,
         mut sink: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut window = vec![0; WINDOW];
+        // Most members are short. One byte more shows the end at once.
+        let len = usize::try_from(size).map_or(WINDOW, |size| size.saturating_add(1).min(WINDOW));
+        let mut window = vec![0; len];
         loop {
             let len = reader.read(&mut window).map_err(hold::fault)?;
             let bytes = window.get(..len).unwrap_or_default();

@@ -9,8 +9,8 @@
 //!     x-1.0.dist-info/METADATA, WHEEL, RECORD, …
 //! ```
 //!
-//! Each member is decoded once, while its digest is made: what is deflated goes into a
-//! [`BlockStore`](rockpack_base::content::BlockStore), what is stored stays where it is. The files that
+//! Each member is decoded once, while its digest is made: what is deflated is held in memory or, where
+//! the budget has no room for it, goes into a [`BlockStore`]; what is stored stays where it is. The files that
 //! are installed in site-packages are the tree of an artifact with one prefix; those of `dist-info` are
 //! none of them.
 //!
@@ -32,6 +32,7 @@ use rockpack_base::content::{BlockStore, Content, Inputs};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::wheel::{Metadata, WheelFile, WheelName, normalized};
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_base::run::Use;
 use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
 
 use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
@@ -95,6 +96,13 @@ impl Wheel {
         self.metadata.all("Requires-Dist").any(pins)
     }
 
+    /// The scheme by which a member is installed, where its path names one: `platlib`, `scripts`.
+    pub fn scheme<'a>(&self, member: &'a str) -> Option<&'a str> {
+        let stem = self.dist_info.strip_suffix(".dist-info")?;
+        let below = member.strip_prefix(stem)?.strip_prefix(".data/")?;
+        below.split('/').next()
+    }
+
     /// Whether a member, by its name in the archive, is in its `dist-info` folder.
     pub fn is_dist_info(&self, name: &str) -> bool {
         name.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
@@ -150,12 +158,15 @@ fn read_content(
         store: BlockStore::create(&options.spool_dir, &options.budget)?,
         record: &record,
     };
+    // What is compressed in a member is decoded in the other half.
+    let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
     let read = kept.par_iter().map(|member| {
         let read = reading.member(member);
         progress.advance(Stage::Split, member.size);
         read
     });
     let read: Vec<Result<WheelMember>> = read.collect();
+    drop(rest);
     progress.end(Stage::Split);
     let mut faults = Faults::default();
     let members = read.into_iter().filter_map(|member| faults.keep(member));

@@ -51,15 +51,18 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
     imported.map(|(top, _)| top.to_owned()).min()
 }
 
-/// Refuses device code in a file that is not installed in site-packages: no marker leads from there, and
-/// nobody would look for it elsewhere.
+/// Refuses device code in a file that is not installed where the root of the wheel is: no marker leads from
+/// there to the archives of device wheels, and nobody would look for it elsewhere.
 pub(super) fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
     let mut faults = Faults::default();
+    let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };
     for (name, member) in &wheel.members {
-        if member.installed.is_none() && faults.keep(has_code(&member.content)) == Some(true) {
-            let message = format!("{name} has device code and is not installed in site-packages");
+        let Some(scheme) = wheel.scheme(name).filter(|scheme| *scheme != root) else { continue };
+        if faults.keep(has_code(&member.content)) == Some(true) {
+            let message =
+                format!("{name} has device code, and is installed by the scheme {scheme}, not {root}");
             let error = Error::unsupported(message).file(&wheel.path);
-            faults.add(error.hint("put it into the folder of a package"));
+            faults.add(error.hint("put it into the folder of a package at the root of the wheel"));
         }
     }
     faults.finish()

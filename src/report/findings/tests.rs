@@ -430,6 +430,44 @@ fn of_indexes_together() -> Vec<Finding> {
     faults.into_iter().map(at).collect()
 }
 
+fn of_wheels() -> Vec<Finding> {
+    let wheel = || "torch-2.9.0+rocm7.1-cp312-cp312-linux_x86_64.whl".to_owned();
+    let lacks = |unlisted: &[&str], absent: &[&str], unhashed| Finding::WheelRecordLacks {
+        wheel: wheel(),
+        unlisted: unlisted.iter().map(|name| (*name).to_owned()).collect(),
+        absent: absent.iter().map(|name| (*name).to_owned()).collect(),
+        unhashed,
+    };
+    let outside = |libraries| Finding::WheelRuntimeOutside { wheel: wheel(), libraries };
+    let cannot = |files| Finding::WheelRuntimeCannotRead { wheel: wheel(), files };
+    let version = "2.9.0+rocm7.1".to_owned();
+    vec![
+        lacks(&["torch/a.py"], &[], 0),
+        lacks(&["torch/a.py", "torch/b.py"], &["torch/c.py"], 1),
+        lacks(&[], &["torch/c.py", "torch/d.py"], 311),
+        Finding::WheelTagsDiffer {
+            wheel: wheel(),
+            tags: texts(["cp312-cp312-linux_x86_64", "cp313-cp313-linux_x86_64"]),
+            build: Some("1".to_owned()),
+        },
+        Finding::WheelTagsDiffer { wheel: wheel(), tags: Vec::new(), build: None },
+        Finding::WheelMembersDropped { wheel: wheel(), members: texts(["torch/lib/"]) },
+        Finding::WheelUnchanged { wheel: wheel() },
+        outside(Vec::new()),
+        outside(texts(["libamdhip64.so.6", "libamdhip64.so.7"])),
+        cannot(texts(["torch/lib/libamdhip64.so"])),
+        cannot(texts(["torch/lib/libamdhip64.so", "torch.libs/libamdhip64-1a.so.7"])),
+        Finding::WheelNotForPypi {
+            wheel: wheel(),
+            reasons: vec![
+                PypiRefusal::LocalVersion { version },
+                PypiRefusal::Platform { platform: "linux_x86_64".to_owned() },
+                PypiRefusal::Size { size: 2_000_000_000, limit: 100 << 20 },
+            ],
+        },
+    ]
+}
+
 fn of_packages() -> Vec<Finding> {
     let package = || text("rocm-blas");
     let left_out = |files, count| Finding::ComponentLeftOut {
@@ -761,6 +799,7 @@ fn examples() -> Vec<Finding> {
         of_databases(),
         of_files_of_databases(),
         of_indexes_together(),
+        of_wheels(),
         of_packages(),
         of_libraries(),
         of_interpreters(),

@@ -77,6 +77,9 @@ const KEYS: &str = r#"
 + selectors.rocm-linear = [{ "artifact": "blas" }]
 + databases = [{ "name": "rocblas", "directories": ["never"] }]
 - other_machines = ["share/never/*.elf"]
+- wheels.device_name = "amd-{name}-device-{group}"
+- wheels.device_requires = ["other == 7.1"]
+- wheels.host_requires = ["other == 7.1"]
 "#;
 
 /// The same of options. Those of a publication are given together: none changes a package.

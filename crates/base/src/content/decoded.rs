@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Error, Place, Result};
@@ -33,20 +34,33 @@ pub const HOLD_LIMIT: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct Held {
     pub(super) bytes: Vec<u8>,
+    /// What they are called in messages.
+    pub(super) name: Option<PathBuf>,
     _lease: Lease,
 }
 
 impl Held {
     /// Bytes for which `lease` was drawn.
     pub fn new(bytes: Vec<u8>, lease: Lease) -> Self {
-        Self { bytes, _lease: lease }
+        Self { bytes, name: None, _lease: lease }
+    }
+
+    /// The same, called `name` in messages.
+    #[must_use]
+    pub fn named(self, name: PathBuf) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// Room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it is
     /// set aside at once: a vector that grows would have twice as much meanwhile. The system gives what
     /// is then written to, and no more.
     pub fn take(len: u64, budget: &Budget) -> Option<Self> {
-        let lease = (len <= HOLD_LIMIT).then(|| budget.try_draw(Use::Held, len))??;
+        (len <= HOLD_LIMIT).then(|| Self::take_long(len, budget))?
+    }
+
+    /// The same for any length.
+    pub fn take_long(len: u64, budget: &Budget) -> Option<Self> {
+        let lease = budget.try_draw(Use::Held, len)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(usize::try_from(len).ok()?).ok()?;
         Some(Self::new(bytes, lease))

@@ -348,7 +348,13 @@ impl Piece {
                 Place { file: Some(part.name.clone()), structure: None, offset: Some(offset) }
             }
             PieceSource::Decoded(decoded) => decoded.place(),
-            PieceSource::Bytes(_) | PieceSource::Spool(_) | PieceSource::Zeros => Place::default(),
+            PieceSource::Bytes(bytes) => match &bytes.name {
+                Some(name) => {
+                    Place { file: Some(name.clone()), structure: None, offset: Some(offset) }
+                }
+                None => Place::default(),
+            },
+            PieceSource::Spool(_) | PieceSource::Zeros => Place::default(),
         }
     }
 }

@@ -28,15 +28,15 @@ const MODE: u32 = 0o644;
 /// A wheel with the bytes of its members.
 #[derive(Debug)]
 pub struct PackedWheel {
-    /// Its file name.
+    /// The file name.
     pub name: WheelName,
     /// The name of its distribution, as METADATA has it.
     pub distribution: String,
-    /// What it is for.
+    /// The purpose of the wheel.
     pub role: WheelRole,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
-    /// Its members but RECORD.
+    /// The members but RECORD.
     pub members: BTreeMap<String, PackedMember>,
     /// The code objects in it.
     pub code_objects: Vec<CodeObjectRecord>,
@@ -58,18 +58,18 @@ impl PackedWheel {
 pub struct PackedMember {
     /// 0644 or 0755.
     pub mode: u32,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: MemberBytes,
 }
 
 /// The bytes of a member.
 #[derive(Debug)]
 pub enum MemberBytes {
-    /// Those of a member of the input, as they are stored there.
+    /// A member of the input, as it is stored there.
     Kept(WheelMember),
-    /// Those that are compressed already.
+    /// Bytes that are compressed already.
     Stored(Content),
-    /// Those that are to be compressed.
+    /// Bytes that are to be compressed.
     Deflated(Content),
 }
 
@@ -95,13 +95,13 @@ pub fn pack(
     Ok(packed)
 }
 
-/// Where bytes come from.
+/// The sources of bytes.
 struct Sources<'a> {
     wheel: &'a Wheel,
     component: &'a Component,
     /// The folder of the archives.
     folder: &'a TreePath,
-    /// What they are called.
+    /// The name of the archives, without the arch.
     name: &'a str,
 }
 
@@ -181,7 +181,7 @@ impl Sources<'_> {
     }
 }
 
-/// What is said of the code objects of the archive at `path`.
+/// Records of the code objects of the archive at `path`.
 fn records(archive: &PackedArchive, path: &str, wheel: &WheelName) -> Vec<CodeObjectRecord> {
     let own = archive.rows.iter().filter(|row| !row.alias);
     own.map(|row| CodeObjectRecord {

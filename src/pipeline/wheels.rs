@@ -1,4 +1,4 @@
-//! From wheels to wheels.
+//! Wheels in, wheels out.
 //!
 //! ```text
 //! wheel ─ input::wheel ─ split ─ recombine ─ plan::wheels ─ pack::wheels ─ emit::wheels ─► wheels, wheels.json
@@ -41,7 +41,7 @@ pub struct WheelsMade {
     /// Wheels of the earlier set in the output folder that are not in this one and were removed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub removed: BTreeSet<String>,
-    /// What was noticed.
+    /// Facts that were noticed.
     #[serde(skip)]
     pub findings: Findings,
 }
@@ -87,7 +87,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     Ok(WheelsMade { receipt, removed, findings })
 }
 
-/// What was made so far.
+/// The wheels that were made so far.
 #[derive(Default)]
 struct Made {
     wheels: Vec<WheelRecord>,
@@ -95,7 +95,7 @@ struct Made {
     findings: Findings,
 }
 
-/// What splitting one wheel needs.
+/// The means to split one wheel.
 struct Run<'a> {
     settings: &'a WheelSettings,
     staging: &'a Staging,
@@ -130,7 +130,9 @@ impl Run<'_> {
         if is_unchanged(&wheel, &taken) {
             // A copy has them all.
             let own = wheel.name.to_string();
-            made.findings.retain(|it| !matches!(it, Finding::WheelMembersDropped { wheel, .. } if *wheel == own));
+            made.findings.retain(
+                |it| !matches!(it, Finding::WheelMembersDropped { wheel, .. } if *wheel == own),
+            );
             made.findings.add(Finding::WheelUnchanged { wheel: own });
             let written = wheels::copy(&wheel, &write)?;
             made.wheels.push(wheels::copy_record(written, &wheel));

@@ -29,7 +29,7 @@ pub struct WheelReceipt {
     pub findings: Vec<FindingRecord>,
 }
 
-/// What a wheel is for.
+/// The purpose of a wheel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WheelKind {
@@ -48,7 +48,7 @@ pub struct WheelRecord {
     pub file_name: String,
     /// File name of the wheel that it was made of.
     pub made_of: String,
-    /// What it is for.
+    /// The purpose of the wheel.
     pub role: WheelKind,
     /// The name of its distribution, as its METADATA has it.
     pub distribution: String,
@@ -66,7 +66,7 @@ pub struct WheelRecord {
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Its members in the order of the archive, RECORD apart; paths as in the archive.
+    /// The members in the order of the archive, RECORD apart; paths as in the archive.
     pub members: Vec<MemberRecord>,
 }
 

@@ -34,7 +34,7 @@ pub struct WheelArguments {
     /// `validation`, `other_machines`, `accept`, `content_date` and `wheels`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What device wheels are called [default: {name}-device-{group}]
+    /// Names of device wheels [default: {name}-device-{group}]
     ///
     /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. AMD's scheme is
     /// amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
@@ -75,7 +75,7 @@ const WRITER: u64 = 8 << 20;
 pub struct WheelSettings {
     /// Wheels, or folders with wheels.
     pub wheels: Vec<PathBuf>,
-    /// Where the wheels go; created if missing.
+    /// The folder for the wheels; created if missing.
     pub out: PathBuf,
     /// How wheels are made of a wheel.
     pub plan: plan::WheelSettings,
@@ -87,7 +87,7 @@ pub struct WheelSettings {
     pub jobs: usize,
     /// The memory in parts.
     pub limits: Limits,
-    /// Where compression of earlier runs is looked for, and kept for later ones.
+    /// The folder where compression of earlier runs is looked for, and kept for later ones.
     pub cache: Option<CacheSettings>,
     /// Time of all members, in seconds since 1970.
     pub time: i64,

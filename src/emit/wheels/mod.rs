@@ -31,11 +31,11 @@ const PYPI_SIZE: u64 = 100 << 20;
 
 /// How wheels are written.
 pub struct WriteOptions<'a> {
-    /// Where they grow.
+    /// The folder where they grow.
     pub staging: &'a Staging,
     /// The time of all members, in seconds since 1970.
     pub time: i64,
-    /// What digesting them draws from.
+    /// The budget that digesting them draws from.
     pub budget: &'a Budget,
     /// Told of every byte of members.
     pub progress: &'a dyn Progress,
@@ -44,24 +44,24 @@ pub struct WriteOptions<'a> {
 /// A wheel that was written.
 #[derive(Debug)]
 pub struct WrittenWheel {
-    /// Its file name.
+    /// The file name.
     pub file_name: String,
     /// Bytes of its file.
     pub size: u64,
     /// SHA-256 of its file.
     pub sha256: [u8; 32],
-    /// What was written of its members, in the order of the archive.
+    /// The members as they were written, in the order of the archive.
     pub members: Vec<WrittenMember>,
 }
 
 /// A member that was written.
 #[derive(Debug)]
 pub struct WrittenMember {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// 0644 or 0755.
     pub mode: u32,
-    /// Its size and digest.
+    /// The size and digest.
     pub written: Written,
 }
 
@@ -92,7 +92,7 @@ pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     seal(file_name, members, options)
 }
 
-/// What PyPI would say against a wheel.
+/// The reasons for which PyPI would refuse a wheel.
 pub fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
     let mut reasons = Vec::new();
     if let Some((_, _)) = name.version.split_once('+') {

@@ -1,4 +1,4 @@
-//! What the receipt says of wheels.
+//! Records of wheels in the receipt.
 
 use rockpack_base::content::hex;
 

@@ -8,7 +8,7 @@ use rockpack_base::formats::zip::ZipReader;
 
 use crate::report::{Finding, Findings};
 
-/// What the names of such folders end in.
+/// The ending of names of such folders.
 const ENDING: &str = ".dist-info";
 
 /// Most bytes of METADATA and WHEEL: METADATA has the whole README of a project.
@@ -17,9 +17,9 @@ const TEXT_LIMIT: u64 = 16 << 20;
 /// Most bytes of RECORD: some hundred bytes for each of a hundred thousand files.
 const RECORD_LIMIT: u64 = 64 << 20;
 
-/// What is in the folder.
+/// The files of the folder, read.
 pub(super) struct DistInfo {
-    /// Its name.
+    /// The name.
     pub folder: String,
     pub metadata: Metadata,
     pub wheel_file: WheelFile,

@@ -48,7 +48,7 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where they are in one folder under one name, they are one file.
+/// Tells if two paths are one file.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,

@@ -24,7 +24,7 @@ const LINK: u32 = 0o120_000;
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
 
-/// What PE files begin with, where their header is said to be, and what that begins with.
+/// The start of PE files, where the place of their header stands, and the start of that.
 const PE_START: &[u8; 2] = b"MZ";
 const PE_OFFSET: u64 = 0x3c;
 const PE_HEADER: &[u8; 4] = b"PE\0\0";
@@ -32,26 +32,26 @@ const PE_HEADER: &[u8; 4] = b"PE\0\0";
 /// A file of a wheel.
 #[derive(Debug, Clone)]
 pub struct WheelMember {
-    /// Its headers in the archive.
+    /// The headers in the archive.
     pub zip: ZipMember,
-    /// Its bytes as they are stored there.
+    /// The bytes as they are stored there.
     pub stored: Content,
-    /// Its bytes.
+    /// The bytes.
     pub content: Content,
-    /// Their SHA-256.
+    /// The SHA-256 of the bytes.
     pub sha256: [u8; 32],
     /// The mode that installers give it: 0755 or 0644.
     pub mode: u32,
-    /// Its path in site-packages; none of what is installed elsewhere.
+    /// The path in site-packages; none of what is installed elsewhere.
     pub installed: Option<TreePath>,
 }
 
-/// Where a member belongs.
+/// The place that a member is installed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place<'a> {
-    /// In `dist-info`.
+    /// The folder `dist-info`.
     DistInfo,
-    /// In site-packages, at this path.
+    /// A path in site-packages.
     Site(&'a str),
     /// Elsewhere.
     Other,
@@ -63,7 +63,7 @@ impl Place<'_> {
     }
 }
 
-/// Where the member called `name` belongs in a wheel with this `dist-info` folder.
+/// The place of the member called `name` of a wheel with this `dist-info` folder.
 pub(super) fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     let stem = dist_info.strip_suffix(".dist-info").unwrap_or(dist_info);
     let (top, rest) = name.split_once('/').unwrap_or((name, ""));
@@ -113,7 +113,7 @@ fn mode(member: &ZipMember) -> u32 {
     if mode & KIND == REGULAR && mode & 0o111 != 0 { EXECUTABLE } else { PLAIN }
 }
 
-/// What reading the members of a wheel needs.
+/// The means to read the members of a wheel.
 pub(super) struct Reading<'a> {
     pub zip: &'a ZipReader,
     pub path: &'a Path,
@@ -193,7 +193,7 @@ fn refuse_pe(content: &Content) -> Result<()> {
 /// The digests of a member.
 struct Sums {
     sha256: Sha256,
-    /// That of RECORD, where it is by another hash function.
+    /// The hasher of RECORD, where it is by another hash function.
     stated: Option<RecordHasher>,
 }
 

@@ -56,11 +56,11 @@ const GENERIC: &str = "generic";
 /// A wheel that was read.
 #[derive(Debug)]
 pub struct Wheel {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
     /// Bytes of its file.
     pub size: u64,
-    /// What its file name says.
+    /// The file name.
     pub name: WheelName,
     /// METADATA.
     pub metadata: Metadata,
@@ -68,14 +68,14 @@ pub struct Wheel {
     pub wheel_file: WheelFile,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
-    /// Its files by their names in the archive.
+    /// The files by their names in the archive.
     pub members: BTreeMap<String, WheelMember>,
-    /// Its one artifact, with the files that are installed in site-packages.
+    /// The one artifact, with the files that are installed in site-packages.
     pub scan: Scan,
 }
 
 impl Wheel {
-    /// Its artifact.
+    /// The artifact.
     pub fn artifact(&self) -> Result<&Artifact> {
         let mut artifacts = self.scan.shards.iter().flat_map(|shard| &shard.artifacts);
         artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
@@ -124,7 +124,7 @@ fn named(error: Error, path: &Path) -> Error {
     if error.place().file.is_some() { error } else { error.file(path) }
 }
 
-/// What a member of the wheel at `path` is called in messages.
+/// The name, in messages, of a member of the wheel at `path`.
 fn member_name(path: &Path, member: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("({member})"));

@@ -10,7 +10,7 @@ use crate::report::{Finding, Findings};
 /// Signatures of RECORD, which a changed wheel cannot keep; installers do not look at them.
 const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 
-/// What RECORD says, and what is there.
+/// RECORD, and what is there.
 pub(super) struct RecordCheck<'a> {
     record: &'a Record,
     dist_info: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct RecordCheck<'a> {
 }
 
 impl<'a> RecordCheck<'a> {
-    /// Of a wheel with this RECORD and `dist-info` folder.
+    /// A check of a wheel with this RECORD and `dist-info` folder.
     pub fn new(record: &'a Record, dist_info: &'a str) -> Self {
         Self {
             record,

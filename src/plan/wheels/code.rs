@@ -1,4 +1,4 @@
-//! Which groups of GPUs read which device code.
+//! Device code by the groups of GPUs that read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,19 +18,19 @@ const LABEL_MAX: usize = 60;
 /// The device code of a wheel.
 pub(super) struct DeviceCode<'a> {
     groups: &'a [Group],
-    /// What is in one device wheel each: that of a group, in the order of groups, then what several read.
+    /// The device wheels: one for each group, in their order, then those that several groups read.
     pub parts: Vec<DevicePart<'a>>,
     /// Group → other groups, generic targets and SPIR-V, whose code it needs as well.
     also: BTreeMap<usize, BTreeSet<usize>>,
 }
 
-/// What is in one device wheel.
+/// The code of one device wheel.
 pub(super) struct DevicePart<'a> {
-    /// What stands for it in the names of wheels and extras.
+    /// The word for it in the names of wheels and extras.
     pub label: String,
     /// The names of the groups that read it.
     pub groups: Vec<String>,
-    /// Those groups by number.
+    /// The numbers of those groups.
     readers: BTreeSet<usize>,
     /// The archs of its kernel archives.
     pub archives: BTreeSet<BaseArch>,
@@ -54,7 +54,7 @@ impl DevicePart<'_> {
 }
 
 impl<'a> DeviceCode<'a> {
-    /// That of `component`, by `groups`.
+    /// The device code of `component`, by `groups`.
     pub fn of(component: &'a Component, groups: &'a [Group]) -> Result<Self> {
         let group_of: BTreeMap<&BaseArch, usize> = groups
             .iter()
@@ -140,7 +140,7 @@ fn label(groups: &[String]) -> String {
     format!("common-{}", digest.get(..8).unwrap_or_default())
 }
 
-/// Which groups need code of generic targets or SPIR-V: where a wrapper has some for an arch of the
+/// Groups that need code of generic targets or SPIR-V: where a wrapper has some for an arch of the
 /// group, and none of the arch itself.
 fn also(
     component: &Component,

@@ -1,13 +1,13 @@
-//! What device wheels are called.
+//! The names of device wheels.
 
 use std::str::FromStr;
 
 use derive_more::Display;
 use rockpack_base::error::{Error, Kind, Result};
 
-/// What stands for the name of the host wheel's distribution.
+/// The placeholder of the host wheel's distribution.
 const NAME: &str = "{name}";
-/// What stands for a group.
+/// The placeholder of a group.
 const GROUP: &str = "{group}";
 
 /// A pattern of names, with `{name}` for that of the host wheel and `{group}` for the group.

@@ -14,10 +14,10 @@ use crate::recombine::Component;
 use crate::split::host_binary::FATBIN_SECTION;
 use crate::split::loose_code;
 
-/// What the folder is called in the folder of a package.
+/// The name of the folder in that of a package.
 const FOLDER: &str = ".kpack";
 
-/// What the folders end in where tools put the libraries that they copy into a wheel.
+/// The ending of folders where tools put the libraries that they copy into a wheel.
 const LIBRARIES: &str = ".libs";
 
 /// `.kpack` in the folder of the wheel's own package: of those at the top, the one whose binaries have the
@@ -59,8 +59,9 @@ pub(super) fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
     for (name, member) in &wheel.members {
         let Some(scheme) = wheel.scheme(name).filter(|scheme| *scheme != root) else { continue };
         if faults.keep(has_code(&member.content)) == Some(true) {
-            let message =
-                format!("{name} has device code, and is installed by the scheme {scheme}, not {root}");
+            let message = format!(
+                "{name} has device code, and is installed by the scheme {scheme}, not {root}"
+            );
             let error = Error::unsupported(message).file(&wheel.path);
             faults.add(error.hint("put it into the folder of a package at the root of the wheel"));
         }

@@ -41,16 +41,16 @@ pub use runtime::RuntimePolicy;
 pub struct WheelSettings {
     /// Groups, rules of databases and of components, and accepted findings.
     pub config: Config,
-    /// What device wheels are called.
+    /// The names of device wheels.
     pub device_name: DeviceName,
-    /// What becomes of a wheel whose own HIP runtime cannot read kernel archives.
+    /// The fate of a wheel whose own HIP runtime cannot read kernel archives.
     pub runtime: RuntimePolicy,
 }
 
 /// The wheels that are made of one, decided but for their bytes.
 #[derive(Debug)]
 pub struct WheelPlan {
-    /// What kernel archives are named after, in front of the token of their code.
+    /// The start of names of kernel archives, in front of the token of their code.
     pub stem: String,
     /// The folder of the kernel archives, relative to site-packages.
     pub folder: TreePath,
@@ -58,11 +58,11 @@ pub struct WheelPlan {
     pub host: PlannedWheel,
     /// The device wheels, in the order of groups.
     pub devices: Vec<PlannedWheel>,
-    /// What was noticed.
+    /// Facts that were noticed.
     pub findings: Findings,
 }
 
-/// What a wheel is for.
+/// The purpose of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WheelRole {
     /// Everything but device code.
@@ -79,15 +79,15 @@ pub enum WheelRole {
 /// A wheel, decided but for its bytes.
 #[derive(Debug)]
 pub struct PlannedWheel {
-    /// Its file name.
+    /// The file name.
     pub name: WheelName,
     /// The name of its distribution, as METADATA has it.
     pub distribution: String,
-    /// What it is for.
+    /// The purpose of the wheel.
     pub role: WheelRole,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
-    /// Its members but RECORD, and but kernel archives, whose names are known when they are packed.
+    /// The members but RECORD, and but kernel archives, whose names are known when they are packed.
     pub members: BTreeMap<String, PlannedMember>,
     /// The archs whose kernel archives it has.
     pub archives: Vec<BaseArch>,
@@ -96,13 +96,13 @@ pub struct PlannedWheel {
 /// A member of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedMember {
-    /// Its mode, 0644 or 0755.
+    /// The mode, 0644 or 0755.
     pub mode: u32,
-    /// Where its bytes come from.
+    /// The source of its bytes.
     pub source: MemberSource,
 }
 
-/// Where the bytes of a member come from.
+/// The source of a member's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberSource {
     /// The member of the input with this name, as it is.
@@ -136,7 +136,7 @@ pub fn plan(wheel: &Wheel, recombined: &Recombined, settings: &WheelSettings) ->
     })
 }
 
-/// What wheels are made of.
+/// The parts that wheels are made of.
 struct Maker<'a> {
     wheel: &'a Wheel,
     component: &'a Component,

@@ -13,18 +13,18 @@ use crate::recombine::Component;
 use crate::report::{Finding, Findings, Soname};
 use crate::split::HostBinary;
 
-/// What the file names of the runtime begin with, also where a tool put a digest behind it.
+/// The start of file names of the runtime, also where a tool put a digest behind it.
 const RUNTIME: &str = "libamdhip64";
 
-/// What a runtime that reads archives has in it: the soname that it needs, or a name of a variable.
+/// Texts of which a runtime that reads archives has one: the soname that it needs, or the name of a variable.
 const SIGNS: [&[u8]; 2] = [b"librocm_kpack.so", b"ROCM_KPACK_PATH"];
 
-/// What becomes of a wheel whose own HIP runtime cannot read kernel archives.
+/// The fate of a wheel whose own HIP runtime cannot read kernel archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimePolicy {
-    /// It is refused.
+    /// The wheel is refused.
     HasToRead,
-    /// It is split with a finding.
+    /// The wheel is split, with a finding.
     Any,
 }
 

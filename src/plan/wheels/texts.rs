@@ -9,7 +9,7 @@ use super::code::{DevicePart, Extra};
 use super::{MemberSource, PlannedMember, WheelSettings};
 use crate::input::wheel::Wheel;
 
-/// What writes WHEEL.
+/// The program that WHEEL names.
 const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 
 /// The mode of texts.
@@ -35,7 +35,7 @@ const CARRIED: [&str; 13] = [
     "Requires-Python",
 ];
 
-/// What names of licence files at the top of `dist-info` begin with, where METADATA names none.
+/// The starts of names of licence files in `dist-info`, where METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
 
 /// METADATA of the host wheel: those of the input with `extras`.

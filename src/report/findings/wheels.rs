@@ -1,4 +1,4 @@
-//! What is told of wheels.
+//! Texts of findings about wheels.
 
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use crate::report::words::{are, counted, few, list};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum PypiRefusal {
-    /// Its version has a local part.
+    /// A version with a local part.
     #[display("the version {version} has a local part")]
     LocalVersion {
         /// The version.
         version: String,
     },
-    /// Its platform is a bare one.
+    /// A bare platform.
     #[display("the platform {platform} says nothing of the systems that it runs on")]
     Platform {
         /// The tag.
         platform: String,
     },
-    /// Its file is too large.
+    /// A file that is too large.
     #[display(
         "{size} bytes are more than the {limit} that a project may upload unless PyPI allows more"
     )]

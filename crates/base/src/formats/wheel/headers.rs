@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub(super) struct Headers {
     text: String,
     fields: Vec<Field>,
-    /// Where the fields end: behind the line feed of the last one, if it has one.
+    /// The end of the fields: behind the line feed of the last one, if it has one.
     end: usize,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Headers {
 struct Field {
     name: String,
     value: String,
-    /// Its lines in the text.
+    /// The lines of the field in the text.
     lines: Range<usize>,
 }
 

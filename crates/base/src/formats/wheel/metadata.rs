@@ -4,7 +4,7 @@ use super::headers::Headers;
 use super::name::normalized;
 use crate::error::{Error, Result};
 
-/// What the file is called in messages.
+/// The name of the file in messages.
 const WHAT: &str = "METADATA";
 
 /// The metadata of a distribution, kept as the file has them.
@@ -36,7 +36,7 @@ impl Metadata {
         self.headers.get("Name").unwrap_or_default()
     }
 
-    /// Its version.
+    /// The version of the distribution.
     pub fn version(&self) -> &str {
         self.headers.get("Version").unwrap_or_default()
     }

@@ -11,10 +11,10 @@ pub use pep440_rs::Version;
 
 use crate::error::{Error, Result};
 
-/// What the names of wheels end in.
+/// The ending of names of wheels.
 const ENDING: &str = ".whl";
 
-/// What the name of a wheel says.
+/// The name of a wheel, in fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WheelName {
     /// The distribution, as the name spells it: `cupy_rocm_7_0`.

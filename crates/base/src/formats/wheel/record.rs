@@ -12,20 +12,20 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::error::{Error, Result};
 
-/// What the file is called in messages.
+/// The name of the file in messages.
 const WHAT: &str = "RECORD";
 
 /// The members that a RECORD lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
-    /// By path, each once.
+    /// The rows by path, each once.
     pub rows: BTreeMap<String, RecordRow>,
 }
 
-/// What it says of a member.
+/// The row of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordRow {
-    /// Its digest, if one is given.
+    /// The digest, if one is given.
     pub digest: Option<RecordDigest>,
     /// The number of its bytes, if it is given.
     pub size: Option<u64>,
@@ -36,7 +36,7 @@ pub struct RecordRow {
 pub struct RecordDigest {
     /// How it is made.
     pub hash: HashName,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -78,11 +78,11 @@ impl HashName {
 /// Digests a member as RECORD asks for.
 #[derive(Debug, Clone)]
 pub enum RecordHasher {
-    /// By SHA-256.
+    /// The hasher of SHA-256.
     Sha256(Sha256),
-    /// By SHA-384.
+    /// The hasher of SHA-384.
     Sha384(Sha384),
-    /// By SHA-512.
+    /// The hasher of SHA-512.
     Sha512(Sha512),
 }
 

@@ -4,10 +4,10 @@ use super::headers::Headers;
 use super::name::{Tag, WheelName};
 use crate::error::{Error, Result};
 
-/// What the file is called in messages.
+/// The name of the file in messages.
 const WHAT: &str = "WHEEL";
 
-/// What a wheel says of itself.
+/// The text of WHEEL, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     headers: Headers,
@@ -40,12 +40,12 @@ impl WheelFile {
         self.is_purelib
     }
 
-    /// Its build number.
+    /// The build number.
     pub fn build(&self) -> Option<&str> {
         self.headers.get("Build")
     }
 
-    /// Its tags, in order.
+    /// The tags, in order.
     pub fn tags(&self) -> Vec<String> {
         self.headers.all("Tag").map(str::to_owned).collect()
     }

@@ -1,4 +1,4 @@
-//! Where the central headers lie.
+//! The place of the central headers.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The longest comment that an end record can have, in bytes.
 const COMMENT_MAX: u64 = 0xffff;
 
-/// Where the central headers lie, and how many there are.
+/// The place of the central headers, and how many there are.
 pub(super) struct Directory {
     pub range: Range<u64>,
     pub count: u64,

@@ -76,9 +76,9 @@ const FLAG_UTF8: u16 = 1 << 11;
 /// How the bytes of a member are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// As they are.
+    /// Bytes as they are.
     Stored,
-    /// By deflate.
+    /// Bytes compressed by deflate.
     Deflated,
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Place, Result};
 /// A member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipMember {
-    /// Its name; that of a folder ends in a slash.
+    /// The name; that of a folder ends in a slash.
     pub name: String,
     /// How its bytes are stored.
     pub method: Method,
@@ -25,9 +25,9 @@ pub struct ZipMember {
     pub crc32: u32,
     /// The number of its bytes.
     pub size: u64,
-    /// Where its bytes lie in the archive, as they are stored.
+    /// The place of its bytes in the archive, as they are stored.
     pub stored: Range<u64>,
-    /// Its mode, with the bits of its kind, where a Unix system made the archive.
+    /// The mode, with the bits of its kind, where a Unix system made the archive.
     pub mode: Option<u32>,
 }
 
@@ -114,7 +114,7 @@ pub struct MemberReader {
     stored: u64,
     read: u64,
     crc: Crc,
-    /// Where they begin.
+    /// The place of the first of them.
     place: Place,
 }
 

@@ -6,11 +6,15 @@ use std::path::Path;
 use super::*;
 use crate::content::Content;
 use crate::error::Result;
-use crate::run::threads;
+
+/// Does `work` with `jobs` threads.
+fn with<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap().install(work)
+}
 
 /// The bytes of an archive that `write` fills.
 fn archive(write: impl FnOnce(&mut ZipWriter) -> Result<()> + Send) -> Vec<u8> {
-    threads::with(2, || {
+    with(2, || {
         let file = tempfile::tempfile().unwrap();
         let mut zip = ZipWriter::new(file, Path::new("x.whl"), DosTime::new(1_700_000_001));
         write(&mut zip)?;
@@ -62,7 +66,7 @@ fn long_members_are_compressed_in_parts_that_threads_do_not_change() {
     let text: Vec<u8> = (0..300_000_u64).flat_map(|n| (n * n).to_string().into_bytes()).collect();
     let write = |jobs| {
         let content = Content::of_bytes(text.clone());
-        threads::with(jobs, || {
+        with(jobs, || {
             let file = tempfile::tempfile().unwrap();
             let mut zip = ZipWriter::new(file, Path::new("x.whl"), DosTime::new(0));
             zip.deflate("x", 0o644, &content)?;
@@ -158,7 +162,7 @@ fn a_member_above_four_gigabytes_is_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.whl");
     let size = (4 << 30) + 5;
-    threads::with(2, || {
+    with(2, || {
         let file = std::fs::File::create(&path).unwrap();
         let mut zip = ZipWriter::new(file, &path, DosTime::new(0));
         zip.store("zeros", 0o644, &Content::zeros(size))?;

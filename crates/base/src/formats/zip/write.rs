@@ -16,7 +16,6 @@ use super::{
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
-use crate::run::{interrupt, threads};
 
 /// "Version made by": Unix, 4.5 of the format (ZIP64).
 const MADE_BY: u16 = 3 << 8 | 45;
@@ -29,7 +28,7 @@ const REGULAR: u32 = 0o100_000;
 pub struct DosTime(pub(super) u32);
 
 impl DosTime {
-    /// Of seconds since 1970, in UTC; what lies before 1980 or after 2107 is the first or last such time.
+    /// The time of seconds since 1970, in UTC; what lies before 1980 or after 2107 is the first or last such time.
     pub fn new(seconds: i64) -> Self {
         const FIRST: i64 = 315_532_800;
         const LAST: i64 = 4_354_819_198;
@@ -49,11 +48,11 @@ impl DosTime {
 pub struct Written {
     /// The number of its bytes.
     pub size: u64,
-    /// Their SHA-256.
+    /// The SHA-256 of the bytes.
     pub sha256: [u8; 32],
 }
 
-/// What the headers of a member say.
+/// The fields of a member's headers.
 struct Header {
     name: String,
     method: Method,
@@ -173,7 +172,7 @@ impl ZipWriter {
     }
 }
 
-/// From so many bytes on, the compressed ones may be too many for 32 bits.
+/// A member of so many bytes or more may have too many compressed ones for 32 bits.
 const NEAR: u64 = 0xfff0_0000;
 
 /// A member while it is written.
@@ -185,11 +184,10 @@ struct Member {
 impl Member {
     fn write(&mut self, zip: &mut ZipWriter, content: &Content, method: Method) -> Result<()> {
         let mut reader = content.reader();
-        let count = threads::count().max(1);
+        let count = rayon::current_num_threads().max(1);
         let mut left = content.len();
         let mut before: Vec<u8> = Vec::new();
         while left > 0 {
-            interrupt::check()?;
             let mut chunks = Vec::new();
             while left > 0 && chunks.len() < count {
                 let len = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
@@ -215,7 +213,7 @@ impl Member {
     }
 }
 
-/// What a header field of 32 bits has for `value`.
+/// The header field of 32 bits for `value`.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

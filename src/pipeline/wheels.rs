@@ -6,17 +6,16 @@
 //!
 //! One wheel is made into others after the other; all of them appear together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Result, ResultExt};
-use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
 
 use super::open_cache;
-use crate::config::{ArchitectureGroup, Grouping, SetScope};
+use crate::config::SetScope;
 use crate::emit::Staging;
 use crate::emit::wheels::{self, WriteOptions};
 use crate::input::artifact::ScanOptions;
@@ -155,7 +154,7 @@ impl Run<'_> {
     ) -> Result<Vec<PackedWheel>> {
         let settings = &self.settings.plan;
         self.progress.begin(Stage::Plan);
-        let grouping = grouping(&settings.config.grouping, &taken);
+        let grouping = plan::wheels::grouping(&settings.config.grouping, &taken);
         let recombined = recombine::recombine(taken, &settings.config, &grouping);
         let planned = recombined.and_then(|recombined| {
             let plan = plan::wheels::plan(wheel, &recombined, settings);
@@ -166,7 +165,7 @@ impl Run<'_> {
         made.findings.extend(recombined.findings.clone());
         made.findings.extend(std::mem::take(&mut plan.findings));
         let [component] = recombined.components.as_slice() else {
-            return Err(rockpack_base::error::Error::bug("a wheel is one component"));
+            return Err(Error::bug("a wheel is one component"));
         };
         // Where records need more than usual, the frames have less.
         let _records = budget.draw(Use::Frames, budget.excess_records());
@@ -226,27 +225,4 @@ fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
     let has_databases = taken.iter().any(|part| !part.databases.is_empty());
     let has_code = has_archives || has_databases;
     !is_fat && (!has_code || !has_host && wheel.pins_another())
-}
-
-/// The groups of the configuration. Without any, each arch is one, with what is qualified of it.
-fn grouping(configured: &Grouping, taken: &[SplitArtifact]) -> Grouping {
-    let binaries = taken.iter().flat_map(SplitArtifact::binaries);
-    let code = binaries.flat_map(|(_, fat)| fat.code_objects()).map(|code| code.target.base());
-    let databases = taken.iter().flat_map(|part| &part.databases);
-    let databases = databases.filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
-    let archs: BTreeSet<&BaseArch> = code.chain(databases).collect();
-    let mut groups: BTreeMap<BaseArch, Vec<BaseArch>> = BTreeMap::new();
-    for arch in &archs {
-        let plain = gfx::plain(arch).unwrap_or_else(|| (*arch).clone());
-        groups.entry(plain).or_default().push((*arch).clone());
-    }
-    if !configured.groups.is_empty() || groups.values().all(|archs| archs.len() == 1) {
-        return configured.clone();
-    }
-    let group = |(plain, architectures): (BaseArch, Vec<BaseArch>)| ArchitectureGroup {
-        name: plain.to_string(),
-        display_name: plain.to_string(),
-        architectures,
-    };
-    Grouping { groups: groups.into_iter().map(group).collect(), primary_shard: None }
 }

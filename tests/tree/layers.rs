@@ -56,7 +56,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Search paths are written anew in the final file. A plan is shown, and divided, without being
-    // packed: sizes are asked of the sources that packing reads.
+    // packed: sizes are asked of the sources that packing reads. Wheels keep members of their input.
     (
         "pack",
         &[
@@ -65,6 +65,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "files",
             "formats",
             "gfx",
+            "input",
             "package",
             "plan",
             "receipt",

@@ -17,6 +17,7 @@
 mod code;
 mod device_name;
 mod folder;
+mod grouping;
 mod runtime;
 mod texts;
 
@@ -34,6 +35,7 @@ use crate::report::Findings;
 use code::{DeviceCode, DevicePart};
 
 pub use device_name::DeviceName;
+pub use grouping::grouping;
 pub use runtime::RuntimePolicy;
 
 /// How wheels are made of a wheel.

@@ -184,7 +184,11 @@ struct Member {
 impl Member {
     fn write(&mut self, zip: &mut ZipWriter, content: &Content, method: Method) -> Result<()> {
         let mut reader = content.reader();
-        let count = rayon::current_num_threads().max(1);
+        // What is stored keeps no thread busy, and many members may be written at once.
+        let count = match method {
+            Method::Stored => 1,
+            Method::Deflated => rayon::current_num_threads().max(1),
+        };
         let mut left = content.len();
         let mut before: Vec<u8> = Vec::new();
         while left > 0 {

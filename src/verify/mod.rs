@@ -18,6 +18,7 @@ mod paths;
 mod problem;
 mod repository;
 mod subject;
+mod wheels;
 
 use std::path::{Path, PathBuf};
 
@@ -66,10 +67,11 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     let mut problems = Problems::default();
     let mut repositories = Report::default();
     let mut others = others::Others::within(budget);
-    let mut arguments = Vec::new();
+    let (mut arguments, mut wheels) = (Vec::new(), Vec::new());
     for path in paths {
         match Subject::of(path, *folders)? {
             Subject::Packages(argument) => arguments.push(*argument),
+            Subject::Wheels(found) => wheels.extend(found),
             Subject::Repository(path) => {
                 let mut own = Problems::bounded();
                 repository::check(&path, trust, budget, &mut repositories, &mut own)?;
@@ -92,6 +94,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     kept::gather(&mut arguments, &mut of_packages);
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
     problems.extend(of_packages);
+    wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
     others.count(&mut report);
     let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.

@@ -11,7 +11,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{
-    Check, CheckCount, CodeLoss, DocumentFault, FileLoss, InterpreterLack, ManifestFault,
+    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, InterpreterLack, ManifestFault,
     PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
 use crate::report::Inconsistency;
@@ -99,12 +99,15 @@ fn base_of(target: &str) -> Option<BaseArch> {
 fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
     match problem {
         Problem::MarkerUnresolved { .. }
+        | Problem::HostMissing { .. }
+        | Problem::WheelHostMissing { .. }
         | Problem::LibraryMissing { .. }
         | Problem::LibraryMisplaced { .. }
         | Problem::PartMissing { .. } => true,
         Problem::CodeObjectLost { path, target, loss, .. } => is_lost_elsewhere(loss, || {
             base_of(target).is_some_and(|arch| held.contains(&(path.clone(), arch)))
         }),
+        Problem::WheelExtra { lack, .. } => matches!(lack, ExtraLack::WheelAbsent { .. }),
         Problem::ReceiptIncomplete { lack, .. } => *lack == ReceiptLack::Package,
         Problem::FileLost { loss, .. } => {
             matches!(loss, FileLoss::Absent { .. } | FileLoss::BinaryAbsent)

@@ -28,6 +28,10 @@ pub fn verify_text(report: &Report) -> String {
         let count = counted(report.warnings.len() as u64, "thing");
         text.push_str(&text_line!("the build warned of {count}, which no check fails for"));
     }
+    if report.wheels_without_digests > 0 {
+        let wheels = counted(report.wheels_without_digests as u64, "wheel");
+        text.push_str(&text_line!("{wheels} with files of which RECORD states no digest"));
+    }
     text.push_str(&kept_text(report));
     if !report.undecided.is_empty() {
         let of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
@@ -117,6 +121,7 @@ fn compared_text(report: &Report) -> String {
 fn read_text(report: &Report) -> String {
     let read = [
         (report.packages, "package"),
+        (report.wheels, "wheel"),
         (report.artifacts, "artifact"),
         (report.prefixes, "installed prefix"),
         (report.repositories, "repository"),

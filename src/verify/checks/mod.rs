@@ -48,7 +48,7 @@ pub(super) fn check_set(
         set_id::check(package, problems);
     }
     twice::check(packages, problems);
-    ownership::check(packages, problems);
+    ownership::check(packages, Scope::Set, problems);
     markers::check(packages, excuses, Scope::Set, problems);
     manifests::check(packages, Scope::Set, problems);
     dependencies::check(packages, problems);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::scope::Scope;
 use crate::package::Format;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
@@ -18,7 +19,7 @@ struct PathOwner<'a> {
 /// Everything but a directory has one owner, in artifacts what is for several archs one in each of
 /// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
 /// Directories agree in their mode, and nothing lies below what is none.
-pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
+pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
     let mut owners: BTreeMap<&str, PathOwner<'_>> = BTreeMap::new();
     for package in packages {
         for (path, node) in &package.paths {
@@ -28,7 +29,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
                 // Two versions of one package replace each other.
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
-                    if let Some(sharing) = bad_sharing(path, first, &owner) {
+                    if let Some(sharing) = bad_sharing(path, first, &owner, scope) {
                         let (first, second) = (first.package.file.clone(), package.file.clone());
                         let conflict = PathConflict::Owners { sharing, first, second };
                         problems.add(Problem::PathOwnedTwice { path: path.clone(), conflict });
@@ -40,9 +41,14 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     check_above(&owners, problems);
 }
 
-fn bad_sharing(path: &str, first: &PathOwner<'_>, again: &PathOwner<'_>) -> Option<BadSharing> {
+fn bad_sharing(
+    path: &str,
+    first: &PathOwner<'_>,
+    again: &PathOwner<'_>,
+    scope: Scope,
+) -> Option<BadSharing> {
     use InstalledNode::Directory;
-    let of_arch = |one: &Installed| one.format.is_none() && one.side() == Side::Kernels;
+    let of_arch = |one: &Installed| scope.has_copies() && one.side() == Side::Kernels;
     let of_archs = of_arch(first.package) && of_arch(again.package);
     let is_rpm = |one: &Installed| one.format == Some(Format::Rpm);
     let shared = is_rpm(first.package) && is_rpm(again.package) && path.starts_with(SHARED);

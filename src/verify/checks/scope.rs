@@ -7,6 +7,8 @@ pub(in crate::verify) enum Scope {
     Set,
     /// The artifacts of a component: all archs of a shard. Not all tools write manifests.
     Artifacts,
+    /// A host wheel and the device wheels that are pinned to it.
+    Wheels,
     /// An installed prefix: the groups that somebody chose.
     Prefix,
 }
@@ -19,7 +21,12 @@ impl Scope {
 
     /// Whether every binary has to be there that an archive has code of.
     pub(in crate::verify) fn has_all_binaries(self) -> bool {
-        self == Self::Prefix
+        matches!(self, Self::Prefix | Self::Wheels)
+    }
+
+    /// Whether what is for several archs may be in the part of each of them.
+    pub(in crate::verify) fn has_copies(self) -> bool {
+        self == Self::Artifacts
     }
 
     /// Whether every archive has to be in a manifest.

@@ -202,7 +202,7 @@ fn check_component(artifacts: &[&Installed], there: There, problems: &mut Proble
         There::Parts => return Ok(()),
         There::FatComponent => {}
         There::SplitComponent => {
-            ownership::check(artifacts, problems);
+            ownership::check(artifacts, Scope::Artifacts, problems);
             markers::check(artifacts, &excuses, Scope::Artifacts, problems);
             manifests::check(artifacts, Scope::Artifacts, problems);
         }

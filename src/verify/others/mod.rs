@@ -57,6 +57,7 @@ impl Others {
             Subject::Prefix(path) => self.prefix(&path, progress, problems),
             Subject::File(path) => self.file(&path, problems),
             Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
+            Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
             Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
         }
     }
@@ -145,8 +146,8 @@ fn or_prefix(error: &Error) -> Error {
 }
 
 /// Adds what was read of `packages`.
-pub(super) fn count(packages: &[Installed], report: &mut Report) {
-    for (_, facts) in packages.iter().flat_map(Installed::files) {
+pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, report: &mut Report) {
+    for (_, facts) in packages.into_iter().flat_map(Installed::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
             report.archive_rows += archive.row_count();

@@ -28,4 +28,5 @@ pub(super) mod relocated;
 mod rpm_header;
 pub(super) mod script;
 pub(super) mod tables;
+pub(super) mod wheel;
 pub(super) mod wording;

@@ -11,6 +11,7 @@ mod relations;
 mod repositories;
 mod sets;
 mod table;
+mod wheels;
 
 pub use archives::*;
 pub use code_objects::*;
@@ -20,6 +21,7 @@ pub use relations::*;
 pub use repositories::*;
 pub use sets::*;
 pub use table::{Check, Problem};
+pub use wheels::*;
 
 use std::collections::BTreeMap;
 
@@ -100,6 +102,12 @@ pub struct Report {
     /// Installed prefixes read.
     #[serde(skip_serializing_if = "is_zero")]
     pub prefixes: usize,
+    /// Python wheels read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub wheels: usize,
+    /// Wheels that nobody split and whose RECORD states no digest of some file.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub wheels_without_digests: usize,
     /// Repositories read.
     #[serde(skip_serializing_if = "is_zero")]
     pub repositories: usize,

@@ -9,6 +9,7 @@ use super::paths::*;
 use super::relations::*;
 use super::repositories::*;
 use super::sets::*;
+use super::wheels::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::{few, list};
 use crate::report::{ElfMachine, Inconsistency, Soname, coded};
@@ -204,6 +205,24 @@ coded! {
             "is {identity}, and {other} is the same package in another version or for another \
              architecture: artifacts are those of one set"
         ];
+    /// RECORD of a wheel does not list its members as they are.
+    WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault }
+        ["{file}"] ["{fault}"];
+    /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.
+    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, difference: HeaderDifference }
+        ["{wheel}"] ["{difference}"];
+    /// An extra is without its device wheel, or a device wheel without its extra. The wheel is the host,
+    /// or the device wheel that lacks something.
+    WheelExtra = "V095" "wheel-extra-open" { wheel: String, lack: ExtraLack } ["{wheel}"] ["{lack}"];
+    /// A host and a device wheel do not require each other in exactly this version.
+    WheelPin = "V096" "wheel-not-pinned" { wheel: String, fault: PinFault } ["{wheel}"] ["{fault}"];
+    /// A device wheel is there without the host that it belongs to.
+    WheelHostMissing = "V097" "wheel-host-missing" { wheel: String, host: String }
+        ["{wheel}"]
+        ["is a device wheel of {host}, of which no host wheel is there: name it, too"];
+    /// A member of a wheel cannot be installed, or has device code that is not looked into.
+    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, fault: MemberFault }
+        ["{file}"] ["{fault}"];
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]

@@ -3,6 +3,7 @@
 //! | argument | taken for |
 //! |---|---|
 //! | a file `*.deb`, `*.rpm` | a package |
+//! | a file `*.whl`, a folder with some | Python wheels |
 //! | a folder with `dists` or `repodata` | a repository |
 //! | a folder with packages or a packages.json | a package set |
 //! | a folder whose packages.json keeps packages of earlier builds, and the folders of these | one package set |
@@ -18,8 +19,9 @@ pub(super) mod kept;
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{is_folder, is_there};
+use rockpack_base::content::{is_folder, is_there, list};
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::WheelName;
 
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
@@ -28,6 +30,8 @@ use argument::PackageArgument;
 /// What is verified.
 pub(super) enum Subject {
     Packages(Box<PackageArgument>),
+    /// Files of Python wheels.
+    Wheels(Vec<PathBuf>),
     /// One artifact, as a folder or packed.
     Artifact(PathBuf),
     /// A shard, or a folder of shards.
@@ -60,6 +64,7 @@ impl Subject {
         if !metadata.is_dir() {
             return match Format::of_file_name(&path) {
                 Some(_) => Ok(Self::Packages(Box::new(PackageArgument::of_package(path)))),
+                _ if WheelName::is_one(&path) => Ok(Self::Wheels(vec![path])),
                 _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
@@ -71,6 +76,11 @@ impl Subject {
             return Ok(Self::Repository(path));
         }
         let argument = PackageArgument::of_folder(&path)?;
+        let wheels = wheels(&path)?;
+        if !wheels.is_empty() {
+            refuse_packages(&path, &argument)?;
+            return Ok(Self::Wheels(wheels));
+        }
         let has_receipt = argument.receipt.is_some() || !argument.parts.is_empty();
         if has_receipt || !argument.packages.is_empty() {
             return Ok(Self::Packages(Box::new(argument)));
@@ -84,6 +94,28 @@ impl Subject {
         refuse_empty(&path)?;
         Ok(Self::Shards(path))
     }
+}
+
+/// The wheels in a folder, in name order.
+fn wheels(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut wheels = Vec::new();
+    for entry in list(folder)? {
+        let path = entry?.path();
+        if WheelName::is_one(&path) {
+            wheels.push(path);
+        }
+    }
+    wheels.sort();
+    Ok(wheels)
+}
+
+/// Refuses a folder of wheels that is one of packages, too.
+fn refuse_packages(path: &Path, argument: &PackageArgument) -> Result<()> {
+    if argument.packages.is_empty() {
+        return Ok(());
+    }
+    let message = "has wheels and packages in it, which are checked in different ways";
+    Err(Error::new(Kind::Usage, message).file(path).hint("name the wheels, or the packages, one by one"))
 }
 
 /// The installed prefix at `path`, as it is called.

@@ -13,9 +13,11 @@ mod headers;
 mod metadata;
 mod name;
 mod record;
+mod requirement;
 mod wheel_file;
 
 pub use metadata::Metadata;
 pub use name::{Tag, Version, WheelName, escaped, normalized};
 pub use record::{HashName, Record, RecordDigest, RecordHasher, RecordRow};
+pub use requirement::{Condition, Requirement};
 pub use wheel_file::WheelFile;

@@ -1,0 +1,385 @@
+//! Reads one Python wheel whole.
+//!
+//! Paths are those in `site-packages`: what lies in `{name}.data/purelib` and `platlib` is installed at
+//! its root. What installers put elsewhere (scripts, headers, data) lies below `/.data` here, so that the
+//! wheels of a set have one name for it.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rayon::prelude::*;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::hold::{fault, hold};
+use rockpack_base::formats::wheel::{
+    HashName, Metadata, Record, RecordHasher, WheelFile, WheelName, normalized,
+};
+use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_base::run::Budget;
+use rockpack_base::tree::TreePath;
+
+use super::embedded::first_code;
+use super::facts;
+use super::installed::{Installed, InstalledNode};
+use crate::verify::problem::{
+    HeaderDifference, ListingFault, MemberFault, PackagePath, PathConflict, Problem, ProblemPlace,
+    Problems, ReadFault,
+};
+
+/// The longest METADATA or WHEEL that is read, in bytes: PyPI takes descriptions of some hundred KiB.
+const HEADERS_LIMIT: u64 = 16 << 20;
+
+/// The longest RECORD that is read, in bytes: a row for each of a million files.
+const RECORD_LIMIT: u64 = 128 << 20;
+
+/// How folders with the metadata of a wheel are named.
+const DIST_INFO: &str = ".dist-info";
+
+/// Signatures of RECORD, of which RECORD says nothing.
+const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
+
+/// Bits of a mode that say what stands there, and those of a link.
+const KIND: (u32, u32) = (0o170_000, 0o120_000);
+
+/// A wheel.
+#[derive(Debug)]
+pub(in crate::verify) struct Wheel {
+    /// What it installs; its name is the normalized one, its architecture its tags.
+    pub(in crate::verify) installed: Installed,
+    pub(in crate::verify) name: WheelName,
+    pub(in crate::verify) metadata: Metadata,
+    pub(in crate::verify) headers: WheelFile,
+    /// The folder with its metadata, as it is installed.
+    pub(in crate::verify) dist_info: String,
+    /// What has no digest, or a signature, which wheels have that nobody split.
+    pub(in crate::verify) customs: Vec<(String, ListingFault)>,
+}
+
+impl Wheel {
+    /// Whether the file at this path is one of its metadata.
+    pub(in crate::verify) fn is_of_metadata(&self, path: &str) -> bool {
+        path.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Its platform tags.
+    pub(in crate::verify) fn tags(&self) -> BTreeSet<String> {
+        WheelFile::tags_of(&self.name).into_iter().collect()
+    }
+}
+
+/// The wheel at `path`, and what is wrong with it in itself.
+pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Problems)> {
+    let archive = Content::open(path, budget)?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name: WheelName = file.parse().map_err(|error: Error| error.file(path))?;
+    refuse_windows(&name).file(path)?;
+    let zip = ZipReader::open(archive.clone()).file(path)?;
+    let texts = Texts::read(&zip).file(path)?;
+    let installed = Installed {
+        file,
+        argument: usize::MAX,
+        size: archive.len(),
+        sha256: archive.sha256()?,
+        name: normalized(&name.distribution),
+        version: name.version.clone(),
+        arch: WheelFile::tags_of(&name).join(" "),
+        ..Installed::default()
+    };
+    let Texts { folder, record, metadata, headers } = texts;
+    let mut reading =
+        Reading { folder, record, installed, problems: Problems::default(), customs: Vec::new() };
+    reading.members(&zip, budget)?;
+    reading.headers(&name, &metadata, &headers);
+    let Reading { folder, installed, problems, customs, .. } = reading;
+    let dist_info = format!("/{folder}");
+    Ok((Wheel { installed, name, metadata, headers, dist_info, customs }, problems))
+}
+
+/// Refuses a wheel for Windows alone.
+fn refuse_windows(name: &WheelName) -> Result<()> {
+    let is_windows = |platform: &String| platform.starts_with("win");
+    if !name.platforms.iter().all(is_windows) {
+        return Ok(());
+    }
+    let message = format!("is for Windows ({})", name.platforms.join("."));
+    Err(Error::unsupported(message).hint("rockpack reads wheels for Linux; leave this one out"))
+}
+
+/// The texts in the folder with the metadata.
+struct Texts {
+    folder: String,
+    record: Record,
+    metadata: Metadata,
+    headers: WheelFile,
+}
+
+impl Texts {
+    fn read(zip: &ZipReader) -> Result<Self> {
+        let firsts = zip.members().iter().filter_map(|member| member.name.split_once('/'));
+        let folders = firsts.filter(|(first, _)| first.ends_with(DIST_INFO));
+        let folders: BTreeSet<&str> = folders.map(|(first, _)| first).collect();
+        let mut folders = folders.into_iter();
+        let folder = match (folders.next(), folders.next()) {
+            (Some(folder), None) => folder,
+            (None, _) => return Err(Error::malformed("has no .dist-info folder, so it is no wheel")),
+            (Some(one), Some(other)) => {
+                let message = format!("has two .dist-info folders, {one} and {other}");
+                return Err(Error::malformed(message));
+            }
+        };
+        let text = |name: &str, limit: u64| {
+            let path = format!("{folder}/{name}");
+            let member = zip.members().iter().find(|member| member.name == path);
+            let none = || Error::malformed(format!("has no {path}, and installers refuse it"));
+            zip.read(member.ok_or_else(none)?, limit, name)
+        };
+        Ok(Self {
+            record: Record::parse(&text("RECORD", RECORD_LIMIT)?)?,
+            metadata: Metadata::parse(&text("METADATA", HEADERS_LIMIT)?)?,
+            headers: WheelFile::parse(&text("WHEEL", HEADERS_LIMIT)?)?,
+            folder: folder.to_owned(),
+        })
+    }
+}
+
+/// A wheel that is being read.
+struct Reading {
+    /// The folder with its metadata.
+    folder: String,
+    record: Record,
+    installed: Installed,
+    problems: Problems,
+    customs: Vec<(String, ListingFault)>,
+}
+
+/// What was found in a member.
+struct Found {
+    node: InstalledNode,
+    /// Its digest as RECORD gives it.
+    digest: Option<Vec<u8>>,
+    /// Whether it is a program or library of Windows with device code.
+    is_windows: bool,
+}
+
+impl Reading {
+    /// Reads all members, and compares them with RECORD.
+    fn members(&mut self, zip: &ZipReader, budget: &Budget) -> Result<()> {
+        let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
+        let files: Vec<&ZipMember> = files.collect();
+        let read = files.par_iter().map(|member| {
+            let row = self.record.rows.get(&member.name);
+            let hash = row.and_then(|row| row.digest.as_ref()).map(|digest| digest.hash);
+            found(zip, member, &self.path(&member.name), hash, budget)
+        });
+        let read: Vec<Result<Found>> = read.collect();
+        let mut left: BTreeSet<String> = self.record.rows.keys().cloned().collect();
+        for (member, found) in files.iter().zip(read) {
+            left.remove(&member.name);
+            self.member(member, found)?;
+        }
+        for name in left {
+            self.listing(&name, ListingFault::WithoutMember);
+        }
+        Ok(())
+    }
+
+    /// The path of a member where it is installed.
+    fn path(&self, name: &str) -> String {
+        let data = self.folder.strip_suffix(DIST_INFO).unwrap_or_default();
+        let rest = name.strip_prefix(data).and_then(|rest| rest.strip_prefix(".data/"));
+        match rest.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) {
+            Some(("purelib" | "platlib", inside)) => format!("/{inside}"),
+            Some((scheme, inside)) => format!("/.data/{scheme}/{inside}"),
+            None => format!("/{name}"),
+        }
+    }
+
+    fn at(&self, name: &str) -> PackagePath {
+        self.installed.at(&self.path(name))
+    }
+
+    fn listing(&mut self, name: &str, fault: ListingFault) {
+        let file = self.at(name);
+        self.problems.add(Problem::WheelRecord { file, fault });
+    }
+
+    fn bad_member(&mut self, name: &str, fault: MemberFault) {
+        let file = self.at(name);
+        self.problems.add(Problem::WheelMember { file, fault });
+    }
+
+    fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
+        let name = member.name.as_str();
+        if let Err(error) = TreePath::new(name) {
+            self.bad_member(name, MemberFault::Name { reason: error.to_string() });
+            return Ok(());
+        }
+        let found = match found {
+            Ok(found) => found,
+            // The disk fails, or the run ends.
+            Err(error) if error.is_of_reading() => return Err(error),
+            Err(error) => {
+                let place = ProblemPlace::File(self.at(name));
+                let fault = ReadFault::Failed { reason: error.to_string() };
+                self.problems.add(Problem::Unreadable { place, fault });
+                return Ok(());
+            }
+        };
+        if found.is_windows {
+            self.bad_member(name, MemberFault::Windows);
+        }
+        if matches!(found.node, InstalledNode::Special { .. }) {
+            self.bad_member(name, MemberFault::Link);
+        }
+        self.row(member, &found);
+        let path = self.path(name);
+        let kind = found.node.kind().to_owned();
+        if let Some(earlier) = self.installed.paths.insert(path.clone(), found.node) {
+            let package = self.installed.file.clone();
+            let earlier = earlier.kind().to_owned();
+            let conflict = PathConflict::InPackage { package, earlier, later: kind };
+            self.problems.add(Problem::PathOwnedTwice { path, conflict });
+        }
+        Ok(())
+    }
+
+    /// Compares a member with its row.
+    fn row(&mut self, member: &ZipMember, found: &Found) {
+        let name = member.name.as_str();
+        let own = name.strip_prefix(&self.folder).and_then(|name| name.strip_prefix('/'));
+        let row = self.record.rows.get(name).cloned();
+        if own == Some("RECORD") {
+            return match row {
+                None => self.listing(name, ListingFault::WithoutItself),
+                Some(row) if row.digest.is_some() || row.size.is_some() => {
+                    self.listing(name, ListingFault::OfItself);
+                }
+                Some(_) => {}
+            };
+        }
+        if own.is_some_and(|own| SIGNATURES.contains(&own)) {
+            return self.customs.push((self.path(name), ListingFault::Signature));
+        }
+        let Some(row) = row else {
+            return self.listing(name, ListingFault::Unlisted);
+        };
+        if let Some(stated) = row.size.filter(|stated| *stated != member.size) {
+            self.listing(name, ListingFault::Size { size: member.size, stated });
+        }
+        match row.digest {
+            None => self.customs.push((self.path(name), ListingFault::WithoutDigest)),
+            Some(digest) if found.digest.as_ref().is_some_and(|own| *own != digest.bytes) => {
+                self.listing(name, ListingFault::Digest { hash: digest.hash.to_string() });
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Compares METADATA and WHEEL with the file name.
+    fn headers(&mut self, name: &WheelName, metadata: &Metadata, headers: &WheelFile) {
+        let wheel = self.installed.file.clone();
+        let mut add = |difference| {
+            self.problems.add(Problem::WheelHeaders { wheel: wheel.clone(), difference });
+        };
+        let differs = |field, file, named: String, stated: String| {
+            HeaderDifference::Name { field, file, named, stated }
+        };
+        if !is_folder_of(&self.folder, name) {
+            add(HeaderDifference::Folder { folder: self.folder.clone() });
+        }
+        if normalized(metadata.name()) != normalized(&name.distribution) {
+            let stated = metadata.name().to_owned();
+            add(differs("name", "METADATA", name.distribution.clone(), stated));
+        }
+        if !is_version(metadata.version(), name) {
+            let stated = metadata.version().to_owned();
+            add(differs("version", "METADATA", name.version.clone(), stated));
+        }
+        let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
+        let stated: BTreeSet<String> = headers.tags().into_iter().collect();
+        if named != stated {
+            add(differs("tags", "WHEEL", spaced(&named), spaced(&stated)));
+        }
+        let (own, stated) = (name.build.as_deref(), headers.build());
+        if own != stated {
+            let text = |build: Option<&str>| build.unwrap_or("(none)").to_owned();
+            add(differs("build", "WHEEL", text(own), text(stated)));
+        }
+    }
+}
+
+/// Tags with blanks between them.
+pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
+    tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether installers take the folder for the one of the metadata of this wheel.
+fn is_folder_of(folder: &str, name: &WheelName) -> bool {
+    let own = folder.strip_suffix(DIST_INFO).and_then(|stem| stem.rsplit_once('-'));
+    own.is_some_and(|(distribution, version)| {
+        normalized(distribution) == normalized(&name.distribution) && is_version(version, name)
+    })
+}
+
+/// Whether `version` is that of the file name.
+fn is_version(version: &str, name: &WheelName) -> bool {
+    let parsed = WheelName { version: version.replace('-', "_"), ..name.clone() }.parsed_version();
+    version == name.version || parsed.is_some() && parsed == name.parsed_version()
+}
+
+/// Reads a member that is installed at `path`, with a digest by `hash`.
+fn found(
+    zip: &ZipReader,
+    member: &ZipMember,
+    path: &str,
+    hash: Option<HashName>,
+    budget: &Budget,
+) -> Result<Found> {
+    let mode = member.mode.unwrap_or_default();
+    if mode & KIND.0 == KIND.1 {
+        let node = InstalledNode::Special { mode: mode & 0o7777, what: "link" };
+        return Ok(Found { node, digest: None, is_windows: false });
+    }
+    let hasher = hash.filter(|hash| *hash != HashName::Sha256).map(HashName::hasher);
+    let mut reader = MemberReading { source: zip.reader(member)?, hasher, head: Vec::new() };
+    let facts = facts::examine(path, &mut reader, member.size, budget)?;
+    // At its end, the bytes are compared with what the header says of them.
+    io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
+    let is_windows = reader.head == b"MZ" && has_code(zip, member, budget)?;
+    let digest = match reader.hasher {
+        Some(hasher) => hasher.finish(),
+        None => facts.sha256.to_vec(),
+    };
+    // pip and uv give such modes to what has none.
+    let mode = if mode & 0o7777 == 0 { 0o644 } else { mode & 0o7777 };
+    Ok(Found { node: InstalledNode::File { mode, facts }, digest: Some(digest), is_windows })
+}
+
+/// Whether device code is anywhere in a member.
+fn has_code(zip: &ZipReader, member: &ZipMember, budget: &Budget) -> Result<bool> {
+    let content = hold(&mut zip.reader(member)?, member.size)?.within(budget);
+    Ok(first_code(&content, 0..content.len())?.is_some())
+}
+
+/// The bytes of a member while they are read.
+struct MemberReading<R> {
+    source: R,
+    /// Digests them by what RECORD has beside SHA-256.
+    hasher: Option<RecordHasher>,
+    /// The first two.
+    head: Vec<u8>,
+}
+
+impl<R: Read> Read for MemberReading<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.source.read(buffer)?;
+        let bytes = buffer.get(..len).unwrap_or_default();
+        let wanted = 2_usize.saturating_sub(self.head.len());
+        self.head.extend(bytes.iter().take(wanted));
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+        Ok(len)
+    }
+}

@@ -1,0 +1,115 @@
+//! What is wrong with Python wheels, and the words for it.
+
+use derive_more::Display;
+use serde::Serialize;
+
+/// How RECORD and the members of a wheel differ.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ListingFault {
+    /// No row names the member.
+    #[display(
+        "is not in RECORD: installers refuse the wheel, or leave the file behind when it is \
+         uninstalled"
+    )]
+    Unlisted,
+    /// No member has the path of a row.
+    #[display("is in RECORD, and not in the wheel")]
+    WithoutMember,
+    /// The digest is that of other bytes.
+    #[display("has another {hash} than RECORD says")]
+    Digest { hash: String },
+    /// The size is another.
+    #[display("has {size} bytes, and RECORD says {stated}")]
+    Size { size: u64, stated: u64 },
+    /// A row has no digest.
+    #[display("has no digest in RECORD, and rockpack states that of each file")]
+    WithoutDigest,
+    /// RECORD does not name itself.
+    #[display("has no row of itself, and installers leave it behind")]
+    WithoutItself,
+    /// RECORD has a digest or size of itself.
+    #[display("has a digest or size of itself, which no writer can know")]
+    OfItself,
+    /// A signature of the RECORD that the fat wheel had.
+    #[display("signs the RECORD of the wheel that was split, which is another one")]
+    Signature,
+}
+
+/// What the texts of a wheel say otherwise than its name, or than its host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum HeaderDifference {
+    /// The folder of its metadata belongs to another one.
+    #[display("has its metadata in {folder}, which is not that of its file name")]
+    Folder { folder: String },
+    /// A field of METADATA or WHEEL differs from the file name.
+    #[display("its file name has the {field} {named}, and its {file} says {stated}")]
+    Name { field: &'static str, file: &'static str, named: String, stated: String },
+    /// It is for other systems than its host.
+    #[display("is tagged {own}, and its host {host} {hosts}: pip installs one without the other")]
+    HostTags { host: String, own: String, hosts: String },
+    /// Installers put its files elsewhere than those of its host.
+    #[display(
+        "says `Root-Is-Purelib: {own}`, and its host {host} the contrary: where the two folders \
+         differ, the host does not find its kernels"
+    )]
+    Purelib { host: String, own: bool },
+}
+
+/// How extras and device wheels do not belong together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ExtraLack {
+    /// What an extra needs is not there.
+    #[display("its extra {extra} needs {wheel}, which is not there for its tags")]
+    WheelAbsent { extra: String, wheel: String },
+    /// An extra needs nothing.
+    #[display("its extra {extra} brings no device wheel")]
+    Nothing { extra: String },
+    /// Requirements are those of an extra that is not offered.
+    #[display("needs {wheel} with the extra {extra}, and no `Provides-Extra` offers it")]
+    NotOffered { extra: String, wheel: String },
+    /// No extra needs the device wheel.
+    #[display("no extra of its host {host} brings it")]
+    NotBrought { host: String },
+    /// The extra for all devices does not need the device wheel.
+    #[display("the extra {extra} of its host {host} is to bring all device wheels, and not this one")]
+    NotInAll { extra: String, host: String },
+}
+
+/// How a host and a device wheel are not pinned to each other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum PinFault {
+    /// A device wheel does not need its host.
+    #[display("does not require {host}, its host: pip installs it alone or beside another version")]
+    Absent { host: String },
+    /// A requirement takes several versions, or another one.
+    #[display("requires {wheel}{}, and has to require == {version}", pinned(pin))]
+    Other { wheel: String, pin: Option<String>, version: String },
+}
+
+fn pinned(pin: &Option<String>) -> String {
+    pin.as_ref().map_or_else(|| " in no one version".to_owned(), |pin| format!(" == {pin}"))
+}
+
+/// Why a member of a wheel cannot be installed, or is not looked into.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum MemberFault {
+    /// It is a symbolic link.
+    #[display("is a link: pip and uv write its target into a file")]
+    Link,
+    /// Its name leads out of the folder, or is no path.
+    #[display("has a name that cannot be installed: {reason}")]
+    Name { reason: String },
+    /// It is a PE file with device code.
+    #[display("is a program or library of Windows with device code, which rockpack does not split")]
+    Windows,
+}

@@ -1,0 +1,142 @@
+//! Python wheels: each by itself, and host wheels with the device wheels that are pinned to them.
+//!
+//! Wheels name nobody's set, so sets are found by what METADATA says: a host wheel offers extras
+//! `device-…`, and a device wheel requires exactly its host. Fat wheels, and those that have nothing to
+//! do with device code, are checked by themselves.
+
+mod closed;
+mod set;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rockpack_base::content::real_path;
+use rockpack_base::error::Result;
+use rockpack_base::run::Budget;
+
+use super::checks::contents::{self, Together};
+use super::checks::excuses::Excuses;
+use super::checks::scope::Scope;
+use super::checks::{integrity, markers, ownership, pairs, twice};
+use super::own::installed::Installed;
+use super::own::wheel::{self, Wheel};
+use super::partial::Sieve;
+use super::problem::{ListingFault, Problem, ProblemPlace, Problems, ReadFault, Report};
+use super::{Options, others};
+use crate::report::{Progress, Stage};
+use set::{Sets, WheelSet};
+
+/// Checks the wheels at `paths`, each once, and adds what was looked at.
+pub(super) fn check(
+    paths: &[PathBuf],
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut found = Problems::default();
+    let mut wheels = read_all(&each_once(paths)?, &options.budget, progress, &mut found);
+    set::take_sides(&mut wheels);
+    let sets = Sets::of(&wheels);
+    for set in &sets.sets {
+        check_set(set, &mut found)?;
+    }
+    for (device, host) in &sets.alone {
+        let (wheel, host) = (device.installed.file.clone(), host.clone());
+        found.add(Problem::WheelHostMissing { wheel, host });
+    }
+    report.wheels = wheels.len();
+    for wheel in &sets.others {
+        check_alone(wheel, &mut found)?;
+        let is_bare = |(_, fault): &(String, ListingFault)| *fault == ListingFault::WithoutDigest;
+        report.wheels_without_digests += usize::from(wheel.customs.iter().any(is_bare));
+    }
+    let mut sieve = Sieve::new(options.extent);
+    problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    report.may_be_part |= sieve.has_open();
+    report.undecided.extend(sieve.undecided());
+    others::count(wheels.iter().map(|wheel| &wheel.installed), report);
+    Ok(())
+}
+
+/// The files at `paths`, which a file and its folder may both name.
+fn each_once(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let (mut seen, mut once) = (BTreeSet::new(), Vec::new());
+    for path in paths {
+        if seen.insert(real_path(path)?.unwrap_or_else(|| path.clone())) {
+            once.push(path.clone());
+        }
+    }
+    Ok(once)
+}
+
+/// Reads every wheel; one that cannot be read is a problem.
+fn read_all(
+    paths: &[PathBuf],
+    budget: &Budget,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Vec<Wheel> {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    progress.expect(Stage::Verify, paths.iter().map(|path| size(path)).sum());
+    progress.begin(Stage::Verify);
+    let read = paths.par_iter().map(|path| {
+        let read = wheel::read(path, budget);
+        progress.advance(Stage::Verify, size(path));
+        read
+    });
+    let read: Vec<_> = read.collect();
+    progress.end(Stage::Verify);
+    let mut wheels = Vec::new();
+    for (path, result) in paths.iter().zip(read) {
+        match result {
+            Ok((wheel, found)) => {
+                wheels.push(wheel);
+                problems.extend(found);
+            }
+            Err(error) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let place = ProblemPlace::Package(name.into_owned());
+                let fault = ReadFault::Failed { reason: error.to_string() };
+                problems.add(Problem::Unreadable { place, fault });
+            }
+        }
+    }
+    wheels
+}
+
+/// Checks a host wheel with its device wheels.
+fn check_set(set: &WheelSet<'_>, problems: &mut Problems) -> Result<()> {
+    let excuses = Excuses::default();
+    let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+    let together = Together::of(&packages);
+    for package in &packages {
+        contents::check(package, &together, &excuses, problems);
+    }
+    for wheel in set.wheels() {
+        for (path, fault) in &wheel.customs {
+            let (file, fault) = (wheel.installed.at(path), fault.clone());
+            problems.add(Problem::WheelRecord { file, fault });
+        }
+    }
+    twice::check(&packages, problems);
+    ownership::check(&packages, Scope::Wheels, problems);
+    markers::check(&packages, &excuses, Scope::Wheels, problems);
+    pairs::check(&packages, &excuses, problems)?;
+    integrity::check(&packages, &excuses, problems)?;
+    closed::check(set, problems);
+    Ok(())
+}
+
+/// Checks a wheel that belongs to no set.
+fn check_alone(wheel: &Wheel, problems: &mut Problems) -> Result<()> {
+    let excuses = Excuses::default();
+    let packages = [&wheel.installed];
+    contents::check(&wheel.installed, &Together::of(&packages), &excuses, problems);
+    pairs::check(&packages, &excuses, problems)?;
+    integrity::check(&packages, &excuses, problems)
+}

@@ -1,5 +1,5 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
-//! offload bundles, kernel indexes and packages.
+//! offload bundles, kernel indexes, packages and Python wheels.
 //!
 //! What a file is shows in its content; its name does not matter. Each kind but kernel manifests has a
 //! module. Refused: ELF files for other machines and unlinked object files, of which nothing would be
@@ -14,6 +14,7 @@ pub mod extract;
 mod host_binary;
 mod index;
 mod package;
+mod wheel;
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::elf::FileHeader;
 use rockpack_base::formats::kpm::Manifest;
-use rockpack_base::formats::{ar, fatbin, kpack, rpm};
+use rockpack_base::formats::{ar, fatbin, kpack, rpm, zip};
 use serde::Serialize;
 
 pub use archive::{ArchiveReport, ArchiveRow};
@@ -32,6 +33,7 @@ pub use code_object::CodeObjectReport;
 pub use host_binary::{DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport};
 pub use index::KernelIndex;
 pub use package::{Device, PackageMember, PackageReport};
+pub use wheel::{WheelMember, WheelReport, WheelRole};
 
 /// What a file turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +58,8 @@ pub enum Inspected {
     Index(KernelIndex),
     /// A `.deb` or `.rpm`.
     Package(PackageReport),
+    /// A Python wheel.
+    Wheel(WheelReport),
 }
 
 /// Looks into `content`.
@@ -70,6 +74,9 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     if head == *ar::MAGIC && is_deb(content)? || head.starts_with(&rpm::LEAD_MAGIC) {
         return package::package(content).map(Inspected::Package);
     }
+    if head.starts_with(&zip::MAGIC) {
+        return wheel::wheel(content).map(Inspected::Wheel);
+    }
     if let Some(header) = FileHeader::read(content)? {
         return elf_file(content, &header);
     }
@@ -82,12 +89,12 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     let message = "is none of the files that are known";
     Err(Error::unsupported(message).of_other_kind().at(&content.place(0)).hint(
         "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles, \
-         indexes of kernel databases, and .deb and .rpm packages",
+         indexes of kernel databases, .deb and .rpm packages, and Python wheels",
     ))
 }
 
 /// How files of kinds that are known are named.
-const ENDINGS: [&str; 4] = ["deb", "rpm", "kpack", "kpm"];
+const ENDINGS: [&str; 5] = ["deb", "rpm", "whl", "kpack", "kpm"];
 
 /// An error about a file that the user named. One that is of no known kind was named by mistake, unless
 /// its name is that of a known kind: then it is damaged.

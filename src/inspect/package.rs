@@ -12,7 +12,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::hold::hold;
 use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::payload::{PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry, SpecialKind};
 use rockpack_base::formats::rpm::LEAD_MAGIC;
 use rockpack_base::formats::{ar, ccob, compression, kpack, offload_bundle};
 use rockpack_base::run::Budget;
@@ -167,9 +167,12 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
         PayloadEntryKind::Special(SpecialKind::HardLink { target }) => Some(format!("/{target}")),
         PayloadEntryKind::Directory | PayloadEntryKind::File | PayloadEntryKind::Special(_) => None,
     };
-    let found = if entry.is_file() { device(entry, content, budget)? } else { Ok(None) };
+    let found = match entry.is_file() {
+        true => look_into(&entry.path, entry.size, content, budget)?,
+        false => Ok(None),
+    };
     let (device, fault) = match found {
-        Ok(device) => (device, None),
+        Ok(inspected) => (inspected.as_ref().and_then(summary), None),
         Err(fault) => (None, Some(fault.to_string())),
     };
     Ok(PackageMember {
@@ -190,31 +193,33 @@ const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
 /// How files are named that have to do with device code and begin with no magic.
 const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 
-/// Looks into a file that may have to do with device code. The outer error is one of the package,
-/// the inner one is a fault of the file.
-fn device(
-    entry: &PayloadEntry,
+/// Looks into a file of `size` bytes that may have to do with device code. The outer error is one of the
+/// package, the inner one is a fault of the file.
+pub(super) fn look_into(
+    path: &str,
+    size: u64,
     content: &mut dyn Read,
     budget: &Budget,
-) -> Result<Result<Option<Device>>> {
+) -> Result<Result<Option<Inspected>>> {
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
     let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
-    let named = !is_package && NAMES.iter().any(|ending| entry.path.ends_with(ending));
+    let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
         return Ok(Ok(None));
     }
-    let whole = hold(&mut Cursor::new(head).chain(content), entry.size)?.within(budget);
+    let whole = hold(&mut Cursor::new(head).chain(content), size)?.within(budget);
     Ok(match super::inspect(&whole) {
-        Ok(inspected) => Ok(summary(&inspected)),
+        Ok(inspected) => Ok(Some(inspected)),
         // Objects and foreign ELF files have nothing to show here.
         Err(fault) if fault.kind() == Kind::Unsupported => Ok(None),
         Err(fault) => Err(fault),
     })
 }
 
-fn summary(inspected: &Inspected) -> Option<Device> {
+/// What of a file has to do with device code.
+pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
     match inspected {
         Inspected::Archive(archive) => Some(Device {
             what: "kernel-archive",
@@ -246,7 +251,7 @@ fn summary(inspected: &Inspected) -> Option<Device> {
             code_objects: 0,
             uncompressed_size: 0,
         }),
-        Inspected::Package(_) | Inspected::Artifact(_) => None,
+        Inspected::Package(_) | Inspected::Artifact(_) | Inspected::Wheel(_) => None,
     }
 }
 

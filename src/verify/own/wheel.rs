@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::formats::hold::{fault, hold};
+use rockpack_base::formats::hold::fault;
 use rockpack_base::formats::wheel::{
     HashName, Metadata, Record, RecordHasher, WheelFile, WheelName, normalized,
 };
@@ -19,7 +19,6 @@ use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
-use super::embedded::first_code;
 use super::facts;
 use super::installed::{Installed, InstalledNode};
 use crate::verify::problem::{
@@ -42,6 +41,9 @@ const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 /// Bits of a mode that say what stands there, and those of a link.
 const KIND: (u32, u32) = (0o170_000, 0o120_000);
 
+/// Bytes at the start of a member in which the header of a PE file begins.
+const HEAD: usize = 4096;
+
 /// A wheel.
 #[derive(Debug)]
 pub(in crate::verify) struct Wheel {
@@ -52,8 +54,8 @@ pub(in crate::verify) struct Wheel {
     pub(in crate::verify) headers: WheelFile,
     /// The folder with its metadata, as it is installed.
     pub(in crate::verify) dist_info: String,
-    /// What has no digest, or a signature, which wheels have that nobody split.
-    pub(in crate::verify) customs: Vec<(String, ListingFault)>,
+    /// What is wrong with it if it is one of a split set, and in no other case.
+    pub(in crate::verify) if_split: Vec<Problem>,
 }
 
 impl Wheel {
@@ -88,12 +90,12 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
     };
     let Texts { folder, record, metadata, headers } = texts;
     let mut reading =
-        Reading { folder, record, installed, problems: Problems::default(), customs: Vec::new() };
+        Reading { folder, record, installed, problems: Problems::default(), if_split: Vec::new() };
     reading.members(&zip, budget)?;
     reading.headers(&name, &metadata, &headers);
-    let Reading { folder, installed, problems, customs, .. } = reading;
+    let Reading { folder, installed, problems, if_split, .. } = reading;
     let dist_info = format!("/{folder}");
-    Ok((Wheel { installed, name, metadata, headers, dist_info, customs }, problems))
+    Ok((Wheel { installed, name, metadata, headers, dist_info, if_split }, problems))
 }
 
 /// Refuses a wheel for Windows alone.
@@ -150,7 +152,7 @@ struct Reading {
     record: Record,
     installed: Installed,
     problems: Problems,
-    customs: Vec<(String, ListingFault)>,
+    if_split: Vec<Problem>,
 }
 
 /// What was found in a member.
@@ -158,7 +160,7 @@ struct Found {
     node: InstalledNode,
     /// Its digest as RECORD gives it.
     digest: Option<Vec<u8>>,
-    /// Whether it is a program or library of Windows with device code.
+    /// Whether it is a program or library of Windows.
     is_windows: bool,
 }
 
@@ -204,6 +206,11 @@ impl Reading {
         self.problems.add(Problem::WheelRecord { file, fault });
     }
 
+    fn listing_if_split(&mut self, name: &str, fault: ListingFault) {
+        let file = self.at(name);
+        self.if_split.push(Problem::WheelRecord { file, fault });
+    }
+
     fn bad_member(&mut self, name: &str, fault: MemberFault) {
         let file = self.at(name);
         self.problems.add(Problem::WheelMember { file, fault });
@@ -227,7 +234,8 @@ impl Reading {
             }
         };
         if found.is_windows {
-            self.bad_member(name, MemberFault::Windows);
+            let (file, fault) = (self.at(name), MemberFault::Windows);
+            self.if_split.push(Problem::WheelMember { file, fault });
         }
         if matches!(found.node, InstalledNode::Special { .. }) {
             self.bad_member(name, MemberFault::Link);
@@ -259,7 +267,7 @@ impl Reading {
             };
         }
         if own.is_some_and(|own| SIGNATURES.contains(&own)) {
-            return self.customs.push((self.path(name), ListingFault::Signature));
+            return self.listing_if_split(name, ListingFault::Signature);
         }
         let Some(row) = row else {
             return self.listing(name, ListingFault::Unlisted);
@@ -268,7 +276,7 @@ impl Reading {
             self.listing(name, ListingFault::Size { size: member.size, stated });
         }
         match row.digest {
-            None => self.customs.push((self.path(name), ListingFault::WithoutDigest)),
+            None => self.listing_if_split(name, ListingFault::WithoutDigest),
             Some(digest) if found.digest.as_ref().is_some_and(|own| *own != digest.bytes) => {
                 self.listing(name, ListingFault::Digest { hash: digest.hash.to_string() });
             }
@@ -346,7 +354,7 @@ fn found(
     let facts = facts::examine(path, &mut reader, member.size, budget)?;
     // At its end, the bytes are compared with what the header says of them.
     io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
-    let is_windows = reader.head == b"MZ" && has_code(zip, member, budget)?;
+    let is_windows = is_windows(&reader.head);
     let digest = match reader.hasher {
         Some(hasher) => hasher.finish(),
         None => facts.sha256.to_vec(),
@@ -356,10 +364,12 @@ fn found(
     Ok(Found { node: InstalledNode::File { mode, facts }, digest: Some(digest), is_windows })
 }
 
-/// Whether device code is anywhere in a member.
-fn has_code(zip: &ZipReader, member: &ZipMember, budget: &Budget) -> Result<bool> {
-    let content = hold(&mut zip.reader(member)?, member.size)?.within(budget);
-    Ok(first_code(&content, 0..content.len())?.is_some())
+/// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
+fn is_windows(head: &[u8]) -> bool {
+    let offset = head.get(60..64).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    let offset = offset.and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
+    let header = offset.and_then(|at| head.get(at..)?.get(..4));
+    head.starts_with(b"MZ") && header == Some(b"PE\0\0")
 }
 
 /// The bytes of a member while they are read.
@@ -367,7 +377,7 @@ struct MemberReading<R> {
     source: R,
     /// Digests them by what RECORD has beside SHA-256.
     hasher: Option<RecordHasher>,
-    /// The first two.
+    /// The first of them.
     head: Vec<u8>,
 }
 
@@ -375,7 +385,7 @@ impl<R: Read> Read for MemberReading<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.source.read(buffer)?;
         let bytes = buffer.get(..len).unwrap_or_default();
-        let wanted = 2_usize.saturating_sub(self.head.len());
+        let wanted = HEAD.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(wanted));
         if let Some(hasher) = &mut self.hasher {
             hasher.update(bytes);

@@ -109,7 +109,7 @@ pub enum MemberFault {
     /// Its name leads out of the folder, or is no path.
     #[display("has a name that cannot be installed: {reason}")]
     Name { reason: String },
-    /// It is a PE file with device code.
-    #[display("is a program or library of Windows with device code, which rockpack does not split")]
+    /// It is a PE file.
+    #[display("is a PE file, a program or library for Windows, and wheels with one are not split")]
     Windows,
 }

@@ -52,8 +52,7 @@ pub(super) fn check(
     report.wheels = wheels.len();
     for wheel in &sets.others {
         check_alone(wheel, &mut found)?;
-        let is_bare = |(_, fault): &(String, ListingFault)| *fault == ListingFault::WithoutDigest;
-        report.wheels_without_digests += usize::from(wheel.customs.iter().any(is_bare));
+        report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
     }
     let mut sieve = Sieve::new(options.extent);
     problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
@@ -61,6 +60,10 @@ pub(super) fn check(
     report.undecided.extend(sieve.undecided());
     others::count(wheels.iter().map(|wheel| &wheel.installed), report);
     Ok(())
+}
+
+fn is_without_digest(problem: &Problem) -> bool {
+    matches!(problem, Problem::WheelRecord { fault: ListingFault::WithoutDigest, .. })
 }
 
 /// The files at `paths`, which a file and its folder may both name.
@@ -118,10 +121,7 @@ fn check_set(set: &WheelSet<'_>, problems: &mut Problems) -> Result<()> {
         contents::check(package, &together, &excuses, problems);
     }
     for wheel in set.wheels() {
-        for (path, fault) in &wheel.customs {
-            let (file, fault) = (wheel.installed.at(path), fault.clone());
-            problems.add(Problem::WheelRecord { file, fault });
-        }
+        wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
     }
     twice::check(&packages, problems);
     ownership::check(&packages, Scope::Wheels, problems);

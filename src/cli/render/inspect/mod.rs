@@ -4,6 +4,7 @@ mod artifact;
 mod code_object;
 mod index;
 mod package;
+mod wheel;
 
 use super::kpm;
 use super::units::bytes;
@@ -22,6 +23,7 @@ pub fn inspect_text(inspected: &Inspected) -> String {
         Inspected::Artifact(folder) => artifact::artifact_text(folder),
         Inspected::Index(index) => index::index_text(index),
         Inspected::Package(package) => package::package_text(package),
+        Inspected::Wheel(wheel) => wheel::wheel_text(wheel),
     }
 }
 

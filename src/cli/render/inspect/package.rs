@@ -60,7 +60,7 @@ fn members_text(package: &PackageReport) -> String {
     table.render()
 }
 
-fn device_text(device: &Device) -> String {
+pub(super) fn device_text(device: &Device) -> String {
     let targets: Vec<&str> = device.targets.iter().map(String::as_str).collect();
     let what = device.what.replace('-', " ");
     let size = bytes(device.uncompressed_size);

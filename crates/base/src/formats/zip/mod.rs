@@ -45,6 +45,9 @@ mod write;
 pub use read::{MemberReader, ZipMember, ZipReader};
 pub use write::{DosTime, Written, ZipWriter};
 
+/// The first bytes of an archive with members.
+pub const MAGIC: [u8; 4] = LOCAL.to_le_bytes();
+
 /// The first bytes of a local header.
 const LOCAL: u32 = 0x0403_4b50;
 /// The first bytes of a central header.

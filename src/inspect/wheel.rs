@@ -1,0 +1,219 @@
+//! Python wheels: what they say of themselves, and what is in them.
+//!
+//! Members are looked into as those of packages are. What a wheel is for in a split set shows in its
+//! binaries, extras and requirements. Whether it is right is the business of `verify`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::content::Content;
+use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::wheel::{Condition, Metadata, Requirement, WheelFile, normalized};
+use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use serde::Serialize;
+
+use super::package::{look_into, summary};
+use super::{Device, Inspected};
+
+/// A Python wheel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WheelReport {
+    /// The name of the distribution, as METADATA has it.
+    pub distribution: String,
+    /// Its version, as METADATA has it.
+    pub version: String,
+    /// The build number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// The tags, as WHEEL has them.
+    pub tags: Vec<String>,
+    /// Whether files at the root go where those for all platforms do.
+    pub is_purelib: bool,
+    /// What it is in a split set.
+    pub role: WheelRole,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Bytes of all files.
+    pub installed_size: u64,
+    /// The targets of everything inside.
+    pub archs: BTreeSet<String>,
+    /// The requirements that hold without an extra, as METADATA has them.
+    pub requires: Vec<String>,
+    /// The requirements of each extra, without the words that name it.
+    pub extras: BTreeMap<String, Vec<String>>,
+    /// What it installs, in the order of the archive.
+    pub members: Vec<WheelMember>,
+}
+
+/// What a wheel is in a split set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WheelRole {
+    /// Its binaries hold device code.
+    Fat,
+    /// Its binaries refer to kernel archives, or its extras bring device wheels.
+    Host,
+    /// It has the code of a host wheel for some GPUs.
+    Device,
+    /// Neither: device code has nothing to do with it, or it comes with others.
+    Plain,
+}
+
+impl WheelRole {
+    /// Its name in texts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fat => "fat",
+            Self::Host => "host",
+            Self::Device => "device",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// A file in a wheel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WheelMember {
+    /// Its name in the archive.
+    pub path: String,
+    /// Permission bits, in octal, where a Unix system made the archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Its bytes.
+    pub size: u64,
+    /// Its bytes in the archive.
+    pub stored_size: u64,
+    /// The number of wrappers of a binary with device code, or whose code is in archives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrappers: Option<u64>,
+    /// What a file with device code, or about it, is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
+    /// Why such a file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// The longest METADATA or WHEEL that is read, in bytes.
+const TEXT_LIMIT: u64 = 16 << 20;
+
+/// What the names of extras begin with that bring device wheels.
+const DEVICE_EXTRA: &str = "device-";
+
+/// What stands in the names of device wheels behind that of the host.
+const DEVICE_NAME: &str = "-device-";
+
+pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
+    let zip = ZipReader::open(content.clone())?;
+    let metadata = Metadata::parse(&text(&zip, "METADATA")?)?;
+    let headers = WheelFile::parse(&text(&zip, "WHEEL")?)?;
+    let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
+    let members: Vec<WheelMember> =
+        files.map(|found| member(&zip, found, content)).collect::<Result<_>>()?;
+    let devices = members.iter().filter_map(|member| member.device.as_ref());
+    let (requires, extras) = (requires(&metadata), extras(&metadata));
+    Ok(WheelReport {
+        distribution: metadata.name().to_owned(),
+        version: metadata.version().to_owned(),
+        build: headers.build().map(str::to_owned),
+        tags: headers.tags(),
+        is_purelib: headers.is_purelib(),
+        role: role(&metadata, &extras, &members),
+        size: content.len(),
+        installed_size: members.iter().map(|member| member.size).sum(),
+        archs: devices.flat_map(|device| device.targets.iter().cloned()).collect(),
+        requires,
+        extras,
+        members,
+    })
+}
+
+/// A text beside RECORD.
+fn text(zip: &ZipReader, name: &str) -> Result<Vec<u8>> {
+    let is_it = |member: &&ZipMember| {
+        let folder = member.name.strip_suffix(name).and_then(|folder| folder.strip_suffix('/'));
+        folder.is_some_and(|folder| folder.ends_with(".dist-info") && !folder.contains('/'))
+    };
+    let none = || {
+        let error = Error::unsupported(format!("is a ZIP archive without .dist-info/{name}"));
+        error.of_other_kind().hint("wheels have one; other ZIP archives are not looked into")
+    };
+    zip.read(zip.members().iter().find(is_it).ok_or_else(none)?, TEXT_LIMIT, name)
+}
+
+fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {
+    let mut reader = zip.reader(member)?;
+    let found = look_into(&member.name, member.size, &mut reader, content.budget());
+    let (inspected, fault) = match found {
+        Ok(Ok(inspected)) => (inspected, None),
+        // A damaged member does not keep the others from being shown.
+        Ok(Err(error)) => (None, Some(error.to_string())),
+        Err(error) if error.is_of_reading() => return Err(error),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let device = inspected.as_ref().and_then(summary);
+    let wrappers = match &inspected {
+        Some(Inspected::HostBinary(binary)) if device.is_some() => {
+            Some(binary.wrappers.len() as u64)
+        }
+        _ => None,
+    };
+    Ok(WheelMember {
+        path: member.name.clone(),
+        mode: member.mode.map(|mode| format!("{:04o}", mode & 0o7777)),
+        size: member.size,
+        stored_size: member.stored.end.saturating_sub(member.stored.start),
+        wrappers,
+        device,
+        fault,
+    })
+}
+
+fn requires(metadata: &Metadata) -> Vec<String> {
+    let all = metadata.all("Requires-Dist").filter(|text| {
+        let parsed = Requirement::parse(text);
+        !matches!(parsed, Some(Requirement { condition: Condition::Extra(_), .. }))
+    });
+    all.map(str::to_owned).collect()
+}
+
+fn extras(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
+    let mut extras: BTreeMap<String, Vec<String>> =
+        metadata.extras().map(|extra| (extra, Vec::new())).collect();
+    for text in metadata.all("Requires-Dist") {
+        let Some(Requirement { condition: Condition::Extra(extra), .. }) = Requirement::parse(text)
+        else {
+            continue;
+        };
+        let wish = text.split(';').next().unwrap_or_default().trim();
+        extras.entry(extra).or_default().push(wish.to_owned());
+    }
+    extras
+}
+
+fn role(
+    metadata: &Metadata,
+    extras: &BTreeMap<String, Vec<String>>,
+    members: &[WheelMember],
+) -> WheelRole {
+    let has = |what: &str| {
+        let mut devices = members.iter().filter_map(|member| member.device.as_ref());
+        devices.any(|device| device.what == what)
+    };
+    let pins = |text: &str| {
+        let parsed = Requirement::parse(text);
+        parsed.is_some_and(|it| it.exact.is_some() && it.condition == Condition::Always)
+    };
+    let is_device = || {
+        let is_named = normalized(metadata.name()).contains(DEVICE_NAME);
+        is_named && metadata.all("Requires-Dist").any(pins)
+    };
+    if has("transformed-binary") || extras.keys().any(|extra| extra.starts_with(DEVICE_EXTRA)) {
+        WheelRole::Host
+    } else if has("fat-binary") {
+        WheelRole::Fat
+    } else if has("kernel-archive") || is_device() {
+        WheelRole::Device
+    } else {
+        WheelRole::Plain
+    }
+}

@@ -14,18 +14,18 @@ use crate::cli::render;
 use crate::input::artifact::is_artifact;
 use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
 
-/// Show what is in packages, kernel archives and manifests, host binaries, code objects and bundles.
+/// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///
-/// Of packages: fields, members, and which of them hold device code; of host binaries: wrappers,
+/// Of packages and wheels: fields, members, and which of them hold device code; of host binaries: wrappers,
 /// bundles, markers; of code objects: target, kernels and what their notes say.
 ///
 /// Files that cannot be read do not keep the others from being shown; the exit code is that of the
 /// first one then: 2, or 64 where there is no such file.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Packages, kernel archives, manifests, binaries, artifacts
+    /// Packages, wheels, kernel archives, manifests, binaries, artifacts
     ///
-    /// .deb and .rpm packages, .kpack archives, .kpm manifests, ELF files, offload bundles, .dat
+    /// .deb and .rpm packages, .whl, .kpack archives, .kpm manifests, ELF files, offload bundles, .dat
     /// indexes of kernel databases, artifacts (folders, .tar.zst, .tar.xz)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

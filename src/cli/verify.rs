@@ -15,8 +15,8 @@ use crate::input::artifact::{self, ScanOptions};
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 use crate::verify::{self, Options, Report};
 
-/// Check packages, repositories, artifacts, installed prefixes, kernel archives, manifests and host
-/// binaries.
+/// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests
+/// and host binaries.
 ///
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
 /// With --partial, it need not be: what the packages that are named show is checked.
@@ -37,15 +37,16 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let settings = arguments.verify.resolve(&Environment::of_process())?;
-    let VerifySettings { paths, folders, extent, artifacts, binaries, trust, join } = settings;
+    let VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, join } =
+        settings;
     let budget = memory::by_default();
     let scan = if artifacts.is_empty() {
         None
     } else {
         Some(artifact::scan(&artifacts, &ScanOptions::within(&budget))?)
     };
-    let (against, binaries) = (scan.as_ref(), &binaries);
-    let options = Options { folders, against, binaries, extent, trust, budget };
+    let (against, binaries, wheels) = (scan.as_ref(), &binaries, &wheels);
+    let options = Options { folders, against, binaries, wheels, extent, trust, budget };
     let report = verify::verify(&paths, &options, progress)?;
     // What could not be read because the run was asked to end is no problem of the package.
     interrupt::check()?;

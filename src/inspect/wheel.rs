@@ -207,11 +207,15 @@ fn role(
         let is_named = normalized(metadata.name()).contains(DEVICE_NAME);
         is_named && metadata.all("Requires-Dist").any(pins)
     };
-    if has("transformed-binary") || extras.keys().any(|extra| extra.starts_with(DEVICE_EXTRA)) {
+    if extras.keys().any(|extra| extra.starts_with(DEVICE_EXTRA)) {
+        WheelRole::Host
+    } else if is_device() {
+        WheelRole::Device
+    } else if has("transformed-binary") {
         WheelRole::Host
     } else if has("fat-binary") {
         WheelRole::Fat
-    } else if has("kernel-archive") || is_device() {
+    } else if has("kernel-archive") {
         WheelRole::Device
     } else {
         WheelRole::Plain

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use rockpack_base::content::is_file;
 use rockpack_base::error::{Error, Faults, Result, ResultExt};
+use rockpack_base::formats::wheel::WheelName;
 
 use super::environment::Environment;
 use super::output_path::output_path;
@@ -16,9 +17,9 @@ use crate::verify::{Extent, FolderMeaning, PublicKeys, Trust};
 /// The options of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// Packages, repositories, artifacts, prefixes or single files
+    /// Packages, wheels, repositories, artifacts, prefixes or single files
     ///
-    /// Folders of packages (with their packages.json, if there), artifacts (folders, .tar.zst,
+    /// Folders of packages (with their packages.json, if there), of wheels, artifacts (folders, .tar.zst,
     /// .tar.xz), shards, installed prefixes, kernel archives, manifests, host binaries
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
@@ -30,10 +31,11 @@ pub struct VerifyArguments {
     /// The checks that only the other packages could decide are left out, and named
     #[arg(long, conflicts_with = "join")]
     partial: bool,
-    /// The artifacts that the packages were made from
+    /// The artifacts or fat wheels that packages or wheels were made from
     ///
-    /// As for build, or single host binaries with device code; may be given several times. What
-    /// .tar.zst and .tar.xz hold is kept in TMPDIR meanwhile, somewhat larger than they are
+    /// Artifacts as for build, fat wheels as for wheel, or single host binaries with device code; may
+    /// be given several times. What .tar.zst, .tar.xz and wheels hold is kept in TMPDIR meanwhile,
+    /// somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Public key that has to have signed
@@ -63,6 +65,8 @@ pub struct VerifySettings {
     pub artifacts: Vec<PathBuf>,
     /// Host binaries with device code that packages were made from.
     pub binaries: Vec<PathBuf>,
+    /// Fat wheels that wheels were made from.
+    pub wheels: Vec<PathBuf>,
     /// What repositories are trusted by.
     pub trust: Trust,
     /// The file of the joined set's receipt, if it is wanted.
@@ -86,12 +90,17 @@ impl VerifyArguments {
         let (paths, join) = (self.paths, self.join);
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment() });
         let trust = faults.of_settings().settle(trust)?;
-        let (mut binaries, mut artifacts) = (Vec::new(), Vec::new());
+        let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for path in self.against {
-            let is_binary = is_file(&path)? && !artifact::is_artifact(&path)?;
-            if is_binary { &mut binaries } else { &mut artifacts }.push(path);
+            if !is_file(&path)? || artifact::is_artifact(&path)? {
+                artifacts.push(path);
+            } else if WheelName::is_one(&path) {
+                wheels.push(path);
+            } else {
+                binaries.push(path);
+            }
         }
-        Ok(VerifySettings { paths, folders, extent, artifacts, binaries, trust, join })
+        Ok(VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, join })
     }
 }
 

@@ -83,7 +83,11 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     argument::each_once(&mut arguments)?;
     if (against.is_some() || !binaries.is_empty()) && arguments.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
-            .hint("name packages, or a folder of packages"));
+            .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
+    }
+    if !options.wheels.is_empty() && wheels.is_empty() {
+        return Err(Error::new(Kind::Usage, "--against compares wheels with a fat wheel, and none are named")
+            .hint("name the host wheel and its device wheels, or the folder that holds them"));
     }
     if repositories.repositories == 0 && !trust.keys.is_empty() {
         return Err(Error::new(Kind::Usage, "--key checks the signatures of a repository")
@@ -118,6 +122,8 @@ pub struct Options<'a> {
     pub against: Option<&'a Scan>,
     /// Host binaries with device code that packages were made from.
     pub binaries: &'a [PathBuf],
+    /// The fat wheels that wheels were made from.
+    pub wheels: &'a [PathBuf],
     /// How much of the package set is named.
     pub extent: Extent,
     /// What repositories are trusted by.
@@ -227,10 +233,13 @@ impl Origins<'_> {
             let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
-                if prefix.is_empty() {
-                    leave_uninvited(sieve, packages.len());
+                let comparison = SetComparison { packages, prefix, excuses, inputs };
+                comparison.check(&mut own)?;
+                // Without a file at the place that it has in the artifacts, the prefix is not known.
+                match prefix {
+                    "" => leave_uninvited(sieve, packages.len()),
+                    _ => comparison.check_uninvited(&mut own)?,
                 }
-                SetComparison { packages, prefix, excuses, inputs }.check(&mut own)?;
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
             let count = inputs.in_binaries().count() + inputs.in_files().count();

@@ -39,6 +39,7 @@ mod times;
 pub mod tools;
 pub mod transform;
 pub mod waiting;
+pub mod wheels;
 
 use sha2::Digest as _;
 

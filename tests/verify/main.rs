@@ -24,5 +24,6 @@ mod shipped;
 mod tampering;
 mod twice;
 mod updates;
+mod wheels;
 
 support::main!();

@@ -26,12 +26,8 @@ struct KnownFiles<'a> {
 }
 
 impl SetComparison<'_> {
-    /// Adds every file, link, empty folder and script of unknown origin.
+    /// Adds every file, link, empty folder and script of unknown origin. The prefix has to be known.
     pub(in crate::verify) fn check_uninvited(&self, problems: &mut Problems) -> Result<()> {
-        // Without a file at the place that it has in the artifacts, the prefix is not known.
-        if self.prefix.is_empty() {
-            return Ok(());
-        }
         let known = self.known_files();
         for package in self.packages {
             for (path, node) in &package.paths {

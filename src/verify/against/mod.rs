@@ -42,14 +42,14 @@ use wrapper_keys::{InstalledRows, WrapperKeys};
 /// The packages of one format beside the artifacts.
 pub(super) struct SetComparison<'a> {
     pub(super) packages: &'a [&'a Installed],
-    /// Install prefix, absolute.
+    /// Install prefix, absolute; empty if it is the root, or not known.
     pub(super) prefix: &'a str,
     pub(super) excuses: &'a Excuses,
     pub(super) inputs: &'a ArtifactInputs,
 }
 
 impl<'a> SetComparison<'a> {
-    /// Adds all that is lost, foreign or misplaced.
+    /// Adds all that is lost or misplaced, and foreign device code.
     pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
         twice::check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
@@ -73,7 +73,7 @@ impl<'a> SetComparison<'a> {
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
-        self.check_uninvited(problems)
+        Ok(())
     }
 
     /// The paths of archives that components ship: those that nothing here leads to, and that have no row

@@ -138,9 +138,11 @@ impl SetComparison<'_> {
             InstalledNode::File { facts, .. } if is_library_name(path.name()) => Some(&facts.class),
             _ => None,
         };
-        let is_deb = self.packages.iter().all(|package| package.format == Some(Format::Deb));
-        let of_library = if is_deb { READABLE } else { EXECUTABLE };
+        let has_all = |format| self.packages.iter().all(|package| package.format == format);
+        let of_library = if has_all(Some(Format::Deb)) { READABLE } else { EXECUTABLE };
         let modes = modes.iter().map(normal);
+        // Wheels have the modes of the wheel that they are made from.
+        let class = class.filter(|_| !has_all(None));
         match class {
             // A library of one arch as a whole is packed as device code is.
             Some(Class::Host(_)) if self.excuses.is_whole(&format!("{}/{path}", self.prefix)) => {

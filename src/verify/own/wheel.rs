@@ -4,7 +4,7 @@
 //! its root. What installers put elsewhere (scripts, headers, data) lies below `/.data` here, so that the
 //! wheels of a set have one name for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -19,6 +19,7 @@ use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
+use super::digest::Sha;
 use super::facts;
 use super::installed::{Installed, InstalledNode};
 use crate::verify::problem::{
@@ -34,6 +35,9 @@ const RECORD_LIMIT: u64 = 128 << 20;
 
 /// How folders with the metadata of a wheel are named.
 const DIST_INFO: &str = ".dist-info";
+
+/// How folders of what is installed elsewhere are named.
+const DATA: &str = ".data";
 
 /// Signatures of RECORD, of which RECORD says nothing.
 const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
@@ -52,19 +56,20 @@ pub(in crate::verify) struct Wheel {
     pub(in crate::verify) name: WheelName,
     pub(in crate::verify) metadata: Metadata,
     pub(in crate::verify) headers: WheelFile,
-    /// The folder with its metadata, as it is installed.
-    pub(in crate::verify) dist_info: String,
+    /// Its metadata by path, each with its digest.
+    pub(in crate::verify) texts: BTreeMap<String, Sha>,
     /// What is wrong with it if it is one of a split set, and in no other case.
     pub(in crate::verify) if_split: Vec<Problem>,
 }
 
 impl Wheel {
-    /// Whether the file at this path is one of its metadata.
-    pub(in crate::verify) fn is_of_metadata(&self, path: &str) -> bool {
-        path.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
+    /// Takes its metadata out of what it installs.
+    pub(in crate::verify) fn drop_texts(&mut self) {
+        let texts = &self.texts;
+        self.installed.paths.retain(|path, _| !texts.contains_key(path));
     }
 
-    /// Its platform tags.
+    /// Its tags.
     pub(in crate::verify) fn tags(&self) -> BTreeSet<String> {
         WheelFile::tags_of(&self.name).into_iter().collect()
     }
@@ -94,8 +99,10 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
     reading.members(&zip, budget)?;
     reading.headers(&name, &metadata, &headers);
     let Reading { folder, installed, problems, if_split, .. } = reading;
-    let dist_info = format!("/{folder}");
-    Ok((Wheel { installed, name, metadata, headers, dist_info, if_split }, problems))
+    let folder = format!("/{folder}/");
+    let texts = installed.files().filter(|(path, _)| path.starts_with(&folder));
+    let texts = texts.map(|(path, facts)| (path.to_owned(), facts.sha256)).collect();
+    Ok((Wheel { installed, name, metadata, headers, texts, if_split }, problems))
 }
 
 /// Refuses a wheel for Windows alone.
@@ -189,11 +196,10 @@ impl Reading {
     /// The path of a member where it is installed.
     fn path(&self, name: &str) -> String {
         let data = self.folder.strip_suffix(DIST_INFO).unwrap_or_default();
-        let rest = name.strip_prefix(data).and_then(|rest| rest.strip_prefix(".data/"));
-        match rest.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) {
+        let rest = name.strip_prefix(data).filter(|rest| rest.starts_with(".data/"));
+        match rest.and_then(|rest| rest.split_once('/')?.1.split_once('/')) {
             Some(("purelib" | "platlib", inside)) => format!("/{inside}"),
-            Some((scheme, inside)) => format!("/.data/{scheme}/{inside}"),
-            None => format!("/{name}"),
+            _ => format!("/{}", rest.unwrap_or(name)),
         }
     }
 
@@ -320,6 +326,13 @@ impl Reading {
 /// Tags with blanks between them.
 pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// Where a member is that is installed elsewhere than in site-packages: below `.data`, whatever the wheel is
+/// called.
+pub(in crate::verify) fn elsewhere(name: &str) -> Option<&str> {
+    let (top, _) = name.split_once('/')?;
+    top.ends_with(DATA).then(|| name.get(top.len() - DATA.len()..))?
 }
 
 /// Whether installers take the folder for the one of the metadata of this wheel.

@@ -2,6 +2,8 @@
 //!
 //! With `ROCKPACK_BLESS=1` the texts are written into `examples.txt`; look at the difference.
 
+mod wheels;
+
 use std::collections::BTreeSet;
 
 use rockpack_base::content::Sha256Digest;
@@ -653,6 +655,7 @@ fn examples() -> Vec<Problem> {
         of_indexed_packages(),
         of_parts(),
         of_headers(),
+        wheels::examples(),
     ];
     areas.into_iter().flatten().for_each(|problem| problems.add(problem));
     problems.finish()

@@ -4,6 +4,7 @@
 //! `device-…`, and a device wheel requires exactly its host. Fat wheels, and those that have nothing to
 //! do with device code, are checked by themselves.
 
+mod against;
 mod closed;
 mod set;
 
@@ -56,9 +57,16 @@ pub(super) fn check(
     }
     let mut sieve = Sieve::new(options.extent);
     problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    others::count(wheels.iter().map(|wheel| &wheel.installed), report);
+    if !options.wheels.is_empty() {
+        wheels.iter_mut().for_each(Wheel::drop_texts);
+        let mut found = Problems::default();
+        let count = against::check(&Sets::of(&wheels), options, progress, &mut found)?;
+        *report.input_code_objects.get_or_insert(0) += count;
+        problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    }
     report.may_be_part |= sieve.has_open();
     report.undecided.extend(sieve.undecided());
-    others::count(wheels.iter().map(|wheel| &wheel.installed), report);
     Ok(())
 }
 

@@ -72,20 +72,23 @@ fn brought(wheel: &Wheel) -> Vec<String> {
 }
 
 fn role(wheel: &Wheel, brought: &[String]) -> Role {
-    let mut files = wheel.installed.files();
-    let is_transformed = files.any(|(_, facts)| {
-        matches!(&facts.class, Class::Host(host) if host.claims_to_be_transformed())
-    });
-    if is_transformed || device_extras(wheel).next().is_some() {
+    let has = |is_it: fn(&str, &Class) -> bool| {
+        wheel.installed.files().any(|(path, facts)| is_it(path, &facts.class))
+    };
+    let name = &wheel.installed.name;
+    if device_extras(wheel).next().is_some() {
         return Role::Host;
     }
-    let name = &wheel.installed.name;
-    let is_named = name.contains(DEVICE) && required_host(wheel).is_some();
-    let mut files = wheel.installed.files();
-    let has_archives = files.any(|(path, facts)| {
-        facts.class.claims_to_be_archive() && is_in_kernel_folder(path)
-    });
-    if is_named || has_archives || brought.contains(name) { Role::Device } else { Role::Other }
+    if brought.contains(name) || name.contains(DEVICE) && required_host(wheel).is_some() {
+        return Role::Device;
+    }
+    if has(|_, class| matches!(class, Class::Host(host) if host.claims_to_be_transformed())) {
+        return Role::Host;
+    }
+    match has(|path, class| class.claims_to_be_archive() && is_in_kernel_folder(path)) {
+        true => Role::Device,
+        false => Role::Other,
+    }
 }
 
 /// The extras of a wheel that bring device wheels, by their normalized names.

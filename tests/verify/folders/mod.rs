@@ -21,7 +21,7 @@ const LIBRARY: &str = "lib/libexblas.so.1.2";
 const DATABASE: &str = "lib/rocblas/library";
 
 /// The example shards, split once.
-fn split() -> &'static Path {
+pub(super) fn split() -> &'static Path {
     static SPLIT: OnceLock<TempDir> = OnceLock::new();
     let split = || {
         let folder = tempfile::tempdir().unwrap();

@@ -144,6 +144,7 @@ impl SmallSet {
             folders: FolderMeaning::ByContent,
             against: Some(&self.scan),
             binaries: &[],
+            wheels: &[],
             extent: Extent::Whole,
             trust,
             budget: Budget::unlimited(),

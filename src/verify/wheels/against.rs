@@ -1,0 +1,114 @@
+//! Host and device wheels beside the fat wheel that they were made from.
+//!
+//! A fat wheel is one artifact whose prefix is the root of site-packages, so that what holds of packages
+//! beside artifacts holds here. Its metadata are written anew: of these, every file but METADATA, WHEEL and
+//! RECORD is in the host wheel as it was.
+
+use std::path::PathBuf;
+
+use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::tree::{Node, TreePath};
+
+use super::set::{Sets, WheelSet};
+use crate::input::artifact::ScanOptions;
+use crate::input::wheel::{self, Wheel as FatWheel};
+use crate::report::Progress;
+use crate::verify::against::SetComparison;
+use crate::verify::against::inputs::ArtifactInputs;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::installed::Installed;
+use crate::verify::own::wheel::elsewhere;
+use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
+use crate::verify::Options;
+
+/// What a split writes anew.
+const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
+
+/// Compares every set with its fat wheel; how many code objects were looked for.
+pub(super) fn check(
+    sets: &Sets<'_>,
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Result<u64> {
+    let mut left: Vec<&WheelSet<'_>> = sets.sets.iter().collect();
+    let mut count = 0;
+    for path in options.wheels {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let own = left.iter().position(|set| set.host.installed.file == *name);
+        let set = left.remove(own.ok_or_else(|| no_host(path))?);
+        count += compare(set, path, options, progress, problems)?;
+    }
+    match left.first() {
+        Some(set) => {
+            let message =
+                format!("no fat wheel of --against is called {}", set.host.installed.file);
+            Err(Error::new(Kind::Usage, message)
+                .hint("give the fat wheel of each host wheel, which has the same file name"))
+        }
+        None => Ok(count),
+    }
+}
+
+fn no_host(path: &PathBuf) -> Error {
+    let message = "no host wheel of those that are verified has the name of this fat wheel";
+    Error::new(Kind::Usage, message)
+        .file(path)
+        .hint("a host wheel has the file name of the wheel that it was made from: name both")
+}
+
+/// Compares a set with the fat wheel at `path`; how many code objects that has.
+fn compare(
+    set: &WheelSet<'_>,
+    path: &PathBuf,
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Result<u64> {
+    let mut fat = wheel::read(path, &ScanOptions::within(&options.budget), progress)?;
+    check_metadata(set, &fat, problems);
+    add_elsewhere(&mut fat)?;
+    let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
+    let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+    let excuses = &Excuses::default();
+    let comparison = SetComparison { packages: &packages, prefix: "", excuses, inputs: &inputs };
+    comparison.check(problems)?;
+    comparison.check_uninvited(problems)?;
+    fat.scan.inputs.recheck()?;
+    Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
+}
+
+/// Adds what is installed elsewhere than in site-packages, where the wheels of the set have it.
+fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
+    let prefixes = fat.scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
+    let Some(prefix) = prefixes.flat_map(|artifact| &mut artifact.prefixes).next() else {
+        return Ok(());
+    };
+    for (name, member) in &fat.members {
+        if let (None, Some(inside)) = (&member.installed, elsewhere(name)) {
+            let node = Node::File { data: member.content.clone(), mode: member.mode };
+            prefix.tree.insert(TreePath::new(inside)?, node)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every text beside METADATA, such as licences and entry points, is in the host wheel.
+fn check_metadata(set: &WheelSet<'_>, fat: &FatWheel, problems: &mut Problems) {
+    let is_kept = |name: &str| {
+        let file = name.strip_prefix(&fat.dist_info).and_then(|rest| rest.strip_prefix('/'));
+        file.is_some_and(|file| !WRITTEN_ANEW.contains(&file))
+    };
+    for (name, member) in fat.members.iter().filter(|(name, _)| is_kept(name)) {
+        let path = format!("/{name}");
+        if set.host.texts.get(&path) == Some(&member.sha256) {
+            continue;
+        }
+        let was = InputVariant::File { shards: vec![fat.name.to_string()] };
+        let loss = match set.host.texts.contains_key(&path) {
+            true => FileLoss::OtherContent { was },
+            false => FileLoss::Absent { was },
+        };
+        problems.add(Problem::FileLost { path, loss });
+    }
+}

@@ -1,0 +1,178 @@
+//! Which wheels belong together, and whether they are those of each other.
+
+use super::*;
+
+#[test]
+fn a_set_passes_as_it_is_made() {
+    let wheels = Wheels::new();
+    let run = wheels.verify(&[]);
+    run.fired(&[]);
+    let json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
+    assert_eq!((&json["wheels"], &json["packages"]), (&4.into(), &0.into()));
+    assert!(json["archive_rows"].as_u64().unwrap() > 0, "{}", run.text);
+    // By files, and one of them twice.
+    let names = [HOST.to_owned(), device("gfx1100"), device("gfx1101"), device("gfx1102")];
+    let paths = names.map(|name| wheels.path(&name));
+    let mut paths: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
+    paths.push(paths[0]);
+    verify(&paths, &[]).fired(&[]);
+}
+
+#[test]
+fn fat_wheels_and_those_without_device_code_pass() {
+    verify(&[fat().to_str().unwrap()], &[]).fired(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut plain = LooseWheel::new("plain-1-py3-none-any.whl", "Requires-Dist: a == 1\n");
+    plain.add("plain.py", "print()\n");
+    // What nobody split may have a signature, and files without digests.
+    plain.add(&plain.info("RECORD.jws"), "{}");
+    plain.record();
+    let record = plain.info("RECORD");
+    let text = plain.text(&record);
+    let rows = text.lines().map(|row| match row.split_once(',') {
+        Some(("plain.py", _)) => "plain.py,,\n".to_owned(),
+        _ => format!("{row}\n"),
+    });
+    plain.add(&record, rows.collect::<String>());
+    let run = verify(&[plain.write_as_is(folder.path()).to_str().unwrap()], &[]);
+    run.fired(&[]);
+    assert!(run.text.contains("\"wheels_without_digests\": 1"), "{}", run.text);
+}
+
+#[test]
+fn v095_extras_and_device_wheels_belong_together() {
+    let wheels = Wheels::new();
+    wheels.remove(&device("gfx1102"));
+    wheels.fires(&["V095"], &["its extra device-gfx1102 needs ex-blas-device-gfx1102"]);
+    for (lines, words) in [
+        ((pin(&device("gfx1101"), "device-gfx1101"), ""), "brings no device wheel"),
+        ((pin(&device("gfx1101"), "device-gfx1101"), ""), "no extra of its host"),
+        ((pin(&device("gfx1101"), "device-all"), ""), "is to bring all device wheels"),
+        (("Provides-Extra: device-gfx1101\n".to_owned(), ""), "no `Provides-Extra` offers it"),
+        (("Provides-Extra: device-all\n".to_owned(), ""), "no `Provides-Extra` offers it"),
+    ] {
+        let wheels = Wheels::new();
+        wheels.edit(HOST, |host| host.replace(&host.info("METADATA"), &lines.0, lines.1));
+        wheels.fires(&["V095"], &[words]);
+    }
+}
+
+#[test]
+fn v095_a_part_of_a_set_is_said_to_be_one() {
+    let wheels = Wheels::new();
+    wheels.remove(&device("gfx1102"));
+    let run = wheels.verify(&["--partial"]);
+    run.fired(&[]);
+    assert!(run.text.contains("V095"), "{}", run.text);
+    wheels.remove(HOST);
+    wheels.fires(&["V097"], &["is a device wheel of ex-blas"]);
+    wheels.verify(&["--partial"]).fired(&[]);
+}
+
+#[test]
+fn v096_pins_are_exact() {
+    let exact = format!("== {VERSION}");
+    for (old, new) in [(exact.as_str(), "== 1.0"), (&exact, ">= 1.0"), (&exact, "== 1.1+rocm7.1")] {
+        let wheels = Wheels::new();
+        wheels.edit(&device("gfx1100"), |wheel| {
+            wheel.replace(&wheel.info("METADATA"), old, new);
+        });
+        wheels.fires(&["V096"], &["requires ex-blas", "has to require == 1.0+rocm7.1"]);
+        let wheels = Wheels::new();
+        wheels.edit(HOST, |host| {
+            let line = pin(&device("gfx1100"), "device-gfx1100");
+            host.replace(&host.info("METADATA"), &line, &line.replace(old, new));
+        });
+        wheels.fires(&["V096"], &["requires ex-blas-device-gfx1100"]);
+    }
+    let wheels = Wheels::new();
+    wheels.edit(&device("gfx1100"), |wheel| {
+        wheel.replace(&wheel.info("METADATA"), &pin(HOST, ""), "");
+    });
+    wheels.fires(&["V096"], &["does not require ex-blas"]);
+}
+
+#[test]
+fn v096_spellings_of_a_version_are_one() {
+    let wheels = Wheels::new();
+    wheels.edit(&device("gfx1100"), |wheel| {
+        let line = format!("Requires-Dist: Ex_Blas (==1.0+rocm7.1)\n");
+        wheel.replace(&wheel.info("METADATA"), &pin(HOST, ""), &line);
+    });
+    wheels.fires_nothing();
+}
+
+#[test]
+fn v094_tags_and_folder_are_those_of_the_host() {
+    let wheels = Wheels::new();
+    wheels.edit(&device("gfx1100"), |wheel| {
+        wheel.replace(&wheel.info("WHEEL"), "Root-Is-Purelib: false", "Root-Is-Purelib: true");
+    });
+    wheels.fires(&["V094"], &["Root-Is-Purelib: true"]);
+    let wheels = Wheels::new();
+    let mut other = wheels.read(&device("gfx1100"));
+    wheels.remove(&device("gfx1100"));
+    other.name = other.name.replace(TAGS, "py3-none-any");
+    other.replace(&other.info("WHEEL"), TAGS, "py3-none-any");
+    other.write(wheels.0.path());
+    wheels.fires(&["V094"], &["is tagged py3-none-any"]);
+}
+
+#[test]
+fn v040_a_path_is_in_one_wheel_alone() {
+    let wheels = Wheels::new();
+    let shared = format!("{DATABASE}/TensileLibrary_gfx1101.dat");
+    let file = wheels.read(&device("gfx1101")).files[&shared].clone();
+    wheels.edit(&device("gfx1100"), |wheel| drop(wheel.files.insert(shared.clone(), file)));
+    let run = wheels.verify(&[]);
+    assert!(run.codes().contains(&"V040".to_owned()), "{}", run.text);
+    says(&run, &[&shared, "is owned by two packages"]);
+}
+
+#[test]
+fn v065_a_wheel_is_there_once() {
+    let wheels = Wheels::new();
+    let copy = tempfile::tempdir().unwrap();
+    let mut other = wheels.read(&device("gfx1100"));
+    let same = other.write(copy.path());
+    let folder = wheels.0.path().to_str().unwrap();
+    verify(&[folder, same.to_str().unwrap()], &[]).fired(&[]);
+    other.add("lib/.kpack/note.txt", "x");
+    let changed = other.write(copy.path());
+    verify(&[folder, changed.to_str().unwrap()], &[]).fired(&["V065"]);
+}
+
+#[test]
+fn sets_of_two_versions_and_pythons_lie_in_one_folder() {
+    let wheels = Wheels::new();
+    let names = [HOST.to_owned(), device("gfx1100"), device("gfx1101"), device("gfx1102")];
+    for (old, new) in [(VERSION, "1.1+rocm7.1"), ("py3-none", "py2-none")] {
+        for name in &names {
+            let mut wheel = wheels.read(name);
+            let folder = wheel.info("");
+            wheel.name = wheel.name.replace(old, new);
+            let own = wheel.info("");
+            let moved = wheel.files.into_iter().map(|(path, mut file)| {
+                if path.starts_with(&folder) {
+                    let text = String::from_utf8(file.bytes).unwrap();
+                    file.bytes = text.replace(old, new).into_bytes();
+                }
+                (path.replace(&folder, &own), file)
+            });
+            wheel.files = moved.collect();
+            wheel.write(wheels.0.path());
+        }
+    }
+    let run = wheels.verify(&[]);
+    run.fired(&[]);
+    assert!(run.text.contains("\"wheels\": 12"), "{}", run.text);
+}
+
+#[test]
+fn a_folder_of_wheels_and_packages_is_refused() {
+    let wheels = Wheels::new();
+    fs::write(wheels.0.path().join("a.deb"), "").unwrap();
+    let run = wheels.verify(&[]);
+    assert_eq!(run.status, 64, "{}", run.text);
+    assert!(run.text.contains("has wheels and packages in it"), "{}", run.text);
+}

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rockpack_base::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{CodeObjectRecord, FindingRecord, MemberRecord};
@@ -71,6 +72,19 @@ pub struct WheelRecord {
 }
 
 impl WheelReceipt {
+    /// Reads one.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let read: Self = serde_json::from_slice(bytes).map_err(|error| {
+            Error::malformed("is no receipt of wheels").structure(FILE_NAME).cause(error)
+        })?;
+        if read.schema != SCHEMA {
+            let message = format!("has the schema {}, and {SCHEMA} is known", read.schema);
+            let error = Error::unsupported(message).structure(FILE_NAME);
+            return Err(error.hint("use the version of rockpack that made the wheels"));
+        }
+        Ok(read)
+    }
+
     /// Writes it as its file has it.
     pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;

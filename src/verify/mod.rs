@@ -71,7 +71,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     for path in paths {
         match Subject::of(path, *folders)? {
             Subject::Packages(argument) => arguments.push(*argument),
-            Subject::Wheels(found) => wheels.extend(found),
+            Subject::Wheels(argument) => wheels.push(argument),
             Subject::Repository(path) => {
                 let mut own = Problems::bounded();
                 repository::check(&path, trust, budget, &mut repositories, &mut own)?;
@@ -86,8 +86,11 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
     }
     if !options.wheels.is_empty() && wheels.is_empty() {
-        return Err(Error::new(Kind::Usage, "--against compares wheels with a fat wheel, and none are named")
-            .hint("name the host wheel and its device wheels, or the folder that holds them"));
+        return Err(Error::new(
+            Kind::Usage,
+            "--against compares wheels with a fat wheel, and none are named",
+        )
+        .hint("name the host wheel and its device wheels, or the folder that holds them"));
     }
     if repositories.repositories == 0 && !trust.keys.is_empty() {
         return Err(Error::new(Kind::Usage, "--key checks the signatures of a repository")

@@ -11,8 +11,8 @@ use rockpack_base::gfx::{BaseArch, Target};
 use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{
-    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, InterpreterLack, ManifestFault,
-    PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
+    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, InterpreterLack,
+    ManifestFault, PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
 use crate::report::Inconsistency;
 

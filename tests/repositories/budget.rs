@@ -21,7 +21,8 @@ fn packages_are_read_within_the_budget_of_the_run() {
     let check = |budget: &Budget| {
         let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
         let (extent, trust) = (Extent::Whole, Trust::default());
-        let options = Options { folders, against: None, binaries: &[], wheels: &[], extent, trust, budget };
+        let options =
+            Options { folders, against: None, binaries: &[], wheels: &[], extent, trust, budget };
         match verify::verify(std::slice::from_ref(&out), &options, &Silent) {
             Ok(report) => serde_json::to_string(&report).unwrap(),
             Err(error) => error.to_string(),

@@ -290,8 +290,19 @@ fn no_room_uses_what_lies_above_it() {
 
 /// The finished formats that verify reads packages and artifacts with as the writers do; other
 /// programs judge them. Of host binaries and bundles it has an opinion of its own.
-const SHARED_WITH_WRITERS: [&str; 9] =
-    ["code_object", "deb", "hold", "kpack", "kpm", "marker", "package_file", "payload", "rpm"];
+const SHARED_WITH_WRITERS: [&str; 11] = [
+    "code_object",
+    "deb",
+    "hold",
+    "kpack",
+    "kpm",
+    "marker",
+    "package_file",
+    "payload",
+    "rpm",
+    "wheel",
+    "zip",
+];
 
 /// Formats that its checks read besides: indexes of repositories, numbers of paths and SPDX documents.
 const OF_CHECKS: [&str; 5] = ["apt_index", "armor", "compression", "path_digests", "spdx"];

@@ -90,11 +90,21 @@ impl Excuses {
         for receipt in receipts {
             excuses.given = true;
             excuses.prefix = Some(receipt.prefix.clone());
-            let known = receipt.findings.iter().filter_map(FindingRecord::known);
-            known.for_each(|finding| excuses.add(finding));
+            excuses.add_all(&receipt.findings);
             excuses.left_out.extend(receipt.left_out.iter().cloned());
         }
         excuses
+    }
+
+    /// The findings of a split of wheels.
+    pub(in crate::verify) fn of_wheels(findings: &[FindingRecord]) -> Self {
+        let mut excuses = Self::default();
+        excuses.add_all(findings);
+        excuses
+    }
+
+    fn add_all(&mut self, findings: &[FindingRecord]) {
+        findings.iter().filter_map(FindingRecord::known).for_each(|finding| self.add(finding));
     }
 
     fn add(&mut self, finding: &Finding) {

@@ -35,6 +35,8 @@ pub(in crate::verify) struct Installed {
     /// What machines it is for, as its format calls them.
     pub(in crate::verify) arch: String,
     pub(in crate::verify) requires: Vec<Requirement>,
+    /// Names of what is always installed with it, though it does not need that.
+    pub(in crate::verify) comes_with: BTreeSet<String>,
     /// Every name that its dependencies have, those of alternatives among them.
     pub(in crate::verify) named: BTreeSet<String>,
     /// What it provides besides its own name.
@@ -309,8 +311,11 @@ impl Installed {
         own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
-    /// Whether a dependency of it names `other` and takes its version.
+    /// Whether a dependency of it names `other` and takes its version, or the two are installed together.
     pub(in crate::verify) fn depends_on(&self, other: &Installed) -> bool {
+        if self.comes_with.contains(&other.name) {
+            return true;
+        }
         let Some(format) = self.format else { return false };
         self.requires.iter().any(|r| r.name == other.name && r.is_met_by(&other.version, format))
     }

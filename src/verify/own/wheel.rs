@@ -131,7 +131,9 @@ impl Texts {
         let mut folders = folders.into_iter();
         let folder = match (folders.next(), folders.next()) {
             (Some(folder), None) => folder,
-            (None, _) => return Err(Error::malformed("has no .dist-info folder, so it is no wheel")),
+            (None, _) => {
+                return Err(Error::malformed("has no .dist-info folder, so it is no wheel"));
+            }
             (Some(one), Some(other)) => {
                 let message = format!("has two .dist-info folders, {one} and {other}");
                 return Err(Error::malformed(message));
@@ -296,8 +298,11 @@ impl Reading {
         let mut add = |difference| {
             self.problems.add(Problem::WheelHeaders { wheel: wheel.clone(), difference });
         };
-        let differs = |field, file, named: String, stated: String| {
-            HeaderDifference::Name { field, file, named, stated }
+        let differs = |field, file, named: String, stated: String| HeaderDifference::Name {
+            field,
+            file,
+            named,
+            stated,
         };
         if !is_folder_of(&self.folder, name) {
             add(HeaderDifference::Folder { folder: self.folder.clone() });

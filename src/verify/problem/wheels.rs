@@ -77,7 +77,9 @@ pub enum ExtraLack {
     #[display("no extra of its host {host} brings it")]
     NotBrought { host: String },
     /// The extra for all devices does not need the device wheel.
-    #[display("the extra {extra} of its host {host} is to bring all device wheels, and not this one")]
+    #[display(
+        "the extra {extra} of its host {host} is to bring all device wheels, and not this one"
+    )]
     NotInAll { extra: String, host: String },
 }
 

@@ -16,22 +16,23 @@
 pub(super) mod argument;
 pub(super) mod joined;
 pub(super) mod kept;
+pub(super) mod wheels;
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{is_folder, is_there, list};
+use rockpack_base::content::{is_folder, is_there};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::WheelName;
 
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
 use argument::PackageArgument;
+use wheels::WheelArgument;
 
 /// What is verified.
 pub(super) enum Subject {
     Packages(Box<PackageArgument>),
-    /// Files of Python wheels.
-    Wheels(Vec<PathBuf>),
+    Wheels(WheelArgument),
     /// One artifact, as a folder or packed.
     Artifact(PathBuf),
     /// A shard, or a folder of shards.
@@ -64,7 +65,7 @@ impl Subject {
         if !metadata.is_dir() {
             return match Format::of_file_name(&path) {
                 Some(_) => Ok(Self::Packages(Box::new(PackageArgument::of_package(path)))),
-                _ if WheelName::is_one(&path) => Ok(Self::Wheels(vec![path])),
+                _ if WheelName::is_one(&path) => Ok(Self::Wheels(WheelArgument::of_wheel(path))),
                 _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
@@ -76,7 +77,7 @@ impl Subject {
             return Ok(Self::Repository(path));
         }
         let argument = PackageArgument::of_folder(&path)?;
-        let wheels = wheels(&path)?;
+        let wheels = WheelArgument::of_folder(&path)?;
         if !wheels.is_empty() {
             refuse_packages(&path, &argument)?;
             return Ok(Self::Wheels(wheels));
@@ -96,26 +97,15 @@ impl Subject {
     }
 }
 
-/// The wheels in a folder, in name order.
-fn wheels(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut wheels = Vec::new();
-    for entry in list(folder)? {
-        let path = entry?.path();
-        if WheelName::is_one(&path) {
-            wheels.push(path);
-        }
-    }
-    wheels.sort();
-    Ok(wheels)
-}
-
 /// Refuses a folder of wheels that is one of packages, too.
 fn refuse_packages(path: &Path, argument: &PackageArgument) -> Result<()> {
     if argument.packages.is_empty() {
         return Ok(());
     }
     let message = "has wheels and packages in it, which are checked in different ways";
-    Err(Error::new(Kind::Usage, message).file(path).hint("name the wheels, or the packages, one by one"))
+    Err(Error::new(Kind::Usage, message)
+        .file(path)
+        .hint("name the wheels, or the packages, one by one"))
 }
 
 /// The installed prefix at `path`, as it is called.

@@ -4,7 +4,7 @@
 //! beside artifacts holds here. Its metadata are written anew: of these, every file but METADATA, WHEEL and
 //! RECORD is in the host wheel as it was.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::tree::{Node, TreePath};
@@ -13,69 +13,77 @@ use super::set::{Sets, WheelSet};
 use crate::input::artifact::ScanOptions;
 use crate::input::wheel::{self, Wheel as FatWheel};
 use crate::report::Progress;
+use crate::verify::Options;
 use crate::verify::against::SetComparison;
 use crate::verify::against::inputs::ArtifactInputs;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::wheel::elsewhere;
 use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
-use crate::verify::Options;
 
 /// What a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 
-/// Compares every set with its fat wheel; how many code objects were looked for.
-pub(super) fn check(
-    sets: &Sets<'_>,
-    options: &Options<'_>,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Result<u64> {
-    let mut left: Vec<&WheelSet<'_>> = sets.sets.iter().collect();
-    let mut count = 0;
-    for path in options.wheels {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = left.iter().position(|set| set.host.installed.file == *name);
-        let set = left.remove(own.ok_or_else(|| no_host(path))?);
-        count += compare(set, path, options, progress, problems)?;
-    }
-    match left.first() {
-        Some(set) => {
-            let message =
-                format!("no fat wheel of --against is called {}", set.host.installed.file);
-            Err(Error::new(Kind::Usage, message)
-                .hint("give the fat wheel of each host wheel, which has the same file name"))
+/// What sets are compared with, and what explains that something of it is not in them.
+pub(super) struct Comparison<'a> {
+    pub(super) options: &'a Options<'a>,
+    pub(super) excuses: &'a Excuses,
+}
+
+impl Comparison<'_> {
+    /// Compares every set with its fat wheel; how many code objects were looked for.
+    pub(super) fn check(
+        &self,
+        sets: &Sets<'_>,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<u64> {
+        let mut left: Vec<&WheelSet<'_>> = sets.sets.iter().collect();
+        let mut count = 0;
+        for path in self.options.wheels {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let own = left.iter().position(|set| set.host.installed.file == *name);
+            let set = left.remove(own.ok_or_else(|| no_host(path))?);
+            count += self.compare(set, path, progress, problems)?;
         }
-        None => Ok(count),
+        match left.first() {
+            Some(set) => {
+                let file = &set.host.installed.file;
+                Err(Error::new(Kind::Usage, format!("no fat wheel of --against is called {file}"))
+                    .hint("give the fat wheel of each host wheel, which has the same file name"))
+            }
+            None => Ok(count),
+        }
+    }
+
+    /// Compares a set with the fat wheel at `path`; how many code objects that has.
+    fn compare(
+        &self,
+        set: &WheelSet<'_>,
+        path: &Path,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<u64> {
+        let scan = ScanOptions::within(&self.options.budget);
+        let mut fat = wheel::read(path, &scan, progress)?;
+        check_metadata(set, &fat, problems);
+        add_elsewhere(&mut fat)?;
+        let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
+        let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+        let (packages, excuses) = (packages.as_slice(), self.excuses);
+        let comparison = SetComparison { packages, prefix: "", excuses, inputs: &inputs };
+        comparison.check(problems)?;
+        comparison.check_uninvited(problems)?;
+        fat.scan.inputs.recheck()?;
+        Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
     }
 }
 
-fn no_host(path: &PathBuf) -> Error {
+fn no_host(path: &Path) -> Error {
     let message = "no host wheel of those that are verified has the name of this fat wheel";
     Error::new(Kind::Usage, message)
         .file(path)
         .hint("a host wheel has the file name of the wheel that it was made from: name both")
-}
-
-/// Compares a set with the fat wheel at `path`; how many code objects that has.
-fn compare(
-    set: &WheelSet<'_>,
-    path: &PathBuf,
-    options: &Options<'_>,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Result<u64> {
-    let mut fat = wheel::read(path, &ScanOptions::within(&options.budget), progress)?;
-    check_metadata(set, &fat, problems);
-    add_elsewhere(&mut fat)?;
-    let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
-    let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
-    let excuses = &Excuses::default();
-    let comparison = SetComparison { packages: &packages, prefix: "", excuses, inputs: &inputs };
-    comparison.check(problems)?;
-    comparison.check_uninvited(problems)?;
-    fat.scan.inputs.recheck()?;
-    Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
 }
 
 /// Adds what is installed elsewhere than in site-packages, where the wheels of the set have it.

@@ -5,12 +5,9 @@ use std::str::FromStr as _;
 
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 
-use super::set::{WheelSet, by_extra, device_extras, requirements};
+use super::set::{ALL, WheelSet, by_extra, device_extras, requirements};
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
-
-/// The extra that brings the device wheels of all archs.
-const ALL: &str = "device-all";
 
 /// Checks extras, pins, tags and the folder that is installed into.
 pub(super) fn check(set: &WheelSet<'_>, problems: &mut Problems) {

@@ -5,6 +5,7 @@
 //! do with device code, are checked by themselves.
 
 mod against;
+mod claims;
 mod closed;
 mod set;
 
@@ -24,27 +25,37 @@ use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
 use super::partial::Sieve;
 use super::problem::{ListingFault, Problem, ProblemPlace, Problems, ReadFault, Report};
+use super::subject::wheels::WheelArgument;
 use super::{Options, others};
+use crate::receipt::FindingRecord;
 use crate::report::{Progress, Stage};
+use against::Comparison;
 use set::{Sets, WheelSet};
 
-/// Checks the wheels at `paths`, each once, and adds what was looked at.
+/// Checks the wheels of all arguments, each once, and adds what was looked at.
 pub(super) fn check(
-    paths: &[PathBuf],
+    arguments: &[WheelArgument],
     options: &Options<'_>,
     progress: &dyn Progress,
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    if paths.is_empty() {
+    if arguments.is_empty() {
         return Ok(());
     }
     let mut found = Problems::default();
-    let mut wheels = read_all(&each_once(paths)?, &options.budget, progress, &mut found);
+    let paths = each_once(arguments.iter().flat_map(|argument| &argument.wheels))?;
+    let mut wheels = read_all(&paths, &options.budget, progress, &mut found);
     set::take_sides(&mut wheels);
+    arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
+    let receipts = arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+    let findings = receipts.flat_map(|receipt| receipt.findings.clone());
+    let findings: Vec<FindingRecord> = findings.collect();
+    let excuses = Excuses::of_wheels(&findings);
+    report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
     for set in &sets.sets {
-        check_set(set, &mut found)?;
+        check_set(set, &excuses, &mut found)?;
     }
     for (device, host) in &sets.alone {
         let (wheel, host) = (device.installed.file.clone(), host.clone());
@@ -61,7 +72,8 @@ pub(super) fn check(
     if !options.wheels.is_empty() {
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
-        let count = against::check(&Sets::of(&wheels), options, progress, &mut found)?;
+        let compared = Comparison { options, excuses: &excuses };
+        let count = compared.check(&Sets::of(&wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
     }
@@ -75,7 +87,7 @@ fn is_without_digest(problem: &Problem) -> bool {
 }
 
 /// The files at `paths`, which a file and its folder may both name.
-fn each_once(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn each_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf>> {
     let (mut seen, mut once) = (BTreeSet::new(), Vec::new());
     for path in paths {
         if seen.insert(real_path(path)?.unwrap_or_else(|| path.clone())) {
@@ -121,21 +133,20 @@ fn read_all(
 }
 
 /// Checks a host wheel with its device wheels.
-fn check_set(set: &WheelSet<'_>, problems: &mut Problems) -> Result<()> {
-    let excuses = Excuses::default();
+fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
     let together = Together::of(&packages);
     for package in &packages {
-        contents::check(package, &together, &excuses, problems);
+        contents::check(package, &together, excuses, problems);
     }
     for wheel in set.wheels() {
         wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
     }
     twice::check(&packages, problems);
     ownership::check(&packages, Scope::Wheels, problems);
-    markers::check(&packages, &excuses, Scope::Wheels, problems);
-    pairs::check(&packages, &excuses, problems)?;
-    integrity::check(&packages, &excuses, problems)?;
+    markers::check(&packages, excuses, Scope::Wheels, problems);
+    pairs::check(&packages, excuses, problems)?;
+    integrity::check(&packages, excuses, problems)?;
     closed::check(set, problems);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Which wheels belong together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::formats::wheel::{Condition, Requirement};
-use rockpack_base::gfx::{arch_of_sanitized, members_of_arch_family};
+use rockpack_base::gfx::{BaseArch, arch_of_sanitized, archs_in, members_of_arch_family};
 
 use crate::verify::checks::set_archives::is_in_kernel_folder;
 use crate::verify::own::facts::Class;
@@ -12,6 +12,9 @@ use crate::verify::own::wheel::Wheel;
 
 /// What the extras of a host begin with that bring device wheels.
 const EXTRA: &str = "device-";
+
+/// The extra that brings the device wheels of all archs.
+pub(super) const ALL: &str = "device-all";
 
 /// What stands in the name of a device wheel between the distribution and what it is for.
 const DEVICE: &str = "-device-";
@@ -50,6 +53,7 @@ enum Role {
 /// Says of each wheel what may be in it, by what it and the others say.
 pub(super) fn take_sides(wheels: &mut [Wheel]) {
     let brought: Vec<String> = wheels.iter().flat_map(brought).collect();
+    let companions: Vec<_> = wheels.iter().flat_map(companions).collect();
     for wheel in wheels {
         let role = role(wheel, &brought);
         wheel.installed.side = Some(match role {
@@ -59,6 +63,8 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         });
         if role == Role::Device {
             wheel.installed.stated_archs = archs(&wheel.installed.name);
+            let own = companions.iter().filter(|(name, _)| *name == wheel.installed.name);
+            wheel.installed.comes_with = own.flat_map(|(_, names)| names.clone()).collect();
         }
     }
 }
@@ -103,8 +109,8 @@ pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> +
 
 /// The first distribution that a wheel always needs in one version.
 fn required_host(wheel: &Wheel) -> Option<String> {
-    let mut always = requirements(wheel)
-        .filter(|it| it.condition == Condition::Always && it.exact.is_some());
+    let mut always =
+        requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact.is_some());
     always.next().map(|requirement| requirement.name)
 }
 
@@ -112,14 +118,31 @@ fn required_host(wheel: &Wheel) -> Option<String> {
 /// those of a configuration.
 fn archs(name: &str) -> Option<Vec<String>> {
     let (_, group) = name.split_once(DEVICE)?;
-    match arch_of_sanitized(&group.replace('-', "_")) {
+    let names =
+        |archs: Vec<BaseArch>| -> Vec<String> { archs.iter().map(ToString::to_string).collect() };
+    if let Some(arch) = arch_of_sanitized(&group.replace('-', "_")) {
         // A wheel for a processor may have the variant for strict checks of it.
-        Some(arch) => Some(vec![arch.to_string(), format!("{arch}-strict")]),
-        None => {
-            let members = members_of_arch_family(group);
-            (!members.is_empty()).then(|| members.iter().map(ToString::to_string).collect())
+        return Some(vec![arch.to_string(), format!("{arch}-strict")]);
+    }
+    let several = names(archs_in(group));
+    let all =
+        if several.join("-") == group { several } else { names(members_of_arch_family(group)) };
+    (!all.is_empty()).then_some(all)
+}
+
+/// Distributions that come with each device wheel of a host, by every extra that brings it.
+fn companions(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (_, requirements) in by_extra(host).into_iter().filter(|(extra, _)| extra != ALL) {
+        let names: BTreeSet<String> = requirements.into_iter().map(|it| it.name).collect();
+        for name in &names {
+            match all.get_mut(name) {
+                Some(known) => known.retain(|other| names.contains(other)),
+                None => drop(all.insert(name.clone(), names.clone())),
+            }
         }
     }
+    all
 }
 
 impl<'a> Sets<'a> {
@@ -127,9 +150,8 @@ impl<'a> Sets<'a> {
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
         let mut sets = Self::default();
         let with_side = |side| wheels.iter().filter(move |it| it.installed.side == Some(side));
-        sets.sets = with_side(Side::Host)
-            .map(|host| WheelSet { host, devices: Vec::new() })
-            .collect();
+        sets.sets =
+            with_side(Side::Host).map(|host| WheelSet { host, devices: Vec::new() }).collect();
         sets.others = with_side(Side::Both).collect();
         for device in with_side(Side::Kernels) {
             match sets.host_of(device) {

@@ -8,7 +8,8 @@ use super::*;
 fn v020_host_wheels_have_no_device_code() {
     let fat = LooseWheel::read(&fat());
     let wheels = Wheels::new();
-    wheels.edit(HOST, |host| drop(host.files.insert(LIBRARY.to_owned(), fat.files[LIBRARY].clone())));
+    wheels
+        .edit(HOST, |host| drop(host.files.insert(LIBRARY.to_owned(), fat.files[LIBRARY].clone())));
     let run = wheels.verify(&[]);
     assert!(run.codes().contains(&"V020".to_owned()), "{}", run.text);
     let wheels = Wheels::new();

@@ -3,8 +3,7 @@
 use super::*;
 
 const HOST: &str = "torch-2.9.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.whl";
-const DEVICE: &str =
-    "torch_device_gfx1100-2.9.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.whl";
+const DEVICE: &str = "torch_device_gfx1100-2.9.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.whl";
 
 pub(super) fn examples() -> Vec<Problem> {
     let mut all = Vec::new();
@@ -21,20 +20,13 @@ pub(super) fn examples() -> Vec<Problem> {
         file: PackagePath::new(HOST, "/torch/lib/c10.dll"),
         fault,
     }));
-    all.extend(differences().map(|difference| Problem::WheelHeaders {
-        wheel: text(DEVICE),
-        difference,
-    }));
+    all.extend(
+        differences().map(|difference| Problem::WheelHeaders { wheel: text(DEVICE), difference }),
+    );
     all.extend(lacks().map(|lack| Problem::WheelExtra { wheel: text(HOST), lack }));
     let host = text("torch");
-    let other = |pin| {
-        PinFault::Other { wheel: text("torch"), pin, version: text("2.9.0+rocm7.1") }
-    };
-    let pins = [
-        PinFault::Absent { host: host.clone() },
-        other(None),
-        other(Some(text("2.9.0"))),
-    ];
+    let other = |pin| PinFault::Other { wheel: text("torch"), pin, version: text("2.9.0+rocm7.1") };
+    let pins = [PinFault::Absent { host: host.clone() }, other(None), other(Some(text("2.9.0")))];
     all.extend(pins.map(|fault| Problem::WheelPin { wheel: text(DEVICE), fault }));
     all.push(Problem::WheelHostMissing { wheel: text(DEVICE), host });
     all

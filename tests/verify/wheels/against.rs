@@ -1,0 +1,167 @@
+//! Split wheels beside the fat one: all of it is there, and nothing else.
+
+use support::program::rockpack;
+use support::tampered::section;
+use support::tools;
+use support::wheels::WheelFile;
+
+use super::*;
+
+/// The set beside the fat wheel.
+#[track_caller]
+fn fires(wheels: &Wheels, codes: &[&str], words: &[&str]) {
+    let run = wheels.verify(&["--against", fat().to_str().unwrap()]);
+    run.fired(codes);
+    says(&run, words);
+}
+
+#[test]
+fn a_set_passes_beside_its_fat_wheel() {
+    let run = Wheels::new().verify(&["--against", fat().to_str().unwrap()]);
+    run.fired(&[]);
+    let json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
+    assert!(json["input_code_objects"].as_u64().unwrap() > 0, "{}", run.text);
+}
+
+#[test]
+fn v013_a_file_is_lost_or_another() {
+    let index = format!("{DATABASE}/TensileLibrary_fallback.dat");
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| drop(host.files.remove("libexec/exblas/exblas-tune")));
+    fires(&wheels, &["V013", "V034"], &["/libexec/exblas/exblas-tune", "is in no package"]);
+    let name = format!("{DATABASE}/Kernels.so-000-gfx1101.hsaco");
+    let wheels = Wheels::new();
+    wheels.edit(&device("gfx1101"), |wheel| drop(wheel.files.remove(&name)));
+    fires(&wheels, &["V010", "V013"], &[&name, "is in no package"]);
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| {
+        if host.files.contains_key(&index) {
+            host.files.get_mut(&index).unwrap().mode = 0o100_755;
+        }
+        let library = host.files.get_mut(LIBRARY).unwrap();
+        library.mode = 0o100_755;
+    });
+    fires(&wheels, &["V013"], &[LIBRARY, "with mode 755"]);
+}
+
+#[test]
+fn v013_a_byte_of_a_host_binary_is_another() {
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| {
+        let library = host.files.get_mut(LIBRARY).unwrap();
+        let (at, _) = section(&library.bytes, ".rodata");
+        library.bytes[at] ^= 1;
+    });
+    fires(&wheels, &["V013"], &[LIBRARY]);
+}
+
+#[test]
+fn v013_licences_and_entry_points_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fat = LooseWheel::read(&fat());
+    fat.add(&fat.info("entry_points.txt"), "[console_scripts]\n");
+    let fat = fat.write(folder.path());
+    let wheels = Wheels::new();
+    let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
+    run.fired(&["V013"]);
+    says(&run, &["entry_points.txt", "is in no package"]);
+    wheels.edit(HOST, |host| host.add(&host.info("entry_points.txt"), "[console_scripts]\n"));
+    wheels.verify(&["--against", fat.to_str().unwrap()]).fired(&[]);
+    wheels.edit(HOST, |host| host.add(&host.info("entry_points.txt"), "[others]\n"));
+    let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
+    run.fired(&["V013"]);
+}
+
+#[test]
+fn v010_and_v011_code_objects_are_those_of_the_fat_wheel() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = LooseWheel::read(&fat());
+    // The device code of another build: a byte in the code of gfx1100.
+    let library = other.files.get_mut(LIBRARY).unwrap();
+    let (start, size) = section(&library.bytes, ".hip_fatbin");
+    let text = &library.bytes[start..start + size];
+    let at = text.windows(4).rposition(|window| window == b"\x7fELF").unwrap();
+    library.bytes[start + at + 64 + 56 * 8] ^= 1;
+    let other = other.write(folder.path());
+    let run = Wheels::new().verify(&["--against", other.to_str().unwrap()]);
+    assert!(run.codes().contains(&"V010".to_owned()), "{}", run.text);
+    assert!(run.codes().contains(&"V011".to_owned()), "{}", run.text);
+}
+
+#[test]
+fn v101_what_no_fat_wheel_has() {
+    for distribution in [HOST.to_owned(), device("gfx1100")] {
+        let wheels = Wheels::new();
+        wheels.edit(&distribution, |wheel| {
+            let file = WheelFile { bytes: b"import os\n".to_vec(), mode: 0o100_644 };
+            wheel.files.insert("lib/evil.py".to_owned(), file);
+        });
+        fires(&wheels, &["V101"], &["/lib/evil.py"]);
+    }
+}
+
+#[test]
+fn what_is_installed_elsewhere_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("ex_blas-{VERSION}.data/scripts/tool");
+    let mut fat = LooseWheel::read(&fat());
+    fat.add(&script, "#!python\n");
+    let fat = fat.write(folder.path());
+    let wheels = Wheels::new();
+    let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
+    run.fired(&["V013"]);
+    says(&run, &["/.data/scripts/tool"]);
+    wheels.edit(HOST, |host| host.add(&script, "#!python\n"));
+    wheels.verify(&["--against", fat.to_str().unwrap()]).fired(&[]);
+    fires(&wheels, &["V101"], &["/.data/scripts/tool"]);
+}
+
+#[test]
+fn a_set_is_compared_with_the_wheel_of_its_name() {
+    let wheels = Wheels::new();
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other-1.0-py3-none-any.whl");
+    fs::copy(fat(), &other).unwrap();
+    let run = wheels.verify(&["--against", other.to_str().unwrap()]);
+    assert_eq!(run.status, 64, "{}", run.text);
+    assert!(run.text.contains("has the name of this fat wheel"), "{}", run.text);
+    let artifacts = tools::repository("examples/shards");
+    let run = wheels.verify(&["--against", artifacts.to_str().unwrap()]);
+    assert_eq!(run.status, 64, "{}", run.text);
+    let run = verify(&[artifacts.to_str().unwrap()], &["--against", fat().to_str().unwrap()]);
+    assert_eq!(run.status, 64, "{}", run.text);
+}
+
+/// What `rockpack wheel` makes of the fat wheel.
+fn written() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    tools::run(rockpack().arg("wheel").arg(fat()).arg("--out").arg(&out));
+    (folder, out)
+}
+
+#[test]
+fn what_wheel_writes_passes() {
+    let (_folder, out) = written();
+    let out = out.to_str().unwrap();
+    verify(&[out], &[]).fired(&[]);
+    verify(&[out], &["--against", fat().to_str().unwrap()]).fired(&[]);
+    let receipt = Path::new(out).join("wheels.json");
+    fs::remove_file(receipt).unwrap();
+    verify(&[out], &["--against", fat().to_str().unwrap()]).fired(&[]);
+}
+
+#[test]
+fn v002_and_v003_the_receipt_names_the_wheels() {
+    let (_folder, out) = written();
+    let run = |codes: &[&str]| verify(&[out.to_str().unwrap()], &[]).fired(codes);
+    let wheel = out.join(file_name(&device("gfx1100")));
+    let mut loose = LooseWheel::read(&wheel);
+    loose.add("lib/note.txt", "x");
+    loose.write(&out);
+    run(&["V002"]);
+    fs::remove_file(&wheel).unwrap();
+    run(&["V003", "V095"]);
+    LooseWheel::new("other-1-py3-none-any.whl", "").write(&out);
+    run(&["V003", "V095"]);
+}

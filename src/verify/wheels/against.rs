@@ -24,6 +24,9 @@ use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
 /// What a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 
+/// What a split adds to METADATA.
+const ADDED: [&str; 2] = ["Provides-Extra: ", "Requires-Dist: "];
+
 /// What sets are compared with, and what explains that something of it is not in them.
 pub(super) struct Comparison<'a> {
     pub(super) options: &'a Options<'a>,
@@ -101,8 +104,15 @@ fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
     Ok(())
 }
 
-/// Every text beside METADATA, such as licences and entry points, is in the host wheel.
+/// Every text beside METADATA, such as licences and entry points, is in the host wheel, and so is every
+/// line of METADATA.
 fn check_metadata(set: &WheelSet<'_>, fat: &FatWheel, problems: &mut Problems) {
+    let was = || InputVariant::File { shards: vec![fat.name.to_string()] };
+    if !is_added_to(&fat.metadata.with(""), &set.host.metadata.with("")) {
+        let path = format!("/{}/METADATA", fat.dist_info);
+        let loss = FileLoss::OtherContent { was: was() };
+        problems.add(Problem::FileLost { path, loss });
+    }
     let is_kept = |name: &str| {
         let file = name.strip_prefix(&fat.dist_info).and_then(|rest| rest.strip_prefix('/'));
         file.is_some_and(|file| !WRITTEN_ANEW.contains(&file))
@@ -112,11 +122,40 @@ fn check_metadata(set: &WheelSet<'_>, fat: &FatWheel, problems: &mut Problems) {
         if set.host.texts.get(&path) == Some(&member.sha256) {
             continue;
         }
-        let was = InputVariant::File { shards: vec![fat.name.to_string()] };
         let loss = match set.host.texts.contains_key(&path) {
-            true => FileLoss::OtherContent { was },
-            false => FileLoss::Absent { was },
+            true => FileLoss::OtherContent { was: was() },
+            false => FileLoss::Absent { was: was() },
         };
         problems.add(Problem::FileLost { path, loss });
+    }
+}
+
+/// Whether METADATA are others with more requirements and extras, and nothing else changed.
+fn is_added_to(before: &str, after: &str) -> bool {
+    let mut left = before.lines().peekable();
+    let is_known = after.lines().all(|line| {
+        left.next_if_eq(&line).is_some() || ADDED.iter().any(|field| line.starts_with(field))
+    });
+    is_known && left.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_and_extras_are_added() {
+        let before = "Name: a\nRequires-Dist: b\nVersion: 1\n\ntext\n";
+        for (after, expected) in [
+            (before.to_owned(), true),
+            (before.replace("Version: 1\n", "Version: 1\nProvides-Extra: x\n"), true),
+            (before.replace("Version: 1\n", "Version: 1\nRequires-Dist: c\n"), true),
+            (before.replace("Requires-Dist: b\n", ""), false),
+            (before.replace("Version: 1\n", "Version: 1\nLicense: x\n"), false),
+            (before.replace("text", "other"), false),
+            (before.replace("text\n", ""), false),
+        ] {
+            assert_eq!(is_added_to(before, &after), expected, "{after}");
+        }
     }
 }

@@ -28,7 +28,11 @@ fn v013_a_file_is_lost_or_another() {
     let index = format!("{DATABASE}/TensileLibrary_fallback.dat");
     let wheels = Wheels::new();
     wheels.edit(HOST, |host| drop(host.files.remove("libexec/exblas/exblas-tune")));
-    fires(&wheels, &["V013", "V034"], &["/libexec/exblas/exblas-tune", "is in no package"]);
+    fires(
+        &wheels,
+        &["V013", "V034"],
+        &["/libexec/exblas/exblas-tune", "is in no package as a host binary"],
+    );
     let name = format!("{DATABASE}/Kernels.so-000-gfx1101.hsaco");
     let wheels = Wheels::new();
     wheels.edit(&device("gfx1101"), |wheel| drop(wheel.files.remove(&name)));
@@ -70,6 +74,18 @@ fn v013_licences_and_entry_points_are_kept() {
     wheels.edit(HOST, |host| host.add(&host.info("entry_points.txt"), "[others]\n"));
     let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
     run.fired(&["V013"]);
+}
+
+#[test]
+fn v013_metadata_have_all_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fat = LooseWheel::read(&fat());
+    let metadata = fat.info("METADATA");
+    fat.add(&metadata, fat.text(&metadata) + "License: MIT\n");
+    let fat = fat.write(folder.path());
+    let run = Wheels::new().verify(&["--against", fat.to_str().unwrap()]);
+    run.fired(&["V013"]);
+    says(&run, &["METADATA", "other content"]);
 }
 
 #[test]

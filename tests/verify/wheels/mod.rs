@@ -25,7 +25,7 @@ const LIBRARY: &str = "lib/libexblas.so.1.2";
 const DATABASE: &str = "lib/rocblas/library";
 
 /// The archs of the shard that is split.
-const ARCHS: [&str; 3] = ["gfx1100", "gfx1101", "gfx1102"];
+const ARCHS: [&str; 4] = ["gfx1100", "gfx1101", "gfx1102", "gfx906"];
 
 fn file_name(distribution: &str) -> String {
     format!("{distribution}-{VERSION}-{TAGS}.whl")

@@ -8,11 +8,11 @@ fn a_set_passes_as_it_is_made() {
     let run = wheels.verify(&[]);
     run.fired(&[]);
     let json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
-    assert_eq!((&json["wheels"], &json["packages"]), (&4.into(), &0.into()));
+    assert_eq!((&json["wheels"], &json["packages"]), (&5.into(), &0.into()));
     assert!(json["archive_rows"].as_u64().unwrap() > 0, "{}", run.text);
     // By files, and one of them twice.
-    let names = [HOST.to_owned(), device("gfx1100"), device("gfx1101"), device("gfx1102")];
-    let paths = names.map(|name| wheels.path(&name));
+    let names = [HOST.to_owned()].into_iter().chain(ARCHS.map(device));
+    let paths: Vec<PathBuf> = names.map(|name| wheels.path(&name)).collect();
     let mut paths: Vec<&str> = paths.iter().map(|path| path.to_str().unwrap()).collect();
     paths.push(paths[0]);
     verify(&paths, &[]).fired(&[]);
@@ -145,7 +145,7 @@ fn v065_a_wheel_is_there_once() {
 #[test]
 fn sets_of_two_versions_and_pythons_lie_in_one_folder() {
     let wheels = Wheels::new();
-    let names = [HOST.to_owned(), device("gfx1100"), device("gfx1101"), device("gfx1102")];
+    let names: Vec<String> = [HOST.to_owned()].into_iter().chain(ARCHS.map(device)).collect();
     for (old, new) in [(VERSION, "1.1+rocm7.1"), ("py3-none", "py2-none")] {
         for name in &names {
             let mut wheel = wheels.read(name);
@@ -165,7 +165,7 @@ fn sets_of_two_versions_and_pythons_lie_in_one_folder() {
     }
     let run = wheels.verify(&[]);
     run.fired(&[]);
-    assert!(run.text.contains("\"wheels\": 12"), "{}", run.text);
+    assert!(run.text.contains("\"wheels\": 15"), "{}", run.text);
 }
 
 #[test]
@@ -175,4 +175,31 @@ fn a_folder_of_wheels_and_packages_is_refused() {
     let run = wheels.verify(&[]);
     assert_eq!(run.status, 64, "{}", run.text);
     assert!(run.text.contains("has wheels and packages in it"), "{}", run.text);
+}
+
+/// Moves a library of gfx1100 into a wheel that the extras in `brought_by` bring.
+fn shared(brought_by: &[&str]) -> Wheels {
+    let wheels = Wheels::new();
+    let (own, common) = (device("gfx1100"), device("gfx1100_gfx1101"));
+    let mut wheel = LooseWheel::new(&file_name(&common), &pin(HOST, ""));
+    for ending in ["co", "dat"] {
+        let name = format!("{DATABASE}/TensileLibrary_gfx1100.{ending}");
+        let file = wheels.read(&own).files[&name].clone();
+        wheels.edit(&own, |wheel| drop(wheel.files.remove(&name)));
+        wheel.files.insert(name, file);
+    }
+    wheel.write(wheels.0.path());
+    wheels.edit(HOST, |host| {
+        let pins = brought_by.iter().map(|extra| pin(&common, extra));
+        let metadata = host.info("METADATA");
+        host.add(&metadata, host.text(&metadata) + &pins.collect::<String>());
+    });
+    wheels
+}
+
+#[test]
+fn what_several_groups_read_comes_with_each_of_them() {
+    shared(&["device-gfx1100", "device-gfx1101", "device-all"]).fires_nothing();
+    let wheels = shared(&["device-gfx1101", "device-all"]);
+    wheels.fires(&["V024"], &["TensileLibrary_lazy_gfx1100"]);
 }

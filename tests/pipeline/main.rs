@@ -20,6 +20,7 @@ mod findings;
 mod hotfix;
 mod inspect;
 mod inspect_package;
+mod inspect_wheel;
 mod main_job;
 mod odd_code;
 mod package_list;

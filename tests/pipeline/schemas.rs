@@ -11,6 +11,7 @@ use support::example::{build_of, configuration, rockpack, shards};
 use support::program::repository;
 use support::schemas::faults;
 use support::tools;
+use support::wheels::LooseWheel;
 use tempfile::TempDir;
 
 /// The folder of the schemas.
@@ -199,6 +200,10 @@ fn inspections_are_as_their_schema_says() {
     let lib = room.path("root/opt/rocm-7.1/lib");
     let shard = shards().join("gfx110X-build");
     let stage = shard.join("blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage/lib");
+    let mut wheel = LooseWheel::new("a-1-1-py3-none-any.whl", "Provides-Extra: x\n");
+    let headers = wheel.info("WHEEL");
+    wheel.add(&headers, wheel.text(&headers) + "Build: 1\n");
+    wheel.add("a/liba.so", fs::read(stage.join("libexblas.so.1.2")).unwrap());
     let files = [
         room.path("out").join(packages[1]),
         lib.join(".kpack/blas_lib_gfx1100.kpack"),
@@ -208,6 +213,7 @@ fn inspections_are_as_their_schema_says() {
         stage.join("rocblas/library/TensileLibrary_gfx1100.co"),
         stage.join("rocblas/library/TensileLibrary_gfx1100.dat"),
         shard.join("blas_lib_gfx110X-dgpu"),
+        wheel.write(&room.path("out")),
     ];
     let inspected = parsed(&tools::succeed(rockpack().args(["inspect", "--json"]).args(&files)));
     let kinds = inspected.as_array().unwrap().iter().map(|file| file["type"].as_str().unwrap());
@@ -220,6 +226,7 @@ fn inspections_are_as_their_schema_says() {
         "code-object",
         "index",
         "artifact",
+        "wheel",
     ];
     assert!(kinds.eq(expected), "{inspected}");
     takes("inspect.schema.json", std::slice::from_ref(&inspected));

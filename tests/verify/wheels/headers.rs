@@ -30,9 +30,12 @@ fn v094_the_folder_of_the_metadata_is_that_of_the_file_name() {
     wheels.fires(&["V094"], &["has its metadata in ex_blas_device_gfx1100-2.0.dist-info"]);
 }
 
+/// What spoils a wheel.
+type Edit = fn(&mut LooseWheel);
+
 #[test]
 fn v001_archives_that_are_no_wheels() {
-    let edits: [(&str, fn(&mut LooseWheel)); 5] = [
+    let edits: [(&str, Edit); 5] = [
         ("has no ex_blas_device_gfx1100-1.0+rocm7.1.dist-info/RECORD", |wheel| {
             drop(wheel.files.remove(&wheel.info("RECORD")));
         }),

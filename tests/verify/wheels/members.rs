@@ -4,10 +4,13 @@ use support::wheels::{WheelFile, archive as zip};
 
 use super::*;
 
+/// What spoils a row of RECORD.
+type Change = fn(&str) -> String;
+
 #[test]
 fn v093_record_lists_the_members_as_they_are() {
-    let gone: fn(&str) -> String = |_| String::new();
-    let rows: [(&str, fn(&str) -> String, &str); 4] = [
+    let gone: Change = |_| String::new();
+    let rows: [(&str, Change, &str); 4] = [
         (".kpack,", gone, "is not in RECORD"),
         (".kpack,", |row| format!("{}1", row), "bytes, and RECORD says"),
         ("RECORD,", gone, "has no row of itself"),

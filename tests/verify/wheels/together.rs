@@ -96,8 +96,8 @@ fn v096_pins_are_exact() {
 fn v096_spellings_of_a_version_are_one() {
     let wheels = Wheels::new();
     wheels.edit(&device("gfx1100"), |wheel| {
-        let line = format!("Requires-Dist: Ex_Blas (==1.0+rocm7.1)\n");
-        wheel.replace(&wheel.info("METADATA"), &pin(HOST, ""), &line);
+        let line = "Requires-Dist: Ex_Blas (==1.0+rocm7.1)\n";
+        wheel.replace(&wheel.info("METADATA"), &pin(HOST, ""), line);
     });
     wheels.fires_nothing();
 }

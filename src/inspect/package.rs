@@ -218,7 +218,7 @@ pub(super) fn look_into(
     })
 }
 
-/// What of a file has to do with device code.
+/// The device code of a file, or the references to some.
 pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
     match inspected {
         Inspected::Archive(archive) => Some(Device {

@@ -19,7 +19,7 @@ use super::{Device, Inspected};
 pub struct WheelReport {
     /// The name of the distribution, as METADATA has it.
     pub distribution: String,
-    /// Its version, as METADATA has it.
+    /// The version, as METADATA has it.
     pub version: String,
     /// The build number.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct WheelReport {
     pub tags: Vec<String>,
     /// Whether files at the root go where those for all platforms do.
     pub is_purelib: bool,
-    /// What it is in a split set.
+    /// The part that it has in a split set.
     pub role: WheelRole,
     /// Size of the file in bytes.
     pub size: u64,
@@ -40,26 +40,26 @@ pub struct WheelReport {
     pub requires: Vec<String>,
     /// The requirements of each extra, without the words that name it.
     pub extras: BTreeMap<String, Vec<String>>,
-    /// What it installs, in the order of the archive.
+    /// The files that it installs, in the order of the archive.
     pub members: Vec<WheelMember>,
 }
 
-/// What a wheel is in a split set.
+/// The part of a wheel in a split set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WheelRole {
-    /// Its binaries hold device code.
+    /// A wheel whose binaries hold device code.
     Fat,
-    /// Its binaries refer to kernel archives, or its extras bring device wheels.
+    /// A wheel whose binaries refer to kernel archives, or whose extras bring device wheels.
     Host,
-    /// It has the code of a host wheel for some GPUs.
+    /// A wheel with the code of a host wheel for some GPUs.
     Device,
-    /// Neither: device code has nothing to do with it, or it comes with others.
+    /// A wheel that has nothing to do with device code, or only with that of others.
     Plain,
 }
 
 impl WheelRole {
-    /// Its name in texts.
+    /// The name in texts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fat => "fat",
@@ -73,19 +73,19 @@ impl WheelRole {
 /// A file in a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WheelMember {
-    /// Its name in the archive.
+    /// The name in the archive.
     pub path: String,
     /// Permission bits, in octal, where a Unix system made the archive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Its bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// Its bytes in the archive.
+    /// The number of bytes in the archive.
     pub stored_size: u64,
     /// The number of wrappers of a binary with device code, or whose code is in archives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wrappers: Option<u64>,
-    /// What a file with device code, or about it, is.
+    /// The kind of a file with device code, or about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
     /// Why such a file cannot be read.
@@ -96,10 +96,10 @@ pub struct WheelMember {
 /// The longest METADATA or WHEEL that is read, in bytes.
 const TEXT_LIMIT: u64 = 16 << 20;
 
-/// What the names of extras begin with that bring device wheels.
+/// The start of the names of extras that bring device wheels.
 const DEVICE_EXTRA: &str = "device-";
 
-/// What stands in the names of device wheels behind that of the host.
+/// The part of a device wheel's name behind that of the host.
 const DEVICE_NAME: &str = "-device-";
 
 pub(super) fn wheel(content: &Content) -> Result<WheelReport> {

@@ -11,7 +11,7 @@ use support::wheels::LooseWheel;
 const NAME: &str = "ex_blas-1.0-py3-none-manylinux_2_28_x86_64.whl";
 const LIBRARY: &str = "examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
 
-/// What `inspect --json` says of a wheel.
+/// The report of `inspect --json` on a wheel.
 fn inspected(path: &Path) -> Value {
     let mut inspect = rockpack();
     let text = tools::succeed(inspect.args(["inspect", "--json"]).arg(path));

@@ -19,7 +19,7 @@ pub const PLAIN: u32 = 0o100_644;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     pub bytes: Vec<u8>,
-    /// With the bits of its kind.
+    /// The mode with the bits of the kind of file.
     pub mode: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with Python wheels, and the words for it.
+//! Faults of Python wheels, and the words for them.
 
 use derive_more::Display;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub enum ListingFault {
     Signature,
 }
 
-/// What the texts of a wheel say otherwise than its name, or than its host.
+/// A difference between the texts of a wheel and its name, or its host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -48,7 +48,7 @@ pub enum HeaderDifference {
     /// A field of METADATA or WHEEL differs from the file name.
     #[display("its file name has the {field} {named}, and its {file} says {stated}")]
     Name { field: &'static str, file: &'static str, named: String, stated: String },
-    /// It is for other systems than its host.
+    /// The tags are not those of the host.
     #[display("is tagged {own}, and its host {host} {hosts}: pip installs one without the other")]
     HostTags { host: String, own: String, hosts: String },
     /// Installers put its files elsewhere than those of its host.
@@ -64,7 +64,7 @@ pub enum HeaderDifference {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ExtraLack {
-    /// What an extra needs is not there.
+    /// A device wheel of an extra is not there.
     #[display("its extra {extra} needs {wheel}, which is not there for its tags")]
     WheelAbsent { extra: String, wheel: String },
     /// An extra needs nothing.
@@ -105,13 +105,13 @@ fn pinned(pin: &Option<String>) -> String {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum MemberFault {
-    /// It is a symbolic link.
+    /// A symbolic link.
     #[display("is a link: pip and uv write its target into a file")]
     Link,
-    /// Its name leads out of the folder, or is no path.
+    /// A name that leads out of the folder, or is no path.
     #[display("has a name that cannot be installed: {reason}")]
     Name { reason: String },
-    /// It is a PE file.
+    /// A PE file.
     #[display("is a PE file, a program or library for Windows, and wheels with one are not split")]
     Windows,
 }

@@ -21,13 +21,13 @@ use crate::verify::own::installed::Installed;
 use crate::verify::own::wheel::elsewhere;
 use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
 
-/// What a split writes anew.
+/// Texts that a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 
-/// What a split adds to METADATA.
+/// Fields that a split adds to METADATA.
 const ADDED: [&str; 2] = ["Provides-Extra: ", "Requires-Dist: "];
 
-/// What sets are compared with, and what explains that something of it is not in them.
+/// A comparison of sets with their fat wheels; `excuses` explain what is not in them.
 pub(super) struct Comparison<'a> {
     pub(super) options: &'a Options<'a>,
     pub(super) excuses: &'a Excuses,

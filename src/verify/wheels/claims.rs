@@ -1,4 +1,4 @@
-//! What the receipt beside wheels says of them.
+//! Claims of the receipt beside wheels.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Which wheels belong together.
+//! Sets of wheels: a host wheel with the device wheels that belong to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Side;
 use crate::verify::own::wheel::Wheel;
 
-/// What the extras of a host begin with that bring device wheels.
+/// The start of the names of extras that bring device wheels.
 const EXTRA: &str = "device-";
 
 /// The extra that brings the device wheels of all archs.
 pub(super) const ALL: &str = "device-all";
 
-/// What stands in the name of a device wheel between the distribution and what it is for.
+/// The part of a device wheel's name between the distribution and the group.
 const DEVICE: &str = "-device-";
 
 /// A host wheel with its device wheels.
@@ -102,7 +102,7 @@ pub(super) fn device_extras(wheel: &Wheel) -> impl Iterator<Item = String> + '_ 
     wheel.metadata.extras().filter(|extra| extra.starts_with(EXTRA))
 }
 
-/// What a wheel needs.
+/// The requirements of a wheel.
 pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> + '_ {
     wheel.metadata.all("Requires-Dist").filter_map(Requirement::parse)
 }

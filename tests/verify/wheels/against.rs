@@ -148,7 +148,7 @@ fn a_set_is_compared_with_the_wheel_of_its_name() {
     assert_eq!(run.status, 64, "{}", run.text);
 }
 
-/// What `rockpack wheel` makes of the fat wheel.
+/// The output of `rockpack wheel` for the fat wheel.
 fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

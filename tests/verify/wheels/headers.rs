@@ -1,4 +1,4 @@
-//! What METADATA and WHEEL say, and archives that are no wheels.
+//! METADATA and WHEEL beside the file name, and archives that are no wheels.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn v094_the_folder_of_the_metadata_is_that_of_the_file_name() {
     wheels.fires(&["V094"], &["has its metadata in ex_blas_device_gfx1100-2.0.dist-info"]);
 }
 
-/// What spoils a wheel.
+/// Spoils a wheel.
 type Edit = fn(&mut LooseWheel);
 
 #[test]

@@ -4,7 +4,7 @@ use support::wheels::{WheelFile, archive as zip};
 
 use super::*;
 
-/// What spoils a row of RECORD.
+/// Spoils a row of RECORD.
 type Change = fn(&str) -> String;
 
 #[test]

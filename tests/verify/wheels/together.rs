@@ -1,4 +1,4 @@
-//! Which wheels belong together, and whether they are those of each other.
+//! Wheels that belong together, and those of other hosts.
 
 use super::*;
 

@@ -12,7 +12,7 @@ use super::name::normalized;
 /// A distribution that another one needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// Its normalized name.
+    /// The normalized name.
     pub name: String,
     /// The version, if one alone will do.
     pub exact: Option<String>,
@@ -25,9 +25,9 @@ pub struct Requirement {
 pub enum Condition {
     /// Always.
     Always,
-    /// With this extra, by its normalized name.
+    /// If this extra is asked for; the name is normalized.
     Extra(String),
-    /// By a marker that says something else.
+    /// If a marker holds that says something else.
     Marker(String),
 }
 

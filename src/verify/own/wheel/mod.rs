@@ -4,34 +4,28 @@
 //! its root. What installers put elsewhere (scripts, headers, data) lies below `/.data` here, so that the
 //! wheels of a set have one name for it.
 
+mod member;
+mod texts;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::formats::hold::fault;
-use rockpack_base::formats::wheel::{
-    HashName, Metadata, Record, RecordHasher, WheelFile, WheelName, normalized,
-};
+use rockpack_base::formats::wheel::{Metadata, Record, WheelFile, WheelName, normalized};
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
 use super::digest::Sha;
-use super::facts;
 use super::installed::{Installed, InstalledNode};
 use crate::verify::problem::{
     HeaderDifference, ListingFault, MemberFault, PackagePath, PathConflict, Problem, ProblemPlace,
     Problems, ReadFault,
 };
-
-/// The longest METADATA or WHEEL that is read, in bytes: PyPI takes descriptions of some hundred KiB.
-const HEADERS_LIMIT: u64 = 16 << 20;
-
-/// The longest RECORD that is read, in bytes: a row for each of a million files.
-const RECORD_LIMIT: u64 = 128 << 20;
+use member::{Found, found};
+use texts::Texts;
 
 /// How folders with the metadata of a wheel are named.
 const DIST_INFO: &str = ".dist-info";
@@ -42,34 +36,28 @@ const DATA: &str = ".data";
 /// Signatures of RECORD, of which RECORD says nothing.
 const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 
-/// Bits of a mode that say what stands there, and those of a link.
-const KIND: (u32, u32) = (0o170_000, 0o120_000);
-
-/// Bytes at the start of a member in which the header of a PE file begins.
-const HEAD: usize = 4096;
-
 /// A wheel.
 #[derive(Debug)]
 pub(in crate::verify) struct Wheel {
-    /// What it installs; its name is the normalized one, its architecture its tags.
+    /// The files that it installs; the name is the normalized one, the architecture its tags.
     pub(in crate::verify) installed: Installed,
     pub(in crate::verify) name: WheelName,
     pub(in crate::verify) metadata: Metadata,
     pub(in crate::verify) headers: WheelFile,
-    /// Its metadata by path, each with its digest.
+    /// The files of its metadata by path, each with its digest.
     pub(in crate::verify) texts: BTreeMap<String, Sha>,
-    /// What is wrong with it if it is one of a split set, and in no other case.
+    /// Faults of a wheel that was split, which are none of others.
     pub(in crate::verify) if_split: Vec<Problem>,
 }
 
 impl Wheel {
-    /// Takes its metadata out of what it installs.
+    /// Takes the files of its metadata out of those that it installs.
     pub(in crate::verify) fn drop_texts(&mut self) {
         let texts = &self.texts;
         self.installed.paths.retain(|path, _| !texts.contains_key(path));
     }
 
-    /// Its tags.
+    /// All tags of its file name.
     pub(in crate::verify) fn tags(&self) -> BTreeSet<String> {
         WheelFile::tags_of(&self.name).into_iter().collect()
     }
@@ -115,45 +103,6 @@ fn refuse_windows(name: &WheelName) -> Result<()> {
     Err(Error::unsupported(message).hint("rockpack reads wheels for Linux; leave this one out"))
 }
 
-/// The texts in the folder with the metadata.
-struct Texts {
-    folder: String,
-    record: Record,
-    metadata: Metadata,
-    headers: WheelFile,
-}
-
-impl Texts {
-    fn read(zip: &ZipReader) -> Result<Self> {
-        let firsts = zip.members().iter().filter_map(|member| member.name.split_once('/'));
-        let folders = firsts.filter(|(first, _)| first.ends_with(DIST_INFO));
-        let folders: BTreeSet<&str> = folders.map(|(first, _)| first).collect();
-        let mut folders = folders.into_iter();
-        let folder = match (folders.next(), folders.next()) {
-            (Some(folder), None) => folder,
-            (None, _) => {
-                return Err(Error::malformed("has no .dist-info folder, so it is no wheel"));
-            }
-            (Some(one), Some(other)) => {
-                let message = format!("has two .dist-info folders, {one} and {other}");
-                return Err(Error::malformed(message));
-            }
-        };
-        let text = |name: &str, limit: u64| {
-            let path = format!("{folder}/{name}");
-            let member = zip.members().iter().find(|member| member.name == path);
-            let none = || Error::malformed(format!("has no {path}, and installers refuse it"));
-            zip.read(member.ok_or_else(none)?, limit, name)
-        };
-        Ok(Self {
-            record: Record::parse(&text("RECORD", RECORD_LIMIT)?)?,
-            metadata: Metadata::parse(&text("METADATA", HEADERS_LIMIT)?)?,
-            headers: WheelFile::parse(&text("WHEEL", HEADERS_LIMIT)?)?,
-            folder: folder.to_owned(),
-        })
-    }
-}
-
 /// A wheel that is being read.
 struct Reading {
     /// The folder with its metadata.
@@ -162,15 +111,6 @@ struct Reading {
     installed: Installed,
     problems: Problems,
     if_split: Vec<Problem>,
-}
-
-/// What was found in a member.
-struct Found {
-    node: InstalledNode,
-    /// Its digest as RECORD gives it.
-    digest: Option<Vec<u8>>,
-    /// Whether it is a program or library of Windows.
-    is_windows: bool,
 }
 
 impl Reading {
@@ -333,8 +273,8 @@ pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a member is that is installed elsewhere than in site-packages: below `.data`, whatever the wheel is
-/// called.
+/// The path of a member that is installed elsewhere than in site-packages: below `.data`, whatever the wheel
+/// is called.
 pub(in crate::verify) fn elsewhere(name: &str) -> Option<&str> {
     let (top, _) = name.split_once('/')?;
     top.ends_with(DATA).then(|| name.get(top.len() - DATA.len()..))?
@@ -352,62 +292,4 @@ fn is_folder_of(folder: &str, name: &WheelName) -> bool {
 fn is_version(version: &str, name: &WheelName) -> bool {
     let parsed = WheelName { version: version.replace('-', "_"), ..name.clone() }.parsed_version();
     version == name.version || parsed.is_some() && parsed == name.parsed_version()
-}
-
-/// Reads a member that is installed at `path`, with a digest by `hash`.
-fn found(
-    zip: &ZipReader,
-    member: &ZipMember,
-    path: &str,
-    hash: Option<HashName>,
-    budget: &Budget,
-) -> Result<Found> {
-    let mode = member.mode.unwrap_or_default();
-    if mode & KIND.0 == KIND.1 {
-        let node = InstalledNode::Special { mode: mode & 0o7777, what: "link" };
-        return Ok(Found { node, digest: None, is_windows: false });
-    }
-    let hasher = hash.filter(|hash| *hash != HashName::Sha256).map(HashName::hasher);
-    let mut reader = MemberReading { source: zip.reader(member)?, hasher, head: Vec::new() };
-    let facts = facts::examine(path, &mut reader, member.size, budget)?;
-    // At its end, the bytes are compared with what the header says of them.
-    io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
-    let is_windows = is_windows(&reader.head);
-    let digest = match reader.hasher {
-        Some(hasher) => hasher.finish(),
-        None => facts.sha256.to_vec(),
-    };
-    // pip and uv give such modes to what has none.
-    let mode = if mode & 0o7777 == 0 { 0o644 } else { mode & 0o7777 };
-    Ok(Found { node: InstalledNode::File { mode, facts }, digest: Some(digest), is_windows })
-}
-
-/// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
-fn is_windows(head: &[u8]) -> bool {
-    let offset = head.get(60..64).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-    let offset = offset.and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
-    let header = offset.and_then(|at| head.get(at..)?.get(..4));
-    head.starts_with(b"MZ") && header == Some(b"PE\0\0")
-}
-
-/// The bytes of a member while they are read.
-struct MemberReading<R> {
-    source: R,
-    /// Digests them by what RECORD has beside SHA-256.
-    hasher: Option<RecordHasher>,
-    /// The first of them.
-    head: Vec<u8>,
-}
-
-impl<R: Read> Read for MemberReading<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = self.source.read(buffer)?;
-        let bytes = buffer.get(..len).unwrap_or_default();
-        let wanted = HEAD.saturating_sub(self.head.len());
-        self.head.extend(bytes.iter().take(wanted));
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(bytes);
-        }
-        Ok(len)
-    }
 }

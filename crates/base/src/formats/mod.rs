@@ -24,6 +24,7 @@ pub mod offload_bundle;
 pub mod package_file;
 pub mod path_digests;
 pub mod payload;
+pub mod python_index;
 pub mod rpm;
 pub mod rpm_md;
 pub mod spdx;

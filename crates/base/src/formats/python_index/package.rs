@@ -1,0 +1,130 @@
+//! A wheel as an index has it: what its file name and its METADATA say.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::content::{Content, hex};
+use crate::error::{Error, Kind, Result};
+use crate::formats::wheel::{Metadata, Version, WheelName, normalized};
+use crate::formats::zip::{ZipMember, ZipReader};
+
+/// Most bytes of METADATA. Those of real wheels, with their long descriptions, have less than 1 MB.
+const METADATA_MAX: u64 = 16 << 20;
+
+/// A wheel as an index has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WheelPackage {
+    /// The file name.
+    pub file: String,
+    /// The normalized name of its project.
+    pub project: String,
+    /// The version, as METADATA has it.
+    pub version: String,
+    /// The rest of the file name: the build number, if there is one, and the tags.
+    pub tags: String,
+    /// Field `Requires-Python`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires_python: Option<String>,
+    /// Fields `Requires-Dist`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// The file `METADATA`.
+    pub metadata: MetadataFile,
+}
+
+/// The file `METADATA` of a wheel, which lies beside it in an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetadataFile {
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+}
+
+impl WheelPackage {
+    /// Reads a wheel that is called `file`. Refused: a name that is none of a wheel, and METADATA of another
+    /// project or version: clients refuse to install such a wheel.
+    pub fn read(content: &Content, file: &str) -> Result<Self> {
+        let name: WheelName = file.parse()?;
+        let bytes = metadata_of(content)?;
+        let metadata = Metadata::parse(&bytes)?;
+        let project = normalized(&name.distribution);
+        if normalized(metadata.name()) != project {
+            return Err(contradiction("name", &name.distribution, metadata.name()));
+        }
+        let version = metadata.version();
+        if name.parsed_version() != Some(parsed(version)?) {
+            return Err(contradiction("version", &name.version, version));
+        }
+        let requires = metadata.all("Requires-Dist").map(|line| line.trim().to_owned());
+        Ok(Self {
+            tags: tags(file),
+            file: file.to_owned(),
+            project,
+            version: version.to_owned(),
+            requires_python: metadata.get("Requires-Python").map(|it| it.trim().to_owned()),
+            requires: requires.collect(),
+            metadata: MetadataFile {
+                size: bytes.len() as u64,
+                sha256: hex(&Sha256::digest(&bytes)),
+            },
+        })
+    }
+}
+
+/// Compares two versions as pip and uv do (PEP 440). What is no version comes first.
+pub fn compare_versions(one: &str, other: &str) -> Ordering {
+    let parsed = |version: &str| version.parse::<Version>().ok();
+    parsed(one).cmp(&parsed(other))
+}
+
+/// The bytes of METADATA of a wheel.
+pub fn metadata_of(wheel: &Content) -> Result<Vec<u8>> {
+    let zip = ZipReader::open(wheel.clone())?;
+    let own = |member: &&ZipMember, name: &str| {
+        member
+            .name
+            .split_once('/')
+            .is_some_and(|(folder, rest)| folder.ends_with(".dist-info") && rest == name)
+    };
+    let mut found = zip.members().iter().filter(|member| own(member, "METADATA"));
+    match (found.next(), found.next()) {
+        (Some(member), None) => zip.read(member, METADATA_MAX, "METADATA"),
+        (None, _) => {
+            Err(Error::malformed("has no METADATA in a folder *.dist-info").hint(BUILD_HINT))
+        }
+        (Some(one), Some(other)) => {
+            let message = format!("has both {} and {}", one.name, other.name);
+            Err(Error::malformed(message).hint(BUILD_HINT))
+        }
+    }
+}
+
+const BUILD_HINT: &str = "clients do not install such a wheel: build it again, or leave it out";
+
+/// The part of a file name behind name and version.
+fn tags(file: &str) -> String {
+    let stem = file.strip_suffix(".whl").unwrap_or(file);
+    stem.splitn(3, '-').nth(2).unwrap_or_default().to_owned()
+}
+
+fn parsed(version: &str) -> Result<Version> {
+    version.parse().map_err(|error| {
+        let message = format!("METADATA has `{}` for a version", version.escape_debug());
+        Error::malformed(message).cause(error).hint(
+            "pip and uv take only versions as PEP 440 describes them: build the wheel with such a one",
+        )
+    })
+}
+
+fn contradiction(what: &str, in_name: &str, in_metadata: &str) -> Error {
+    let message = format!(
+        "METADATA has the {what} `{}`, and the file name has `{}`",
+        in_metadata.escape_debug(),
+        in_name.escape_debug()
+    );
+    Error::new(Kind::Malformed, message)
+        .hint("clients refuse such a wheel: give the file the name that its build gave it")
+}

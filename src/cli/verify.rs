@@ -21,7 +21,7 @@ use crate::verify::{self, Options, Report};
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
 /// With --partial, it need not be: what the packages that are named show is checked.
 /// With --against, every file and code object of the artifacts is looked for in the packages, and
-/// nothing else may be in them. Of repositories (folders with dists/ or repodata/), every index is
+/// nothing else may be in them. Of repositories (folders with dists/, repodata/ or simple/), every index is
 /// held against every package, and, with --key, against its signature. Folders of parts that
 /// `build --partition` wrote are joined: all have to be there and to be of one plan. Artifacts (one, a shard, or a folder of shards) are checked by
 /// component: split ones have host code in the generic artifact, and code of its arch in each

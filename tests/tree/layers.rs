@@ -305,7 +305,8 @@ const SHARED_WITH_WRITERS: [&str; 11] = [
 ];
 
 /// Formats that its checks read besides: indexes of repositories, numbers of paths and SPDX documents.
-const OF_CHECKS: [&str; 5] = ["apt_index", "armor", "compression", "path_digests", "spdx"];
+const OF_CHECKS: [&str; 6] =
+    ["apt_index", "armor", "compression", "path_digests", "python_index", "spdx"];
 
 /// The modules of `room`, behind `door`, that files below `folder` name.
 fn modules_of(door: &str, room: &str, folder: &str) -> BTreeSet<String> {

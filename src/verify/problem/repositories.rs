@@ -81,6 +81,9 @@ pub enum IndexDifference {
     /// Other forms of it have another text.
     #[display("its content differs from the other compressed forms of this index")]
     Forms,
+    /// The page of an index of wheels has other links than the page for programs.
+    #[display("does not say what index.json beside it says")]
+    Page,
 }
 
 /// In what a package differs from what an index says of it.

@@ -478,6 +478,7 @@ fn of_indexes() -> Vec<Problem> {
         IndexDifference::Unpacked { index: text("Packages") },
         IndexDifference::Digest,
         IndexDifference::Forms,
+        IndexDifference::Page,
     ];
     let differs = |difference| Problem::IndexMismatch { file: text(LIST), difference };
     all.extend(differences.map(differs));

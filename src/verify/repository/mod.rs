@@ -12,6 +12,7 @@ mod context;
 mod orphans;
 mod owners;
 mod places;
+mod python;
 mod rpm;
 mod signers;
 mod stanzas;
@@ -20,6 +21,7 @@ mod xml;
 
 use std::path::Path;
 
+pub(in crate::verify) use python::LIST as WHEEL_LIST;
 pub use trust::{PublicKeys, Trust};
 pub use xml::Element;
 
@@ -49,6 +51,9 @@ pub(super) fn check(
     }
     if is_folder(&root.join("repodata"))? {
         rpm::check(&mut context)?;
+    }
+    if python::is_there(files)? {
+        python::check(&mut context)?;
     }
     clients::check(&mut context)?;
     orphans::check(&mut context)

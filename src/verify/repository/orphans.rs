@@ -7,6 +7,7 @@ use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::{Error, Result};
 
 use super::context::{Context, NamedFiles};
+use super::python;
 use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.
@@ -23,7 +24,8 @@ const NEXT: &str = "next-";
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let waiting = waiting(context.files)?;
     let remembers = is_folder(&context.root.join(STATES))?;
-    for folder in FOLDERS {
+    let wheels = if python::is_there(context.files)? { &python::FOLDERS[..] } else { &[] };
+    for folder in FOLDERS.iter().chain(wheels) {
         let mut found = Vec::new();
         walk(context.root, folder, &mut found)?;
         for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {

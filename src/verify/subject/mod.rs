@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a file `*.deb`, `*.rpm` | a package |
 //! | a file `*.whl`, a folder with some | Python wheels |
-//! | a folder with `dists` or `repodata` | a repository |
+//! | a folder with `dists`, `repodata` or `simple/index.json` | a repository |
 //! | a folder with packages or a packages.json | a package set |
 //! | a folder whose packages.json keeps packages of earlier builds, and the folders of these | one package set |
 //! | folders with packages-1-of-2.json and so on | parts of one package set |
@@ -20,10 +20,11 @@ pub(super) mod wheels;
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{is_folder, is_there};
+use rockpack_base::content::{is_file, is_folder, is_there};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::WheelName;
 
+use super::repository::WHEEL_LIST;
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
 use argument::PackageArgument;
@@ -73,7 +74,7 @@ impl Subject {
         if folders == FolderMeaning::Prefixes {
             return prefix(path);
         }
-        if has_one(&path, &REPOSITORY_FOLDERS)? {
+        if has_one(&path, &REPOSITORY_FOLDERS)? || is_file(&path.join(WHEEL_LIST))? {
             return Ok(Self::Repository(path));
         }
         let argument = PackageArgument::of_folder(&path)?;

@@ -1,0 +1,239 @@
+//! The index of wheels: its pages against each other and against the wheels that they list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use quick_xml::escape::unescape;
+use rayon::prelude::*;
+use rockpack_base::content::{Content, is_file};
+use rockpack_base::error::Result;
+use rockpack_base::formats::python_index::{WheelPackage, metadata_of};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::context::{Context, NamedFiles, sha256};
+use crate::verify::problem::{IndexDifference, IndexFault, IndexedDifference, Problem};
+
+/// The list of projects, by which an index is known.
+pub(in crate::verify) const LIST: &str = "simple/index.json";
+
+/// Folders of pages and wheels, which hold nothing else.
+pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
+
+/// How relative URLs of wheels begin on the page of a project.
+const UP: &str = "../../";
+
+#[derive(Deserialize)]
+struct Projects {
+    projects: Vec<Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    files: Vec<File>,
+}
+
+/// A wheel on the page for programs.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct File {
+    filename: String,
+    url: String,
+    hashes: Hashes,
+    size: u64,
+    requires_python: Option<String>,
+    core_metadata: Hashes,
+    yanked: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+struct Hashes {
+    sha256: String,
+}
+
+/// Whether there is an index of wheels.
+pub(super) fn is_there(files: NamedFiles<'_>) -> Result<bool> {
+    is_file(&files.root.join(LIST))
+}
+
+/// Checks the pages and the wheels that they list.
+pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
+    let Some(Projects { projects }) = page(context, LIST)? else { return Ok(()) };
+    let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
+    let stated: BTreeSet<Link> =
+        names.iter().map(|name| Link::from([("href".to_owned(), format!("{name}/"))])).collect();
+    compare_html(context, "simple/index.html", &stated)?;
+    for name in names {
+        let path = format!("simple/{name}/index.json");
+        let Some(Page { files }) = page::<Page>(context, &path)? else { continue };
+        let stated: BTreeSet<Link> = files.iter().map(File::link).collect();
+        compare_html(context, &format!("simple/{name}/index.html"), &stated)?;
+        check_files(context, &path, &name, &files);
+    }
+    Ok(())
+}
+
+/// A page for programs; a problem where it cannot be read.
+fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Option<T>> {
+    let Some(bytes) = context.read(path)? else { return Ok(None) };
+    match serde_json::from_slice(&bytes) {
+        Ok(page) => Ok(Some(page)),
+        Err(error) => {
+            context.bad_index(path, IndexFault::Unreadable { reason: error.to_string() });
+            Ok(None)
+        }
+    }
+}
+
+/// The attributes of a link.
+type Link = BTreeMap<String, String>;
+
+impl File {
+    /// The link to it on the page for people and pip.
+    fn link(&self) -> Link {
+        let metadata = format!("sha256={}", self.core_metadata.sha256);
+        let yanked = match &self.yanked {
+            serde_json::Value::Bool(true) => Some(String::new()),
+            reason => reason.as_str().map(str::to_owned),
+        };
+        let attributes = [
+            ("href", Some(format!("{}#sha256={}", self.url, self.hashes.sha256))),
+            ("data-requires-python", self.requires_python.clone()),
+            ("data-core-metadata", Some(metadata.clone())),
+            ("data-dist-info-metadata", Some(metadata)),
+            ("data-yanked", yanked),
+        ];
+        let set =
+            attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        set.collect()
+    }
+}
+
+/// Compares the links of a page for people and pip with those that the page for programs stands for.
+fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) -> Result<()> {
+    let Some(bytes) = context.read(path)? else { return Ok(()) };
+    let Ok(text) = String::from_utf8(bytes) else {
+        context.bad_index(path, IndexFault::NotUtf8);
+        return Ok(());
+    };
+    let links: BTreeSet<Link> = text.split("<a ").skip(1).map(attributes).collect();
+    if links != *stated {
+        context.index_differs(path, IndexDifference::Page);
+    }
+    Ok(())
+}
+
+/// The attributes of the element that `text` is the rest of, each in double quotes.
+fn attributes(text: &str) -> Link {
+    let mut parts = text.split('"');
+    let mut link = Link::new();
+    while let (Some(name), Some(value)) = (parts.next(), parts.next()) {
+        let Some(name) = name.trim().strip_suffix('=') else { break };
+        let value = unescape(value).map_or_else(|_| value.to_owned(), |value| value.into_owned());
+        link.insert(name.to_owned(), value);
+    }
+    link
+}
+
+/// Checks the wheels of a project, which `page` lists.
+fn check_files(context: &mut Context<'_>, page: &str, project: &str, listed: &[File]) {
+    let mut placed = Vec::new();
+    for file in listed {
+        match path_of(&file.url) {
+            Some(path) => placed.push((path, file)),
+            None => context.bad_index(page, IndexFault::NamesOutside { path: file.url.clone() }),
+        }
+    }
+    let files = context.files;
+    let faults: Vec<Vec<Problem>> =
+        placed.par_iter().map(|(path, file)| look(files, path, project, file)).collect();
+    context.report.indexed += placed.len();
+    context.named.extend(placed.into_iter().flat_map(|(path, _)| [beside(&path), path]));
+    faults.into_iter().flatten().for_each(|fault| context.problems.add(fault));
+}
+
+/// The path of a relative URL, which nothing but file names have percent signs in.
+fn path_of(url: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = url.strip_prefix(UP)?.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?.to_owned();
+            bytes.push(u8::from_str_radix(&digits, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    let path = String::from_utf8(bytes).ok()?;
+    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    path.split('/').all(plain).then_some(path)
+}
+
+fn beside(wheel: &str) -> String {
+    format!("{wheel}.metadata")
+}
+
+/// The faults of a wheel, and of METADATA beside it.
+fn look(files: NamedFiles<'_>, path: &str, project: &str, listed: &File) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let mut open = |path: &str| match files.open(path) {
+        Ok(Some(content)) => Some(content),
+        Ok(None) => {
+            faults.push(Problem::PackageMissing { file: path.to_owned() });
+            None
+        }
+        Err(error) => {
+            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
+            faults.push(Problem::PackageMismatch { file: path.to_owned(), difference });
+            None
+        }
+    };
+    let (wheel, metadata) = (open(path), open(&beside(path)));
+    let seen = [
+        (path.to_owned(), wheel.map(|content| compare(&content, path, project, listed))),
+        (beside(path), metadata.map(|content| compare_metadata(&content, listed))),
+    ];
+    for (file, seen) in seen {
+        let differences = match seen {
+            None => continue,
+            Some(Ok(properties)) => {
+                let property = |it: &str| IndexedDifference::Property(it.to_owned());
+                properties.into_iter().map(property).collect()
+            }
+            Some(Err(error)) => vec![IndexedDifference::Unreadable { reason: error.to_string() }],
+        };
+        let mismatch = |difference| Problem::PackageMismatch { file: file.clone(), difference };
+        faults.extend(differences.into_iter().map(mismatch));
+    }
+    faults
+}
+
+/// The properties of a wheel in which it is not the one that is listed.
+fn compare(
+    content: &Content,
+    path: &str,
+    project: &str,
+    listed: &File,
+) -> Result<Vec<&'static str>> {
+    let package = WheelPackage::read(content, &listed.filename)?;
+    let metadata = sha256(&metadata_of(content)?);
+    let checks = [
+        ("size", content.len() == listed.size),
+        ("SHA-256", content.digest()?.to_string() == listed.hashes.sha256),
+        ("file name", path.rsplit('/').next() == Some(listed.filename.as_str())),
+        ("project", package.project == project),
+        ("Requires-Python", package.requires_python == listed.requires_python),
+        ("METADATA", metadata == listed.core_metadata.sha256),
+    ];
+    Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
+}
+
+fn compare_metadata(content: &Content, listed: &File) -> Result<Vec<&'static str>> {
+    let is_same = content.digest()?.to_string() == listed.core_metadata.sha256;
+    Ok(if is_same { Vec::new() } else { vec!["SHA-256"] })
+}

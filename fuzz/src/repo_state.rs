@@ -104,7 +104,7 @@ fn options() -> RepoOptions<'static> {
         strict: false,
         packages: Vec::new(),
         out: PathBuf::new(),
-        formats: Vec::new(),
+        kinds: Vec::new(),
         suite: "stable".to_owned(),
         component: "main".to_owned(),
         settings: ChannelSettings::default(),

@@ -14,9 +14,10 @@ use crate::repo::publish;
 use crate::report::Progress;
 use crate::settings::{Environment, RepoArguments};
 
-/// Publish packages in a repository that apt, dnf and zypper use as it is.
+/// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
 ///
-/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper. It can be served
+/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/
+/// for pip and uv. It can be served
 /// while it is written to: the file that makes a publication visible is put in place last, and
 /// what went out of use stays for a while. Packages are added to those that are there; files that
 /// were published before, by name, size and time, are not read again. SOURCE_DATE_EPOCH stands for

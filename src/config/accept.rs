@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that the decisions about a package set never have, or that are about this table.
-const NEVER: [Code; 22] = [
+const NEVER: [Code; 23] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -31,6 +31,7 @@ const NEVER: [Code; 22] = [
     Code::PackagesByEd25519,
     Code::PackagesByOtherKey,
     Code::UpdateHeldBack,
+    Code::WheelExtraOpen,
     Code::FolderClosed,
     Code::SecretReadable,
     Code::CacheEntryDamaged,

@@ -34,6 +34,7 @@ impl Facts {
                 let files = package.files.iter().filter(|_| is_kernels);
                 files.filter_map(|file| arch_of(file.path.rsplit('/').next()?)).collect()
             }
+            Self::Wheel(package) => arch_of(&package.project).into_iter().collect(),
         }
     }
 }

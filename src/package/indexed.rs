@@ -1,17 +1,19 @@
 //! A package as an index has it: what its header says, size and digests, from one read.
 //!
 //! Made of a package that was just written, and of one that is given to be published: both are
-//! told by their first bytes, never by a name. Refused: what is neither a `.deb` nor an `.rpm`.
+//! told by their first bytes, never by a name. Refused: what is no `.deb`, no `.rpm` and no wheel.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use pgp::composed::{Deserializable, DetachedSignature};
 use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use rockpack_base::formats::rpm::LEAD_MAGIC;
-use rockpack_base::formats::{apt_index, deb, rpm, rpm_md};
+use rockpack_base::formats::wheel::WheelName;
+use rockpack_base::formats::{apt_index, deb, python_index, rpm, rpm_md};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
@@ -41,16 +43,68 @@ pub enum Facts {
     Deb(apt_index::DebPackage),
     /// Of an `.rpm`.
     Rpm(Box<rpm_md::RpmPackage>),
+    /// A Python wheel.
+    Wheel(Box<python_index::WheelPackage>),
+}
+
+/// Kinds of packages that repositories have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PackageKind {
+    /// A `.deb`.
+    Deb,
+    /// An `.rpm`.
+    Rpm,
+    /// A Python wheel.
+    Wheel,
+}
+
+impl From<Format> for PackageKind {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Deb => Self::Deb,
+            Format::Rpm => Self::Rpm,
+        }
+    }
+}
+
+impl PackageKind {
+    /// The kind that the name of a package file ends in, in letters of either case.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        let format = || Format::of_file_name(name).map(Self::from);
+        if WheelName::is_one(name) { Some(Self::Wheel) } else { format() }
+    }
+
+    /// The format, if it is one that rockpack builds for package managers of a system.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Self::Deb => Some(Format::Deb),
+            Self::Rpm => Some(Format::Rpm),
+            Self::Wheel => None,
+        }
+    }
+
+    /// Compares two full versions as those do who install packages of this kind.
+    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Deb => deb::compare_versions(one, other),
+            Self::Rpm => rpm::compare_versions(one, other),
+            Self::Wheel => python_index::compare_versions(one, other),
+        }
+    }
 }
 
 /// The first bytes of an ar archive, which a `.deb` is.
 const AR_MAGIC: &[u8; 8] = b"!<arch>\n";
 
+/// The first bytes of a ZIP archive, which a wheel is.
+const ZIP_MAGIC: &[u8; 4] = b"PK\x03\x04";
+
 impl Indexed {
-    /// Reads a package for its digests, and for its facts.
-    pub fn read(content: &Content) -> Result<Self> {
+    /// Reads a package for its digests, and for its facts. Of a wheel, the file name is a part of what
+    /// it says.
+    pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let _open = content.pin()?;
-        Self::digested(content, Facts::read(content)?)
+        Self::digested(content, Facts::read(content, file_name)?)
     }
 
     /// Reads a package that was just built, of which the paths of files and links are known.
@@ -85,18 +139,23 @@ enum Front {
 
 impl Front {
     fn of(content: &Content) -> Result<Self> {
-        let len = content.len().min(AR_MAGIC.len() as u64);
-        let head = content.read_vec(0..len, len, "first bytes")?;
+        let head = first_bytes(content, AR_MAGIC.len())?;
         if head == AR_MAGIC {
             return deb::DebFront::read(content).map(Self::Deb);
         }
         if head.starts_with(&LEAD_MAGIC) {
             return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
-        let error = Error::new(Kind::Malformed, "is neither a .deb nor an .rpm");
+        let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel");
         let error = error.of_other_kind();
         Err(error.hint("remove it, or name the packages instead of their folder"))
     }
+}
+
+/// The first bytes of a file, `most` of them.
+fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
+    let len = content.len().min(most as u64);
+    content.read_vec(0..len, len, "first bytes")
 }
 
 fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) -> Result<Facts> {
@@ -140,7 +199,11 @@ fn signers(front: &rpm::Front) -> BTreeSet<String> {
 }
 
 impl Facts {
-    fn read(content: &Content) -> Result<Self> {
+    fn read(content: &Content, file_name: &str) -> Result<Self> {
+        if first_bytes(content, ZIP_MAGIC.len())? == ZIP_MAGIC {
+            let package = python_index::WheelPackage::read(content, file_name)?;
+            return Ok(Self::Wheel(Box::new(package)));
+        }
         let front = match Front::of(content)? {
             Front::Deb(front) => front,
             Front::Rpm(front) => return rpm_facts(&front),
@@ -155,11 +218,12 @@ impl Facts {
         }
     }
 
-    /// The package's format.
-    pub fn format(&self) -> Format {
+    /// The package's kind.
+    pub fn kind(&self) -> PackageKind {
         match self {
-            Self::Deb(_) => Format::Deb,
-            Self::Rpm(_) => Format::Rpm,
+            Self::Deb(_) => PackageKind::Deb,
+            Self::Rpm(_) => PackageKind::Rpm,
+            Self::Wheel(_) => PackageKind::Wheel,
         }
     }
 
@@ -168,6 +232,7 @@ impl Facts {
         match self {
             Self::Deb(package) => &package.name,
             Self::Rpm(package) => &package.name,
+            Self::Wheel(package) => &package.project,
         }
     }
 
@@ -176,14 +241,16 @@ impl Facts {
         match self {
             Self::Deb(package) => package.version.clone(),
             Self::Rpm(package) => package.evr(),
+            Self::Wheel(package) => package.version.clone(),
         }
     }
 
-    /// The architecture.
+    /// The architecture; of a wheel, its build number and tags.
     pub fn arch(&self) -> &str {
         match self {
             Self::Deb(package) => &package.architecture,
             Self::Rpm(package) => &package.arch,
+            Self::Wheel(package) => &package.tags,
         }
     }
 
@@ -198,17 +265,14 @@ impl Facts {
             Self::Rpm(package) => {
                 format!("packages/{}/{}", letter(&package.name), package.file_name())
             }
+            Self::Wheel(package) => format!("wheels/{}/{}", package.project, package.file),
         }
     }
 
-    /// Which version is newer, by the rules of the format.
+    /// Compares the versions by the rules of the kind.
     pub fn compare_versions(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Deb(a), Self::Deb(b)) => deb::compare_versions(&a.version, &b.version),
-            (Self::Rpm(a), Self::Rpm(b)) => rpm::compare_versions(&a.evr(), &b.evr()),
-            (Self::Deb(_), Self::Rpm(_)) => Ordering::Less,
-            (Self::Rpm(_), Self::Deb(_)) => Ordering::Greater,
-        }
+        let versions = || self.kind().compare_versions(&self.version(), &other.version());
+        self.kind().cmp(&other.kind()).then_with(versions)
     }
 }
 
@@ -225,7 +289,7 @@ mod tests {
     #[test]
     fn what_is_no_package_is_refused() {
         for bytes in [&b""[..], b"!<arch>\n", b"\xed\xab\xee\xdb", b"PK\x03\x04 and more"] {
-            assert!(Indexed::read(&Content::of_bytes(bytes)).is_err(), "{bytes:?}");
+            assert!(Indexed::read(&Content::of_bytes(bytes), "x.whl").is_err(), "{bytes:?}");
         }
     }
 

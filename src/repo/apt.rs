@@ -98,7 +98,7 @@ fn index(method: Method, path: String, text: &str) -> Result<(IndexFile, Arc<[u8
 fn control(record: &PoolRecord) -> Option<&apt_index::DebPackage> {
     match &record.indexed.facts {
         Facts::Deb(package) => Some(package),
-        Facts::Rpm(_) => None,
+        Facts::Rpm(_) | Facts::Wheel(_) => None,
     }
 }
 

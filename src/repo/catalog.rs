@@ -13,9 +13,11 @@ use rockpack_base::run::Budget;
 use super::channels::Channels;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
+use super::releases;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
-use crate::package::indexed::Facts;
+use super::yank;
+use crate::package::indexed::{Facts, PackageKind};
 use crate::report::{Finding, Findings};
 
 /// The file of a package that a channel did not have.
@@ -37,9 +39,10 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The packages of a channel that had those of `earlier` and is given `given`, which are read within
-    /// `budget`.
+    /// The packages of a channel of this kind that had those of `earlier` and is given `given`, which are
+    /// read within `budget`.
     pub fn merge(
+        kind: PackageKind,
         earlier: &PoolRecords,
         given: &[&GivenPackage],
         options: &RepoOptions<'_>,
@@ -49,16 +52,20 @@ impl Catalog {
         let mut catalog = Self { records: earlier.clone(), ..Self::default() };
         let mut faults = Faults::default();
         catalog.remove(&changes.remove);
-        if !changes.allow_downgrade {
+        // What is installed of wheels, requirements choose among all versions that are listed.
+        if !changes.allow_downgrade && kind != PackageKind::Wheel {
             faults.keep(catalog.refuse_downgrades(given));
         }
         for given in given {
             faults.keep(catalog.add(given, component, budget));
         }
         faults.keep(catalog.refuse_twins());
+        if kind == PackageKind::Wheel {
+            faults.keep(yank::mark(&mut catalog.records, changes));
+        }
         faults.finish()?;
         if let Some(keep) = changes.keep {
-            catalog.keep(keep);
+            catalog.keep(kind, keep);
         }
         catalog.refuse_changed(earlier)?;
         catalog.added.retain(|path, _| !earlier.contains_key(path));
@@ -96,9 +103,10 @@ impl Catalog {
             source: given.source.clone(),
             component: match given.indexed.facts {
                 Facts::Deb(_) => component.to_owned(),
-                Facts::Rpm(_) => String::new(),
+                Facts::Rpm(_) | Facts::Wheel(_) => String::new(),
             },
             modified: given.source.modified,
+            yanked: None,
             indexed: Arc::clone(&given.indexed),
         };
         let content = match &given.content {
@@ -170,8 +178,7 @@ impl Catalog {
                 continue;
             };
             let facts = &given.indexed.facts;
-            if held.format() == facts.format() && held.compare_versions(facts) == Ordering::Greater
-            {
+            if held.kind() == facts.kind() && held.compare_versions(facts) == Ordering::Greater {
                 let message = format!(
                     "is version {} of {}, and the repository has {} already",
                     facts.version(),
@@ -187,8 +194,21 @@ impl Catalog {
         faults.finish()
     }
 
-    /// Drops all but the highest versions of each package.
-    fn keep(&mut self, keep: usize) {
+    /// Drops all but the highest versions of each package, and of wheels what those do not require.
+    fn keep(&mut self, kind: PackageKind, keep: usize) {
+        let dropped = match kind {
+            PackageKind::Wheel => releases::not_kept(&self.records, keep),
+            PackageKind::Deb | PackageKind::Rpm => self.lower_versions(keep),
+        };
+        for path in dropped {
+            self.records.remove(&path);
+            self.added.remove(&path);
+            self.findings.add(Finding::VersionNotKept { file: path, keep });
+        }
+    }
+
+    /// Paths of all but the highest versions of each package.
+    fn lower_versions(&self, keep: usize) -> BTreeSet<String> {
         let mut versions: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
         for (path, record) in &self.records {
             let facts = &record.indexed.facts;
@@ -204,17 +224,16 @@ impl Catalog {
             });
             dropped.extend(paths.into_iter().skip(keep));
         }
-        for path in dropped {
-            self.records.remove(&path);
-            self.added.remove(&path);
-            self.findings.add(Finding::VersionNotKept { file: path, keep });
-        }
+        dropped
     }
 }
 
 /// Whether a specification of `--remove` names the package.
 fn names(spec: &str, record: &PoolRecord) -> bool {
     let facts = &record.indexed.facts;
+    if facts.kind() == PackageKind::Wheel {
+        return yank::names_wheel(spec, record);
+    }
     match spec.split_once('=') {
         Some((name, version)) => name == facts.name() && version == facts.version(),
         None => spec == facts.name(),
@@ -263,7 +282,7 @@ fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
 /// leave the epoch out; nothing where both are one version.
 fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
     let (name, version) = (facts.name(), facts.version());
-    if facts.format().compare_versions(&version, other).is_eq() {
+    if facts.kind().compare_versions(&version, other).is_eq() {
         return None;
     }
     let message = format!(

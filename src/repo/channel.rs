@@ -1,6 +1,7 @@
-//! Channels, the units that a repository publishes: apt suites and the rpm repository.
+//! Channels, the units that a repository publishes: apt suites, the rpm repository and the Python index.
 
 use crate::package::Format;
+use crate::package::indexed::PackageKind;
 
 /// Which channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,22 +10,37 @@ pub(super) enum Channel {
     Apt(String),
     /// The rpm repository.
     Rpm,
+    /// The index of wheels.
+    Python,
 }
 
 impl Channel {
+    /// The channels that a run for this apt suite may be about.
+    pub fn all(suite: &str) -> [Self; 3] {
+        [Self::Apt(suite.to_owned()), Self::Rpm, Self::Python]
+    }
+
     /// Its name in states and reports.
     pub fn name(&self) -> String {
         match self {
             Self::Apt(suite) => format!("apt-{suite}"),
             Self::Rpm => "rpm".to_owned(),
+            Self::Python => "python".to_owned(),
         }
     }
 
-    /// The format of its packages.
-    pub fn format(&self) -> Format {
+    /// The kind of its packages.
+    pub fn kind(&self) -> PackageKind {
         match self {
-            Self::Apt(_) => Format::Deb,
-            Self::Rpm => Format::Rpm,
+            Self::Apt(_) => PackageKind::Deb,
+            Self::Rpm => PackageKind::Rpm,
+            Self::Python => PackageKind::Wheel,
         }
+    }
+
+    /// The format of its packages, if a package manager of a system installs them. Only such channels have
+    /// signatures, keys, and packages that own paths.
+    pub fn format(&self) -> Option<Format> {
+        self.kind().format()
     }
 }

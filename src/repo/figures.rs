@@ -25,6 +25,7 @@ pub(super) fn report(
     (catalog, made, clients): (&Catalog, Made<'_>, Vec<ClientDownload>),
 ) -> ChannelReport {
     let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));
+    let yanked = next.records.iter().filter(|(_, record)| record.yanked.is_some());
     ChannelReport {
         channel: channel.name(),
         generation: next.generation,
@@ -33,6 +34,7 @@ pub(super) fn report(
         added: catalog.added.keys().cloned().collect(),
         removed: gone.cloned().collect(),
         read: given.iter().filter(|given| given.read).count(),
+        yanked: yanked.map(|(path, _)| path.clone()).collect(),
         signed: next.signed,
         keyring: next.signed.then(|| keyring::file_name(next.settings.name())),
         mirror: mirror(next, &made),

@@ -10,6 +10,7 @@ use rockpack_base::formats::ar;
 use rockpack_base::formats::rpm::LEAD_MAGIC;
 
 use crate::package::Format;
+use crate::package::indexed::PackageKind;
 use crate::report::{Finding, Findings, PackageLeftOut};
 
 /// How the names of packages of Debian's installer end.
@@ -61,7 +62,7 @@ impl FoundFiles {
     }
 
     fn file(&mut self, root: &Path, path: PathBuf, is_hidden: bool) {
-        let named = Format::of_file_name(&path);
+        let named = PackageKind::of_file_name(&path);
         let is_installers = path.extension().is_some_and(|it| it.eq_ignore_ascii_case(INSTALLER));
         let reason = match named {
             Some(_) if is_hidden => Some(PackageLeftOut::Hidden),

@@ -10,7 +10,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use super::catalog::Addition;
 use super::channel::Channel;
 use super::channels::Channels;
-use super::index_paths::{REPOMD, suite_folder};
+use super::index_paths::{PROJECT_LISTS, PYTHON_FOLDER, REPOMD, suite_folder};
 use super::store::Store;
 
 /// Refuses to publish `channel` over indexes, or signatures of indexes, that its state does not
@@ -43,14 +43,16 @@ fn files(channel: &Channel) -> Vec<(String, bool)> {
             names.map(|(name, signs)| (format!("{folder}/{name}"), signs)).into()
         }
         Channel::Rpm => vec![(format!("{REPOMD}.asc"), true), (REPOMD.to_owned(), false)],
+        Channel::Python => PROJECT_LISTS.map(|path| (path.to_owned(), false)).into(),
     }
 }
 
-fn unknown_index(path: &str, channel: &Channel) -> Error {
+pub(super) fn unknown_index(path: &str, channel: &Channel) -> Error {
     let message = format!("{path} is there already, and rockpack remembers nothing of it");
     let folder = match channel {
         Channel::Apt(suite) => suite_folder(suite),
         Channel::Rpm => "repodata".to_owned(),
+        Channel::Python => PYTHON_FOLDER.to_owned(),
     };
     Error::new(Kind::Conflict, message).hint(format!(
         "the repository of another tool stays as it is: name another folder; where it is rockpack's \

@@ -5,6 +5,22 @@ use rockpack_base::formats::apt_index::IndexFile;
 /// Path of the file that makes the lists valid.
 pub(super) const REPOMD: &str = "repodata/repomd.xml";
 
+/// The folder of the pages for pip and uv.
+pub(super) const PYTHON_FOLDER: &str = "simple";
+
+/// The lists of projects, for people and for programs.
+pub(super) const PROJECT_LISTS: [&str; 2] = ["simple/index.html", "simple/index.json"];
+
+/// Paths of the pages of a project, for people and for programs.
+pub(super) fn project_pages(project: &str) -> [String; 2] {
+    ["html", "json"].map(|ending| format!("{PYTHON_FOLDER}/{project}/index.{ending}"))
+}
+
+/// Path of the METADATA that lies beside the wheel at `wheel`.
+pub(super) fn metadata_path(wheel: &str) -> String {
+    format!("{wheel}.metadata")
+}
+
 /// The folder of a suite.
 pub(super) fn suite_folder(suite: &str) -> String {
     format!("dists/{suite}")

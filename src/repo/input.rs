@@ -16,8 +16,7 @@ use super::find::FoundFiles;
 use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, PublishedFile};
-use crate::package::Format;
-use crate::package::indexed::{Facts, Indexed};
+use crate::package::indexed::{Facts, Indexed, PackageKind};
 use crate::report::{Findings, Progress, Stage};
 
 /// A package file that was given.
@@ -190,9 +189,9 @@ fn given_of(
     let indexed = match built {
         Some(built) => built.clone(),
         None => {
-            let read = Indexed::read(&content).file(&file).context(reading);
+            let read = Indexed::read(&content, &found.name).file(&file).context(reading);
             // Only what is named itself has another ending than packages have.
-            let is_named = Format::of_file_name(&file).is_none();
+            let is_named = PackageKind::of_file_name(&file).is_none();
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
@@ -227,7 +226,8 @@ fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage
     match (&options.package_signer, &given.indexed.facts, &given.content) {
         (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
             let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
-            let indexed = Indexed::read(&content).file(&given.file).context(reading)?;
+            let indexed =
+                Indexed::read(&content, &given.source.name).file(&given.file).context(reading)?;
             let (content, indexed) = (Some(content), Arc::new(indexed));
             Ok(GivenPackage { content, indexed, read: true, link: false, ..given })
         }

@@ -31,8 +31,9 @@ pub(super) fn given(
         return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
     };
     let keys = signer.public_keys()?;
-    let names: Vec<(Channel, String)> = [Channel::Apt(options.suite.clone()), Channel::Rpm]
+    let names: Vec<(Channel, String)> = Channel::all(&options.suite)
         .into_iter()
+        .filter(|channel| channel.format().is_some())
         .filter(|channel| is_for(channel, options, channels, packages))
         .map(|channel| {
             let earlier = channels.0.get(&channel.name()).map(|state| &state.settings);
@@ -47,8 +48,8 @@ pub(super) fn given(
         store.check(&[&format!("{PRIVATE}/{FOLDER}/{name}/package")])?;
         let folder = options.out.join(PRIVATE).join(FOLDER).join(name);
         for (file, indexed) in (wanted.write)(&package, &folder)? {
-            let format = indexed.facts.format();
-            if names.iter().any(|(channel, of)| channel.format() == format && of == name) {
+            let kind = indexed.facts.kind();
+            if names.iter().any(|(channel, of)| channel.kind() == kind && of == name) {
                 given.push(input::written(file, indexed, options, store.budget())?);
             }
         }
@@ -63,8 +64,7 @@ fn is_for(
     channels: &Channels,
     packages: &[GivenPackage],
 ) -> bool {
-    let format = channel.format();
-    let is_asked = options.formats.is_empty() || options.formats.contains(&format);
-    let gets = || packages.iter().any(|given| given.indexed.facts.format() == format);
-    is_asked && (channels.0.contains_key(&channel.name()) || gets())
+    let kind = channel.kind();
+    let gets = || packages.iter().any(|given| given.indexed.facts.kind() == kind);
+    options.asks_for(kind) && (channels.0.contains_key(&channel.name()) || gets())
 }

@@ -1,10 +1,12 @@
-//! The only writer of repositories: packages in, what apt, dnf and zypper read out.
+//! The only writer of repositories: packages in, what apt, dnf, zypper, pip and uv read out.
 //!
 //! ```text
 //! REPO/pool/<component>/<letter>/<source>/*.deb    packages, never changed once they are there
 //! REPO/dists/<suite>/…                             indexes of apt (formats::apt_index)
 //! REPO/packages/<letter>/*.rpm                     packages
 //! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
+//! REPO/wheels/<project>/*.whl, *.whl.metadata      wheels, and METADATA of each
+//! REPO/simple/…                                    pages for pip and uv (formats::python_index)
 //! REPO/<name>-<suite>.sources, <name>.repo, <name>-archive-keyring.asc
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
@@ -12,7 +14,8 @@
 //! A run computes everything first (`next`), then puts files in place in an order that never
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
-//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`. What went out of use
+//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`; pages of wheels, of which clients
+//! read several, in an order of their own (`python`). What went out of use
 //! stays for some generations and an hour at least, for clients that have the earlier index. A run
 //! that ends early is finished or taken back by the next one (`recovery`).
 //!
@@ -30,6 +33,7 @@ mod apt;
 mod body;
 mod catalog;
 mod channel;
+mod channel_files;
 mod channels;
 mod clients;
 mod compress;
@@ -48,8 +52,10 @@ mod orders;
 mod owners;
 mod places;
 mod published;
+mod python;
 mod readable;
 mod recovery;
+mod releases;
 mod remarks;
 mod rpm;
 mod settings;
@@ -58,6 +64,7 @@ mod state;
 mod store;
 mod unchanged;
 mod updates;
+mod yank;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +79,7 @@ pub use published::{
 pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUITE, check_word};
 pub use stat::{Modified, Stat};
 pub use store::{LocalStore, Store, WhenLocked};
+pub use yank::{Yank, check_wheels};
 
 use rockpack_base::content::is_there;
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
@@ -116,8 +124,8 @@ fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     };
     let channels = Channels::load(&store).context(doing)?;
     let mut faults = Faults::default();
-    for channel in [Channel::Apt(options.suite.clone()), Channel::Rpm] {
-        if !options.formats.is_empty() && !options.formats.contains(&channel.format()) {
+    for channel in Channel::all(&options.suite) {
+        if !options.asks_for(channel.kind()) {
             continue;
         }
         faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
@@ -151,10 +159,9 @@ fn publish_given(
     (given, noticed): (&mut Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
     given.extend(key_package::given(store, options, channels, given)?);
-    given.retain(|given| wanted(options, given));
+    given.retain(|given| options.asks_for(given.indexed.facts.kind()));
     let active = active(options, channels, given)?;
-    let both = [Channel::Apt(options.suite.clone()), Channel::Rpm];
-    let orders = orders::findings(&both, channels, given);
+    let orders = orders::findings(&Channel::all(&options.suite), channels, given);
     let told = Findings::of([noticed, &orders]);
     let published = prepare_and_write(store, options, channels, (&active, given, &told));
     let mut published = orders.explain(published)?;
@@ -200,10 +207,6 @@ fn prepare_and_write(
     Ok(published)
 }
 
-fn wanted(options: &RepoOptions<'_>, given: &input::GivenPackage) -> bool {
-    options.formats.is_empty() || options.formats.contains(&given.indexed.facts.format())
-}
-
 /// Refuses options that are wrong whatever the packages and the repository are. Whether there is a key
 /// where one is needed is told when it is used: some may not have opened it yet.
 pub fn check(options: &RepoOptions<'_>) -> Result<()> {
@@ -226,15 +229,19 @@ fn active(
     channels: &Channels,
     given: &[input::GivenPackage],
 ) -> Result<Vec<Channel>> {
-    let all = [Channel::Apt(options.suite.clone()), Channel::Rpm];
-    let every = options.packages.is_empty() || !options.changes.remove.is_empty();
+    let Changes { remove, yank, unyank, .. } = &options.changes;
+    let every = options.packages.is_empty() || !remove.is_empty();
+    let marks = !yank.is_empty() || !unyank.is_empty();
     let is_active = |channel: &Channel| {
-        let format = channel.format();
-        let asked = options.formats.is_empty() || options.formats.contains(&format);
-        let gets = given.iter().any(|given| given.indexed.facts.format() == format);
-        asked && (gets || (every && channels.0.contains_key(&channel.name())))
+        let gets = given.iter().any(|given| given.indexed.facts.kind() == channel.kind());
+        let changes = every || (marks && *channel == Channel::Python);
+        let is_there = || channels.0.contains_key(&channel.name());
+        options.asks_for(channel.kind()) && (gets || (changes && is_there()))
     };
-    let active: Vec<Channel> = all.into_iter().filter(is_active).collect();
+    let active: Vec<Channel> = Channel::all(&options.suite).into_iter().filter(is_active).collect();
+    if !active.contains(&Channel::Python) {
+        yank::refuse_without_index(&options.changes)?;
+    }
     if active.is_empty() {
         Err(Error::new(Kind::Usage, "there is nothing to publish")
             .hint("give packages of the formats asked for, or a repository that has some already"))

@@ -6,32 +6,26 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 
-use super::apt::Suite;
 use super::body::{Body, KnownFile};
 use super::catalog::{Addition, Catalog, refuse_other_content};
 use super::channel::Channel;
+use super::channel_files::Making;
 use super::channels::{Announcement, Channels};
-use super::clients;
 use super::figures::{Made, report};
 use super::follows;
 use super::foreign::other_file;
-use super::index_paths::{self, REPOMD};
 use super::input::GivenPackage;
-use super::listed_indexes::ListedIndexes;
 use super::options::RepoOptions;
 use super::owners;
 use super::published::ChannelReport;
 use super::recovery::{ShownFile, shown};
 use super::remarks;
-use super::rpm::RpmIndexes;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
-use super::unchanged::unchanged;
 use super::updates;
-use crate::repo::keyring;
-use crate::report::{Finding, Findings};
-use crate::signing::fingerprints;
+use crate::report::Findings;
+use crate::signing::{IndexSigner, fingerprints};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -55,13 +49,6 @@ pub(super) struct NextChannel {
     pub findings: Findings,
 }
 
-/// The files of a channel, without its packages.
-struct ChannelFiles {
-    hidden: Vec<(String, Arc<[u8]>)>,
-    visible: Vec<(String, Arc<[u8]>)>,
-    listed: ListedIndexes,
-}
-
 impl NextChannel {
     /// Computes `channel` as it will be with the packages `given`.
     pub fn new(
@@ -75,8 +62,9 @@ impl NextChannel {
         let nothing = ChannelState::default();
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
         let own: Vec<&GivenPackage> =
-            given.iter().filter(|g| g.indexed.facts.format() == channel.format()).collect();
-        let mut catalog = Catalog::merge(&earlier.records, &own, options, store.budget())?;
+            given.iter().filter(|g| g.indexed.facts.kind() == channel.kind()).collect();
+        let mut catalog =
+            Catalog::merge(channel.kind(), &earlier.records, &own, options, store.budget())?;
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
@@ -84,23 +72,27 @@ impl NextChannel {
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
-        findings.extend(owners::findings(store, channel, &earlier.records, &catalog));
-        let update = updates::of(channel, &earlier.records, &next.records);
-        update.finding.into_iter().for_each(|finding| findings.add(finding));
-        let listed = if options.check {
-            None
-        } else {
-            unchanged(store, channel, earlier, &next, options.list_method)?
+        let clients = match channel.format() {
+            Some(format) => {
+                let earlier = &earlier.records;
+                findings.extend(owners::findings(store, format, earlier, &catalog));
+                let update = updates::of(channel, format, earlier, &next.records);
+                update.finding.into_iter().for_each(|finding| findings.add(finding));
+                update.clients
+            }
+            None => Vec::new(),
         };
-        let files = files(channel, &next, listed, options, &mut findings)?;
-        next.indexes = files.listed.paths(channel);
+        let making = Making { store, channels, channel, earlier, catalog: &catalog, options };
+        let files = making.files(&next, &mut findings)?;
+        next.found.extend(files.found);
+        next.indexes = files.indexes;
         next.listed.clone_from(&files.listed);
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
         let hidden = missing(store, earlier, files.hidden, options.check)?;
         let packages = packages(&catalog, &in_pool);
         let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
-        let report = report(channel, (earlier, &next), &own, (&catalog, made, update.clients));
+        let report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
         let outdated = outdated(&next, options.generations);
         let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
@@ -211,106 +203,25 @@ fn next_state(
     options: &RepoOptions<'_>,
 ) -> Result<ChannelState> {
     follows::check(channel, earlier, options)?;
+    let signer = options.signer.filter(|_| channel.format().is_some());
     Ok(ChannelState {
         schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: options.settings.or(&earlier.settings),
-        signed: options.signer.is_some(),
-        keys: several_keys(options)?,
+        // What pip and uv read has no signatures.
+        signed: signer.is_some(),
+        keys: several_keys(signer)?,
         records: records.clone(),
         ..ChannelState::default()
     })
 }
 
 /// Fingerprints of the keys that clients get, if they get several.
-fn several_keys(options: &RepoOptions<'_>) -> Result<Vec<String>> {
-    let Some(signer) = options.signer else { return Ok(Vec::new()) };
+fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
+    let Some(signer) = signer else { return Ok(Vec::new()) };
     let keys = fingerprints(signer.public_keys()?.as_bytes())?;
     Ok(if keys.len() > 1 { keys } else { Vec::new() })
-}
-
-fn files(
-    channel: &Channel,
-    next: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    options: &RepoOptions<'_>,
-    findings: &mut Findings,
-) -> Result<ChannelFiles> {
-    if !next.signed {
-        findings.add(Finding::RepositoryUnsigned { channel: channel.name() });
-    }
-    if next.settings.url.is_none() {
-        findings.add(Finding::ClientFilesMissing { channel: channel.name() });
-    }
-    if *channel == Channel::Rpm {
-        let noticed = clients::of_signatures(&channel.name(), next, options)?;
-        noticed.into_iter().for_each(|finding| findings.add(finding));
-    }
-    match channel {
-        Channel::Apt(suite) => apt_files(suite, next, listed, options),
-        Channel::Rpm => rpm_files(next, listed, options),
-    }
-}
-
-fn apt_files(
-    suite: &str,
-    next: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    options: &RepoOptions<'_>,
-) -> Result<ChannelFiles> {
-    let made = match listed {
-        Some(listed) => Suite::of_lists(suite, next, listed.release.clone())?,
-        None => Suite::of_state(suite, next)?,
-    };
-    let listed = ListedIndexes { release: made.listed, ..ListedIndexes::default() };
-    let mut visible = client_files(clients::sources(suite, next), next, options)?;
-    visible.extend(made.named);
-    let folder = index_paths::suite_folder(suite);
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_detached(made.release.as_bytes())?;
-        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes().into()));
-    }
-    visible.push((format!("{folder}/Release"), made.release.as_bytes().into()));
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_clear(&made.release)?;
-        visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
-    }
-    Ok(ChannelFiles { hidden: made.by_hash, visible, listed })
-}
-
-fn rpm_files(
-    next: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    options: &RepoOptions<'_>,
-) -> Result<ChannelFiles> {
-    let made = match listed {
-        Some(listed) => RpmIndexes::of_lists(next, listed.repomd.clone())?,
-        None => RpmIndexes::of_state(next, options.list_method)?,
-    };
-    let listed = ListedIndexes { repomd: made.data, ..ListedIndexes::default() };
-    let mut visible = client_files(clients::repo(next), next, options)?;
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_detached(&made.repomd)?;
-        visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
-    }
-    visible.push((REPOMD.to_owned(), made.repomd.into()));
-    Ok(ChannelFiles { hidden: made.lists, visible, listed })
-}
-
-/// The key, and the file that makes the repository known.
-fn client_files(
-    file: Option<(String, Arc<[u8]>)>,
-    next: &ChannelState,
-    options: &RepoOptions<'_>,
-) -> Result<Vec<(String, Arc<[u8]>)>> {
-    let mut files = Vec::new();
-    if let Some(signer) = options.signer {
-        let key = signer.public_keys()?;
-        files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
-    }
-    files.extend(file);
-    Ok(files)
 }
 
 /// Notes in `next` what `earlier` had and it has not.

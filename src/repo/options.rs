@@ -10,8 +10,9 @@ use rockpack_base::formats::rpm::HeaderSigner;
 
 use super::settings::ChannelSettings;
 use super::store::WhenLocked;
-use crate::package::indexed::Indexed;
-use crate::package::{Format, Package};
+use super::yank::Yank;
+use crate::package::Package;
+use crate::package::indexed::{Indexed, PackageKind};
 use crate::signing::IndexSigner;
 
 /// What to publish, and how.
@@ -21,8 +22,8 @@ pub struct RepoOptions<'a> {
     pub packages: Vec<PathBuf>,
     /// The folder of the repository; created if missing.
     pub out: PathBuf,
-    /// Formats to publish; those that are given, or there, if empty.
-    pub formats: Vec<Format>,
+    /// Kinds of packages to publish; those that are given, or there, if empty.
+    pub kinds: Vec<PackageKind>,
     /// The apt suite.
     pub suite: String,
     /// The component that given debs go to.
@@ -65,6 +66,17 @@ pub struct Changes {
     pub remove: Vec<String>,
     /// Whether a package may come back in a lower version than the channel has.
     pub allow_downgrade: bool,
+    /// Wheels that nobody should install any more.
+    pub yank: Vec<Yank>,
+    /// Wheels that may be installed again, as in `remove`, or by their file names.
+    pub unyank: Vec<String>,
+}
+
+impl RepoOptions<'_> {
+    /// Whether packages of the kind are to be published.
+    pub(super) fn asks_for(&self, kind: PackageKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
 }
 
 /// Changes since the last publication that are refused unless they are confirmed.

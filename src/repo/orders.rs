@@ -11,7 +11,7 @@ use super::channel::Channel;
 use super::channels::Channels;
 use super::input::GivenPackage;
 use crate::package::Format;
-use crate::package::indexed::Facts;
+use crate::package::indexed::{Facts, PackageKind};
 use crate::report::{Finding, Findings};
 
 /// Versions of a package, whole.
@@ -20,18 +20,19 @@ type Versions = BTreeSet<String>;
 /// Packages of one format by name.
 type ByName<'a> = BTreeMap<&'a str, Versions>;
 
-/// A finding for any two versions that the two formats order differently and that `both`, the channels
+/// A finding for any two versions that the two formats order differently and that `all`, the channels
 /// of a repository, have of one package before anything is removed from them.
-pub(super) fn findings(both: &[Channel], channels: &Channels, given: &[GivenPackage]) -> Findings {
-    let states = both.iter().filter_map(|channel| channels.0.get(&channel.name()));
+pub(super) fn findings(all: &[Channel], channels: &Channels, given: &[GivenPackage]) -> Findings {
+    let states = all.iter().filter_map(|channel| channels.0.get(&channel.name()));
     let there = states.flat_map(|state| state.records.values()).map(|record| &record.indexed);
-    let mut named: BTreeMap<Format, ByName<'_>> = BTreeMap::new();
+    let mut named: BTreeMap<PackageKind, ByName<'_>> = BTreeMap::new();
     for indexed in there.chain(given.iter().map(|given| &given.indexed)) {
         let facts: &Facts = &indexed.facts;
-        let by_name = named.entry(facts.format()).or_default();
+        let by_name = named.entry(facts.kind()).or_default();
         by_name.entry(facts.name()).or_default().insert(facts.version());
     }
-    let (Some(debs), Some(rpms)) = (named.get(&Format::Deb), named.get(&Format::Rpm)) else {
+    let (Some(debs), Some(rpms)) = (named.get(&PackageKind::Deb), named.get(&PackageKind::Rpm))
+    else {
         return Findings::default();
     };
     let mut pairs: BTreeMap<[String; 2], Vec<String>> = BTreeMap::new();

@@ -12,7 +12,6 @@ use rockpack_base::formats::path_digests::path_digest;
 use rockpack_base::formats::rpm_md::{FileKind, RpmPackage};
 
 use super::catalog::Catalog;
-use super::channel::Channel;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
 use crate::package::bounds::{Bound, Relations, deb_bounds};
@@ -34,7 +33,7 @@ const RPM_LISTS: [(&str, RelationKind); 4] = [
 /// package which leaves the repository: clients have that one still.
 pub(super) fn findings(
     store: &dyn Store,
-    channel: &Channel,
+    format: Format,
     earlier: &PoolRecords,
     catalog: &Catalog,
 ) -> Findings {
@@ -49,12 +48,11 @@ pub(super) fn findings(
     let mut findings = Findings::default();
     let open = |at: usize| open(store, catalog, records[at].0);
     let mut files = DifferingFiles::new(open);
-    let differ = |pair: (usize, usize), path: u64| {
-        channel.format() == Format::Deb || files.differ(pair, path)
-    };
-    for shared in obstacles(channel.format(), &owners, differ) {
+    let differ =
+        |pair: (usize, usize), path: u64| format == Format::Deb || files.differ(pair, path);
+    for shared in obstacles(format, &owners, differ) {
         let is_gone = |at: usize| at >= staying && !names.contains(owners[at].name.as_str());
-        let Some(shared) = as_it_stands(shared, staying, channel.format(), is_gone) else {
+        let Some(shared) = as_it_stands(shared, staying, format, is_gone) else {
             continue;
         };
         let SharedPath { obstacle, first, second, path: digest } = shared;
@@ -63,7 +61,7 @@ pub(super) fn findings(
         let (Some(path), true) = (&one, one == other) else { continue };
         let [first, second] =
             [first, second].map(|at| format!("{} {}", owners[at].name, owners[at].version));
-        let (path, format) = (format!("/{path}"), channel.format());
+        let path = format!("/{path}");
         findings.add(match obstacle {
             Obstacle::Together => Finding::PathOwnedTwice { path, format, first, second },
             Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
@@ -99,6 +97,8 @@ fn owner(facts: &Facts) -> Owner<'_> {
         Facts::Rpm(package) => {
             (rpm_relations(package), rpm_paths(package).map(path_digest).collect())
         }
+        // Wheels are installed into environments, which a repository does not know.
+        Facts::Wheel(_) => (Relations::default(), Vec::new()),
     };
     let (name, arch) = (facts.name().to_owned(), facts.arch().to_owned());
     Owner { name, version: facts.version(), arch, relations, paths }
@@ -152,6 +152,7 @@ fn named(
     let found = match &record.indexed.facts {
         Facts::Rpm(package) => rpm_paths(package).find(is_it).map(str::to_owned),
         Facts::Deb(_) => deb_path(&open(store, catalog, pooled)?, |path| is_it(&path)),
+        Facts::Wheel(_) => None,
     };
     found.map(|path| path.trim_start_matches('/').to_owned())
 }

@@ -16,7 +16,7 @@ pub struct Published {
 /// What became of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChannelReport {
-    /// `apt-<suite>` or `rpm`.
+    /// `apt-<suite>`, `rpm` or `python`.
     pub channel: String,
     /// How often it was published, this time included.
     pub generation: u64,
@@ -30,6 +30,9 @@ pub struct ChannelReport {
     pub removed: Vec<String>,
     /// Packages that had to be read.
     pub read: usize,
+    /// Paths of wheels that nobody should install any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub yanked: Vec<String>,
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The file with the public keys that its indexes are signed by, relative to the repository.

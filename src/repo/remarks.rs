@@ -21,6 +21,7 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
                     findings.add(Finding::TextsReplaced { file: file(), fields });
                 }
             }
+            Facts::Wheel(_) => {}
         }
     }
     findings

@@ -77,7 +77,7 @@ fn places(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
             let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
             Some(RepositoryRpm { package, path, size, sha256 })
         }
-        Facts::Deb(_) => None,
+        Facts::Deb(_) | Facts::Wheel(_) => None,
     });
     places.collect()
 }

@@ -63,6 +63,9 @@ pub(super) struct PoolRecord {
     pub component: String,
     /// When the file in the pool was modified.
     pub modified: Modified,
+    /// The reason why nobody should install the wheel, maybe empty; none if it may be installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yanked: Option<String>,
     /// The file in the pool.
     #[serde(with = "shared")]
     pub indexed: Arc<Indexed>,

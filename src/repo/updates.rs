@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::channel::Channel;
 use super::published::{ClientDownload, Download, GpuDownload};
 use super::state::{PoolRecord, PoolRecords};
+use crate::package::Format;
 use crate::package::updates::{Effect, Offered};
 use crate::report::Finding;
 
@@ -22,9 +23,13 @@ pub(super) struct Update {
 }
 
 /// The effect of `next` on clients that have the newest of `earlier`.
-pub(super) fn of(channel: &Channel, earlier: &PoolRecords, next: &PoolRecords) -> Update {
+pub(super) fn of(
+    channel: &Channel,
+    format: Format,
+    earlier: &PoolRecords,
+    next: &PoolRecords,
+) -> Update {
     let (before, after) = (newest(earlier), newest(next));
-    let format = channel.format();
     let effect = Effect::of(format, &offered(&before), &offered(&after));
     let finding = (!effect.is_none()).then(|| Finding::UpdateHeldBack {
         channel: channel.name(),

@@ -19,6 +19,7 @@ use crate::emit::{SpdxDocument, Staging};
 use crate::input::artifact;
 use crate::pack::cache::Cache;
 use crate::package::Format;
+use crate::package::indexed::PackageKind;
 use crate::receipt::SetPart;
 use crate::repo::{self, Changes};
 use crate::report::Finding;
@@ -159,7 +160,7 @@ impl BuildArguments {
                 let request = PublishRequest {
                     packages: Vec::new(),
                     out: repo,
-                    formats,
+                    kinds: formats.into_iter().map(PackageKind::from).collect(),
                     changes: Changes::default(),
                     now,
                 };

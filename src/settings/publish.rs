@@ -10,7 +10,7 @@ use rockpack_base::formats::apt_index::format_date;
 use rockpack_base::formats::compression::Method;
 
 use super::environment::{DAY, Now};
-use crate::package::Format;
+use crate::package::indexed::PackageKind;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
 use crate::signing::judge::Moment;
 use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
@@ -124,8 +124,8 @@ pub struct PublishRequest {
     pub packages: Vec<PathBuf>,
     /// The folder of the repository.
     pub out: PathBuf,
-    /// Formats to publish; those that are given, or there, if empty.
-    pub formats: Vec<Format>,
+    /// Kinds of packages to publish; those that are given, or there, if empty.
+    pub kinds: Vec<PackageKind>,
     /// What to do with the packages that are there.
     pub changes: Changes,
     /// The time of the publication, and that of the clock; none if it cannot be told, which is a fault
@@ -201,11 +201,11 @@ impl PublicationArguments {
 
     /// What is to be published, without what signs.
     fn options(self, request: PublishRequest) -> RepoOptions<'static> {
-        let PublishRequest { packages, out, formats, changes, now } = request;
+        let PublishRequest { packages, out, kinds, changes, now } = request;
         RepoOptions {
             packages,
             out,
-            formats,
+            kinds,
             suite: self.suite,
             component: self.component,
             settings: repo::ChannelSettings {

@@ -12,8 +12,8 @@ use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::signing::SigningArguments;
 use crate::config::{Keys, is_maintainer};
-use crate::package::Format;
-use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, keyring};
+use crate::package::indexed::PackageKind;
+use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring};
 use crate::report::Finding;
 use crate::signing::{Signer, header_signer, header_signer_of};
 
@@ -21,7 +21,7 @@ use crate::signing::{Signer, header_signer, header_signer_of};
 #[derive(Debug, Args)]
 #[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
 pub struct RepoArguments {
-    /// Packages, and folders of packages
+    /// Packages, wheels, and folders of them
     ///
     /// Without any, REPO is published again, with a new date
     #[arg(value_name = "DIR|PACKAGE")]
@@ -53,12 +53,25 @@ pub struct RepoArguments {
     /// Publish only .rpm packages (with --deb: both)
     #[arg(long)]
     rpm: bool,
+    /// Publish only wheels (with --deb or --rpm: these, too)
+    #[arg(long)]
+    wheel: bool,
     /// Keep no more than the N highest versions of each package
+    ///
+    /// Wheels that a kept version requires stay with it: those with device code for the sake of their hosts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
     /// Take packages out: NAME or NAME=VERSION; may be given several times
     #[arg(long, value_name = "NAME")]
     remove: Vec<String>,
+    /// Mark wheels as yanked: NAME=VERSION or FILE, and =REASON if you like
+    ///
+    /// They stay, and are installed only where exactly this version is required; may be given several times
+    #[arg(long, value_name = "NAME=VERSION|FILE[=REASON]")]
+    yank: Vec<String>,
+    /// Take the mark off again: NAME=VERSION or FILE
+    #[arg(long, value_name = "NAME=VERSION|FILE")]
+    unyank: Vec<String>,
     /// Treat warnings as errors, before anything is written
     #[arg(long)]
     strict: bool,
@@ -112,12 +125,19 @@ impl RepoArguments {
         let now = faults.keep(environment.now());
         let signers = faults.keep(self.signing.signers(environment, now));
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
-        let asked = [(self.deb, Format::Deb), (self.rpm, Format::Rpm)];
+        let (deb, rpm) = ((self.deb, PackageKind::Deb), (self.rpm, PackageKind::Rpm));
+        let asked = [deb, rpm, (self.wheel, PackageKind::Wheel)];
+        let yank = self.yank.iter().filter_map(|text| faults.keep(Yank::parse(text))).collect();
+        for wheels in &self.unyank {
+            faults.keep(check_wheels("--unyank", wheels));
+        }
+        let changes =
+            Changes { keep, remove: self.remove, yank, unyank: self.unyank, ..Changes::default() };
         let request = PublishRequest {
             packages: self.packages,
             out: self.out,
-            formats: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
-            changes: Changes { keep, remove: self.remove, ..Changes::default() },
+            kinds: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
+            changes,
             now,
         };
         let known = signers.as_deref().unwrap_or_default();

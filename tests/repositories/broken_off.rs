@@ -158,7 +158,7 @@ impl Room {
             strict: false,
             packages: packages.iter().map(|path| path.to_path_buf()).collect(),
             out: out.to_owned(),
-            formats: Vec::new(),
+            kinds: Vec::new(),
             suite: suite.into(),
             component: "main".into(),
             settings: ChannelSettings::default(),

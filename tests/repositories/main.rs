@@ -25,6 +25,7 @@ mod owners;
 mod parity_apt;
 mod parity_rpm;
 mod pool;
+mod python;
 mod refused;
 mod server;
 mod signed;

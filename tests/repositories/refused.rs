@@ -73,7 +73,7 @@ fn what_is_no_package_is_named() {
     let plain = rpm(&packages, &plain_spec("plain", "1", ""));
     fs::write(packages.join("text.deb"), "no package\n").unwrap();
     fs::write(packages.join("empty.rpm"), "").unwrap();
-    let parts = ["text.deb: is neither a .deb nor an .rpm", "empty.rpm: is neither"];
+    let parts = ["text.deb: is no .deb, no .rpm and no wheel", "empty.rpm: is no .deb"];
     nothing_published(&mut repo(&[&packages], &out), &out, &parts);
     for (file, at) in [(&good, 3), (&plain, 2)] {
         let name = file.file_name().unwrap().to_str().unwrap();

@@ -49,6 +49,9 @@ fn channel(report: &ChannelReport) -> String {
             text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));
         }
     }
+    if !report.yanked.is_empty() {
+        text.push_str(&text_line!("  yanked: {}", counted(report.yanked.len(), "wheel")));
+    }
     text.push_str(&mirror(&report.mirror));
     report.clients.iter().for_each(|client| text.push_str(&update(client)));
     text

@@ -32,6 +32,8 @@ impl<'a> From<&'a Facts> for Offered<'a> {
         let relations = match facts {
             Facts::Deb(package) => of_deb(package),
             Facts::Rpm(package) => of_rpm(package),
+            // No package manager of a system relates wheels to others.
+            Facts::Wheel(_) => Vec::new(),
         };
         let version = facts.version().into();
         Self { name: facts.name(), version, arch: facts.arch(), relations }

@@ -816,6 +816,14 @@ coded! {
     WheelNotForPypi = "R126" "wheel-not-for-pypi" Note
         { wheel: String, reasons: Vec<PypiRefusal> }
         ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
+    /// An extra of a wheel on an index requires one version of a wheel that the index does not have.
+    WheelExtraOpen = "R130" "wheel-extra-open" Warning
+        { wheel: String, extra: String, requires: String }
+        ["{wheel}"]
+        [
+            "its extra {extra} requires {requires}, which the index does not have, so nobody can install \
+             the wheel with this extra: publish that wheel, too"
+        ];
 }
 
 /// Names with what is not seen of them written out.

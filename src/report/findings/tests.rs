@@ -775,6 +775,11 @@ fn of_updates() -> Vec<Finding> {
         held_back(&[("rocm-sparse", "rocm-common = 7.1.0-1", true)], &["rocm-blas", "rocm-common"]),
         held_back(&[("a", "x = 1", true), ("b", "x = 1", false)], &[]),
         held_back(&["a", "b", "c", "d"].map(|name| (name, "x = 3", false)), &["a"]),
+        Finding::WheelExtraOpen {
+            wheel: text("torch 2.13.0"),
+            extra: text("device-gfx942"),
+            requires: text("amd-torch-device-gfx942 ==2.13.0"),
+        },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

@@ -1,0 +1,195 @@
+//! The pages of the index of wheels, and the order in which they are replaced.
+//!
+//! An installer reads the page of each project by itself, so it may see pages of two publications. Pages
+//! are therefore replaced so that each wheel that a page lists finds the wheels of the index that it requires
+//! on theirs, at any moment:
+//!
+//! 1. pages that list what is new beside what they listed; those of device wheels before those of hosts
+//! 2. the lists of projects
+//! 3. pages without what goes; those of hosts before those of device wheels
+//!
+//! A page that stays as it is is not written. The page of a project that goes becomes empty, and is removed
+//! later: an installer that reads it then finds no wheel, and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::formats::python_index::{
+    ListedWheel, Page, WheelPackage, metadata_of, projects_html, projects_json,
+};
+
+use super::catalog::{Addition, Catalog};
+use super::channel::Channel;
+use super::channels::Channels;
+use super::foreign::{other_file, unknown_index};
+use super::index_paths::{PROJECT_LISTS, metadata_path, project_pages};
+use super::releases::Releases;
+use super::state::{ChannelState, PoolRecord, PoolRecords};
+use super::store::Store;
+use crate::package::indexed::Facts;
+
+/// Path and content of a file.
+type NamedBytes = (String, Arc<[u8]>);
+
+/// METADATA beside wheels.
+#[derive(Default)]
+pub(super) struct MetadataFiles {
+    /// Files that are not in place.
+    pub missing: Vec<NamedBytes>,
+    /// Paths of those that somebody else put there.
+    pub found: Vec<String>,
+}
+
+/// The files with METADATA of all wheels of `catalog`; all of them are made anew if the run checks.
+pub(super) fn metadata_files(
+    store: &dyn Store,
+    channels: &Channels,
+    earlier: &ChannelState,
+    (catalog, check): (&Catalog, bool),
+) -> Result<MetadataFiles> {
+    let mut files = MetadataFiles::default();
+    for (wheel, record) in &catalog.records {
+        let Facts::Wheel(package) = &record.indexed.facts else { continue };
+        let path = metadata_path(wheel);
+        let stat = store.stat(&path)?;
+        let is_there = stat.is_some_and(|stat| stat.size == package.metadata.size);
+        if is_there && !check && earlier.indexes.contains(&path) {
+            continue;
+        }
+        let addition = catalog.added.get(wheel);
+        let bytes = metadata(store, wheel, addition)?;
+        if stat.is_none() || channels.uses(&path) {
+            files.missing.push((path, bytes.into()));
+        } else if store.read(&path)?.is_some_and(|there| there == bytes) {
+            files.found.push(path);
+        } else {
+            return Err(match addition {
+                Some(addition) => other_file(&path, addition),
+                None => unknown_index(&path, &Channel::Python),
+            });
+        }
+    }
+    Ok(files)
+}
+
+fn metadata(store: &dyn Store, wheel: &str, addition: Option<&Addition>) -> Result<Vec<u8>> {
+    let content: Content = match addition {
+        Some(addition) => addition.content.clone(),
+        None => store.open(wheel)?,
+    };
+    let _open = content.pin()?;
+    metadata_of(&content).file(wheel)
+}
+
+/// Pages of the index.
+pub(super) struct Pages {
+    /// Pages that change, in the order in which they are replaced; some of them twice.
+    pub changed: Vec<NamedBytes>,
+    /// Paths of all pages of the index as it will be.
+    pub paths: BTreeSet<String>,
+}
+
+/// The pages of the index that had the wheels of `earlier` and will have those of `next`.
+pub(super) fn pages(
+    store: &dyn Store,
+    earlier: &ChannelState,
+    next: &PoolRecords,
+) -> Result<Pages> {
+    let both = || earlier.records.iter().chain(next).map(|(path, record)| (path, &**record));
+    let (before, after, all) =
+        (by_project(&earlier.records), by_project(next), by_project_of(both()));
+    let order = Releases::of(both()).in_order();
+    let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
+    for project in order.iter().filter(|project| after.contains_key(*project)) {
+        let is_new = |path: &String| !has(&before, project, path);
+        let gains = after.get(project).is_some_and(|wheels| wheels.keys().any(|it| is_new(it)));
+        let loses = all.get(project).map(BTreeMap::len) != after.get(project).map(BTreeMap::len);
+        // What only loses waits for those that need it.
+        if gains || !loses {
+            index.put_page(project, all.get(project))?;
+        }
+    }
+    let projects = || after.keys().copied();
+    let [html, json] = PROJECT_LISTS;
+    index.put(json, projects_json(projects())?)?;
+    index.put(html, projects_html(projects()))?;
+    for project in order.iter().rev() {
+        index.put_page(project, after.get(project))?;
+    }
+    let paths = after.keys().flat_map(|project| project_pages(project));
+    let paths = paths.chain(PROJECT_LISTS.map(str::to_owned)).collect();
+    Ok(Pages { changed: index.changed, paths })
+}
+
+/// The wheels of a project by their paths.
+type Wheels<'a> = BTreeMap<&'a String, &'a PoolRecord>;
+
+fn by_project(records: &PoolRecords) -> BTreeMap<&str, Wheels<'_>> {
+    by_project_of(records.iter().map(|(path, record)| (path, &**record)))
+}
+
+fn by_project_of<'a>(
+    records: impl Iterator<Item = (&'a String, &'a PoolRecord)>,
+) -> BTreeMap<&'a str, Wheels<'a>> {
+    let mut projects: BTreeMap<&str, Wheels<'_>> = BTreeMap::new();
+    for (path, record) in records {
+        projects.entry(record.indexed.facts.name()).or_default().insert(path, record);
+    }
+    projects
+}
+
+fn has(projects: &BTreeMap<&str, Wheels<'_>>, project: &str, path: &String) -> bool {
+    projects.get(project).is_some_and(|wheels| wheels.contains_key(path))
+}
+
+/// The pages as they are, and as they become.
+struct Index<'a> {
+    store: &'a dyn Store,
+    earlier: &'a ChannelState,
+    /// The last content of each page that was looked at; none if there is no page.
+    there: BTreeMap<String, Option<Arc<[u8]>>>,
+    changed: Vec<NamedBytes>,
+}
+
+impl Index<'_> {
+    /// Replaces the pages of a project, where they do not list just these wheels.
+    fn put_page(&mut self, project: &str, wheels: Option<&Wheels<'_>>) -> Result<()> {
+        let listed = wheels.into_iter().flatten().filter_map(|(_, record)| listed(record));
+        let page = Page::new(project, format!("../../wheels/{project}/"), listed.collect());
+        let [html, json] = project_pages(project);
+        self.put(&json, page.json()?)?;
+        self.put(&html, page.html())
+    }
+
+    fn put(&mut self, path: &str, text: String) -> Result<()> {
+        let bytes: Arc<[u8]> = text.into_bytes().into();
+        let there = match self.there.get(path) {
+            Some(there) => there.clone(),
+            None => self.look(path)?,
+        };
+        let is_same = there.is_some_and(|there| there == bytes);
+        if !is_same {
+            self.changed.push((path.to_owned(), Arc::clone(&bytes)));
+        }
+        self.there.insert(path.to_owned(), Some(bytes));
+        Ok(())
+    }
+
+    /// The page as it is; one that is not the index's own stays as it is.
+    fn look(&self, path: &str) -> Result<Option<Arc<[u8]>>> {
+        let there = self.store.read(path)?;
+        if there.is_some() && !self.earlier.uses(path) {
+            return Err(unknown_index(path, &Channel::Python));
+        }
+        Ok(there.map(Arc::from))
+    }
+}
+
+fn listed(record: &PoolRecord) -> Option<ListedWheel<'_>> {
+    let Facts::Wheel(package) = &record.indexed.facts else { return None };
+    let package: &WheelPackage = package;
+    let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
+    Some(ListedWheel { package, size, sha256, yanked: record.yanked.as_deref() })
+}

@@ -1,0 +1,287 @@
+//! pip and uv install from an index that a plain web server serves.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use support::repo_fixture::{publish, repo, repo_at};
+use support::tools::{need, said};
+use support::waiting::{Process, until};
+
+use super::wheels::{Wheel, family};
+use crate::server::Server;
+
+/// A virtual environment, into which both install.
+struct Environment {
+    folder: PathBuf,
+    index: String,
+}
+
+impl Environment {
+    fn new(folder: PathBuf, url: &str) -> Self {
+        said(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder));
+        Self { folder, index: format!("{url}/simple/") }
+    }
+
+    fn installs(&self, client: &str, words: &[&str]) -> Command {
+        let python = self.folder.join("bin/python");
+        let mut command = match client {
+            "pip" => {
+                let mut pip = Command::new("pip");
+                pip.arg("--python").arg(python).args(["--isolated", "--disable-pip-version-check"]);
+                pip.args(["install", "--no-cache-dir"]);
+                pip
+            }
+            _ => {
+                let mut uv = Command::new("uv");
+                uv.args(["pip", "install", "--no-cache", "--no-config", "--python"]).arg(python);
+                uv.env("UV_PYTHON_DOWNLOADS", "never");
+                uv
+            }
+        };
+        command.args(["--index-url", &self.index]).args(words);
+        command
+    }
+
+    /// The versions of what is installed, by the names of the folders with its metadata.
+    fn installed(&self) -> Vec<String> {
+        let names = |folder: &Path| {
+            let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+            entries.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        let lib = self.folder.join("lib");
+        let site = lib.join(&names(&lib)[0]).join("site-packages");
+        let infos = names(&site);
+        let mut infos: Vec<String> = infos
+            .iter()
+            .filter_map(|name| name.strip_suffix(".dist-info").map(str::to_owned))
+            .collect();
+        infos.sort();
+        infos
+    }
+}
+
+const CLIENTS: [&str; 2] = ["pip", "uv"];
+
+#[test]
+fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    family(&at("first"), "1.9+rocm7.1");
+    let late = "Requires-Python: >=4.0\n";
+    Wheel::of("demo", "3.0", late).write(&at("first"));
+    publish(&mut repo(&[&at("first")], &at("repo")));
+    let server = Server::of(&at("repo"));
+    let environments = CLIENTS.map(|client| (client, Environment::new(at(client), &server.url)));
+    for (client, environment) in &environments {
+        let words = said(&mut environment.installs(client, &["demo[device-gfx1100]"]));
+        // pip says what it downloads.
+        let has = |what: &str| *client != "pip" || words.contains(what);
+        assert!(has("demo-1.9%2Brocm7.1-py3-none-any.whl.metadata ("), "{words}");
+        let expected = ["demo-1.9+rocm7.1", "demo_device_gfx1100-1.9+rocm7.1"];
+        assert_eq!(environment.installed(), expected, "{client}");
+    }
+    family(&at("second"), "1.10+rocm7.1");
+    publish(&mut repo_at(&[&at("second")], &at("repo"), 1));
+    for (client, environment) in &environments {
+        // Without its extra, the host alone is upgraded: the pin of the device wheel is broken.
+        said(&mut environment.installs(client, &["-U", "demo[device-gfx1100,device-gfx942]"]));
+        let expected = ["demo-1.10+rocm7.1", "demo_device_gfx1100-1.10+rocm7.1"];
+        let expected: Vec<&str> =
+            expected.into_iter().chain(["demo_device_gfx942-1.10+rocm7.1"]).collect();
+        assert_eq!(environment.installed(), expected, "{client}");
+        let other = environment.installs(client, &["absent"]).output().unwrap();
+        assert!(!other.status.success(), "{client}");
+    }
+}
+
+#[test]
+fn yanked_wheels_are_left_out_unless_they_are_required() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    family(&at("first"), "1.0");
+    family(&at("second"), "1.1");
+    publish(&mut repo(&[&at("first"), &at("second")], &at("repo")));
+    let server = Server::of(&at("repo"));
+    let mark = |words: &[&str], after| publish(repo_at(&[], &at("repo"), after).args(words));
+    let told = mark(&["--yank", "Demo=1.1=bad \"math\" <here>"], 1);
+    assert!(told.contains("yanked: 1 wheel"), "{told}");
+    let installs = |client: &str, what: &str, number: usize| {
+        let environment = Environment::new(at(&format!("{client}{number}")), &server.url);
+        let words = said(&mut environment.installs(client, &[what]));
+        (environment.installed(), words)
+    };
+    for client in CLIENTS {
+        let (installed, _) = installs(client, "demo[device-gfx942]", 1);
+        assert_eq!(installed, ["demo-1.0", "demo_device_gfx942-1.0"], "{client}");
+        let (installed, words) = installs(client, "demo[device-gfx942]==1.1", 2);
+        assert_eq!(installed, ["demo-1.1", "demo_device_gfx942-1.1"], "{client}");
+        assert!(words.contains("bad \"math\" <here>"), "{words}");
+    }
+    // The same wheels are given again: the mark stays.
+    publish(&mut repo_at(&[&at("second")], &at("repo"), 2));
+    let page = fs::read_to_string(at("repo/simple/demo/index.html")).unwrap();
+    assert!(page.contains("data-yanked="), "{page}");
+    mark(&["--unyank", "demo-1.1-py3-none-any.whl"], 3);
+    for client in CLIENTS {
+        assert_eq!(installs(client, "demo", 3).0, ["demo-1.1"], "{client}");
+    }
+}
+
+/// A web server of a script, which gets a folder and a port.
+struct Scripted {
+    _child: Process,
+    url: String,
+}
+
+impl Scripted {
+    fn serve(script: &str, folder: &Path) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut python = Command::new("python3");
+        python.args(["-c", script]).arg(folder).arg(port.to_string());
+        let child = Process::start(python.stdout(Stdio::null()).stderr(Stdio::null()));
+        until("the web server answers", || TcpStream::connect(("127.0.0.1", port)).ok());
+        Self { _child: child, url: format!("http://127.0.0.1:{port}") }
+    }
+}
+
+/// Serves the pages for programs under the addresses of those for people, as a server does that looks at
+/// what clients accept.
+const NEGOTIATING: &str = r#"
+import http.server, os, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    index_pages = ("index.json",)
+    extensions_map = {".json": "application/vnd.pypi.simple.v1+json", "": "application/octet-stream"}
+    def send_head(self):
+        if self.path.endswith("/"):
+            self.path += "index.json"
+        return super().send_head()
+    def log_message(self, *arguments):
+        pass
+os.chdir(sys.argv[1])
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+"#;
+
+#[test]
+fn pages_for_programs_say_the_same() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    for version in ["1.0+rocm7.1", "1.1+rocm7.1"] {
+        family(&at("wheels"), version);
+    }
+    let mut command = repo(&[&at("wheels")], &at("repo"));
+    publish(command.args(["--yank", "demo=1.1+rocm7.1"]));
+    let server = Scripted::serve(NEGOTIATING, &at("repo"));
+    for client in CLIENTS {
+        let environment = Environment::new(at(client), &server.url);
+        said(&mut environment.installs(client, &["demo[device-gfx942]"]));
+        let expected = ["demo-1.0+rocm7.1", "demo_device_gfx942-1.0+rocm7.1"];
+        assert_eq!(environment.installed(), expected, "{client}");
+    }
+}
+
+/// Serves a folder, and says 403 of what is not there, as buckets do whose files nobody may list.
+const CLOSED: &str = r#"
+import http.server, os, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def send_error(self, code, *rest, **more):
+        super().send_error(403 if code == 404 else code, *rest, **more)
+    def log_message(self, *arguments):
+        pass
+os.chdir(sys.argv[1])
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+"#;
+
+/// The guide says so of a second index.
+#[test]
+fn another_index_may_bring_another_build() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    family(&at("own"), "2.0+rocm7.1");
+    Wheel::of("needs", "1.0", "Requires-Dist: far\n").write(&at("own"));
+    publish(&mut repo(&[&at("own")], &at("own-index")));
+    for (name, version) in [("far", "1.0"), ("demo", "2.0"), ("demo", "2.0.1")] {
+        Wheel::of(name, version, "").write(&at("other"));
+    }
+    publish(&mut repo(&[&at("other")], &at("other-index")));
+    let (other, own) = (Server::of(&at("other-index")), Server::of(&at("own-index")));
+    let closed = Scripted::serve(CLOSED, &at("own-index"));
+    let installs = |client: &str, number: usize, url: &str, words: &[&str]| {
+        let environment = Environment::new(at(&format!("{client}{number}")), &other.url);
+        let mut command = environment.installs(client, words);
+        command.args(["--extra-index-url", &format!("{url}/simple/")]);
+        command.output().unwrap().status.success().then(|| environment.installed())
+    };
+    let own_build =
+        || ["demo-2.0+rocm7.1", "demo_device_gfx942-2.0+rocm7.1"].map(str::to_owned).to_vec();
+    let demo = ["demo[device-gfx942]"];
+    assert_eq!(installs("pip", 1, &own.url, &demo), Some(vec!["demo-2.0.1".to_owned()]));
+    assert_eq!(installs("uv", 1, &own.url, &demo), Some(own_build()));
+    let pinned = ["demo[device-gfx942]==2.0+rocm7.1"];
+    assert_eq!(installs("pip", 2, &own.url, &pinned), Some(own_build()));
+    let needs = ["needs"];
+    let both = || ["far-1.0", "needs-1.0"].map(str::to_owned).to_vec();
+    for client in CLIENTS {
+        assert_eq!(installs(client, 3, &own.url, &needs), Some(both()), "{client}");
+    }
+    assert_eq!(installs("pip", 4, &closed.url, &needs), Some(both()));
+    assert_eq!(installs("uv", 4, &closed.url, &needs), None);
+}
+
+/// The guide says so of explicit indexes.
+#[test]
+fn explicit_indexes_of_uv_have_to_be_named_for_device_wheels() {
+    need(&["python3", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    family(&at("own"), "2.0+rocm7.1");
+    publish(&mut repo(&[&at("own")], &at("own-index")));
+    Wheel::of("far", "1.0", "").write(&at("other"));
+    publish(&mut repo(&[&at("other")], &at("other-index")));
+    let (other, own) = (Server::of(&at("other-index")), Server::of(&at("own-index")));
+    let locks = |dependencies: &str, sources: &str| {
+        let index = |name: &str, url: &str, more: &str| {
+            format!(
+                "[[tool.uv.index]]\nname = \"{name}\"\nurl = \"{url}/simple/\"\n{more} = true\n"
+            )
+        };
+        let text = format!(
+            "[project]\nname = \"p\"\nversion = \"0\"\nrequires-python = \">=3.8\"\n\
+             dependencies = [{dependencies}]\n{}{}[tool.uv.sources]\n{sources}",
+            index("rocm", &own.url, "explicit"),
+            index("pypi", &other.url, "default"),
+        );
+        fs::create_dir_all(at("project")).unwrap();
+        fs::write(at("project/pyproject.toml"), text).unwrap();
+        let mut uv = Command::new("uv");
+        uv.args(["lock", "--no-cache", "--directory"]).arg(at("project"));
+        uv.env("UV_PYTHON_DOWNLOADS", "never").output().unwrap().status.success()
+    };
+    let source = "demo = { index = \"rocm\" }\n";
+    assert!(!locks("\"demo[device-gfx942]\"", source));
+    let more = "demo-device-gfx942 = { index = \"rocm\" }\n";
+    let sources = format!("{source}{more}");
+    assert!(locks("\"demo[device-gfx942]\", \"demo-device-gfx942\"", &sources));
+}
+
+/// The guide says so of yanked device wheels.
+#[test]
+fn uv_takes_no_yanked_device_wheel_for_its_host() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    family(&at("wheels"), "1.0");
+    let mut command = repo(&[&at("wheels")], &at("repo"));
+    publish(command.args(["--yank", "demo-device-gfx942=1.0"]));
+    let server = Server::of(&at("repo"));
+    let takes = CLIENTS.map(|client| {
+        let environment = Environment::new(at(client), &server.url);
+        environment.installs(client, &["demo[device-gfx942]"]).output().unwrap().status.success()
+    });
+    assert_eq!(takes, [true, false]);
+}

@@ -1,0 +1,112 @@
+//! `--keep`: hosts and their device wheels stay and go together.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use support::repo_fixture::{contents, publish, refused, repo, repo_at};
+use support::tools::need;
+
+use super::wheels::{Wheel, device, family, family_of};
+
+/// Names of the wheels that pages list.
+fn listed(out: &Path) -> BTreeSet<String> {
+    let pages = contents(out).into_iter().filter(|(name, _)| name.ends_with("index.html"));
+    let pages: String = pages.map(|(_, page)| String::from_utf8(page).unwrap()).collect();
+    let links = pages.lines().filter(|line| line.contains(".whl#"));
+    links.map(|line| line.split(['>', '<']).nth(2).unwrap().to_owned()).collect()
+}
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| format!("{name}-py3-none-any.whl")).collect()
+}
+
+#[test]
+fn device_wheels_stay_as_long_as_their_host() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    // One GPU went, one came, and one has a release of its own that no host names.
+    family_of(&at("wheels"), "1.9", &["gfx906", "gfx942"]);
+    family_of(&at("wheels"), "1.10", &["gfx942", "gfx1100"]);
+    device(&at("wheels"), "demo-device-gfx1100", "1.8", "");
+    let run = |keep: &str, out: &str| {
+        publish(repo(&[&at("wheels")], &at(out)).args(["--keep", keep]));
+        listed(&at(out))
+    };
+    let newest = ["demo-1.10", "demo_device_gfx1100-1.10", "demo_device_gfx942-1.10"];
+    let before = ["demo-1.9", "demo_device_gfx906-1.9", "demo_device_gfx942-1.9"];
+    // A wheel that no host names counts by itself: its host may come later.
+    let alone = ["demo_device_gfx1100-1.8"];
+    assert_eq!(run("1", "one"), names(&[&newest[..], &alone].concat()));
+    assert_eq!(run("2", "two"), names(&[&newest[..], &before, &alone].concat()));
+}
+
+#[test]
+fn what_a_kept_wheel_requires_stays() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    for version in ["1.0", "2.0", "3.0"] {
+        Wheel::of("core", version, "").write(&wheels);
+        Wheel::of("free", version, "").write(&wheels);
+    }
+    // The newest demo pins an old core; a device wheel needs the one of its family, as AMD's do.
+    let extra = "Requires-Dist: core == 1.0\nProvides-Extra: device-gfx1201\n\
+                 Requires-Dist: demo-device-gfx1201 == 1.0; extra == 'device-gfx1201'\n";
+    Wheel::of("demo", "1.0", extra).write(&wheels);
+    device(&wheels, "demo-device-gfx1201", "1.0", "Requires-Dist: demo-device-gfx12 == 1.0\n");
+    device(&wheels, "demo-device-gfx12", "1.0", "");
+    device(&wheels, "demo-device-gfx12", "1.5", "");
+    publish(repo(&[&wheels], &out).args(["--keep", "1"]));
+    let expected = ["core-1.0", "core-3.0", "free-3.0", "demo-1.0", "demo_device_gfx1201-1.0"];
+    let family = ["demo_device_gfx12-1.0", "demo_device_gfx12-1.5"];
+    assert_eq!(listed(&out), names(&[&expected[..], &family].concat()));
+}
+
+#[test]
+fn files_of_wheels_stay_for_the_generations() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("repo");
+    let files = || contents(&out).into_keys().filter(|name| name.starts_with("wheels")).count();
+    let run = |version: &str, after| {
+        let wheels = room.path().join(version);
+        family(&wheels, version);
+        publish(repo_at(&[&wheels], &out, after).args(["--keep", "1", "--generations", "2"]));
+    };
+    run("1.0", 0);
+    run("1.1", 10);
+    assert_eq!((listed(&out).len(), files()), (3, 12), "clients may have read the page before");
+    run("1.2", 20);
+    run("1.3", 30);
+    assert_eq!(files(), 24, "not an hour yet");
+    run("1.4", 3700);
+    assert_eq!((listed(&out).len(), files()), (3, 18));
+    let state = fs::read_to_string(out.join(".rockpack/python.json")).unwrap();
+    assert!(!state.contains("demo-1.0-py3") && state.contains("demo-1.2-py3"));
+}
+
+#[test]
+fn extras_whose_wheels_are_not_there_are_named() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    let pinned = "Provides-Extra: gpu\nRequires-Dist: far == 2.0; extra == 'gpu'\n\
+                  Requires-Dist: numpy; extra == 'gpu'\n";
+    Wheel::of("free", "1.0", pinned).write(&wheels);
+    family(&wheels, "1.0");
+    let good = publish(repo(&[&wheels], &out).arg("--strict"));
+    assert!(!good.contains("R130"), "what other indexes may have: {good}");
+    let told = publish(repo_at(&[], &out, 1).args(["--remove", "demo-device-gfx942=1.0"]));
+    let text =
+        "demo 1.0: its extra device-gfx942 requires demo-device-gfx942 ==1.0, which the index does";
+    assert!(told.contains("R130") && told.contains(text), "{told}");
+    // Of a project that is there in another version.
+    Wheel::of("far", "1.0", "").write(&wheels);
+    let before = contents(&out);
+    let (told, _) = refused(repo_at(&[&wheels], &out, 2).arg("--strict"));
+    assert!(told.contains("free 1.0: its extra gpu requires far ==2.0"), "{told}");
+    assert!(!told.contains("demo 1.0"), "it came back: {told}");
+    assert_eq!(contents(&out), before);
+}

@@ -1,0 +1,8 @@
+//! The index of wheels: made by `rockpack repo`, read by pip and uv.
+
+mod clients;
+mod kept;
+mod order;
+mod pages;
+mod refused;
+mod wheels;

@@ -1,0 +1,150 @@
+//! Runs that end at every point: at any moment each wheel that a page lists finds the wheels that it pins on
+//! theirs, and the next run finishes or takes back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rockpack::repo::{Changes, ChannelSettings, Confirmed, RepoOptions, WhenLocked, publish_to};
+use rockpack::report::Silent;
+use rockpack_base::formats::compression::Method;
+use serde_json::Value;
+use support::repo_fixture::{EPOCH, contents, publish, repo, repo_at};
+use support::scratch;
+use support::tools::{need, run};
+
+use super::wheels::{Wheel, family_of};
+use crate::broken_off::Failing;
+
+/// A run in this process that ends after so many files; whether it was done.
+fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
+    let options = RepoOptions {
+        packages: vec![packages.to_owned()],
+        out: out.to_owned(),
+        kinds: Vec::new(),
+        suite: "stable".into(),
+        component: "main".into(),
+        settings: ChannelSettings::default(),
+        changes: Changes { keep: Some(1), ..Changes::default() },
+        strict: false,
+        check: false,
+        when_locked: WhenLocked::Fail,
+        generations: 1,
+        date: EPOCH + after,
+        confirmed: Confirmed::default(),
+        list_method: Method::Gzip,
+        signer: None,
+        package_signer: None,
+        built: BTreeMap::new(),
+        key_package: None,
+    };
+    publish_to(&Failing::open(out, steps), &options, &Silent).is_ok()
+}
+
+/// The wheels that the pages list, those for people and those for programs, as `name-version`.
+fn listed(out: &Path) -> [BTreeSet<String>; 2] {
+    let mut listed = [BTreeSet::new(), BTreeSet::new()];
+    let Ok(projects) = fs::read_dir(out.join("simple")) else { return listed };
+    for folder in projects.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        let mut wheel = |which: usize, name: &str, sha256: &str, metadata: &str| {
+            let path = out.join("wheels").join(folder.file_name().unwrap()).join(name);
+            for (path, digest) in [(path.clone(), sha256), (beside(&path), metadata)] {
+                support::published::is(&path, digest);
+            }
+            let words: Vec<&str> = name.split('-').collect();
+            listed[which].insert(format!("{}-{}", words[0], words[1]));
+        };
+        let html = fs::read_to_string(folder.join("index.html")).unwrap_or_default();
+        for line in html.lines().filter(|line| line.starts_with("<a ")) {
+            let name = line.split(['>', '<']).nth(2).unwrap();
+            let digests: Vec<&str> =
+                line.split("sha256=").map(|it| &it[..it.len().min(64)]).collect();
+            wheel(0, name, digests[1], digests[2]);
+        }
+        let Ok(json) = fs::read(folder.join("index.json")) else { continue };
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        for file in json["files"].as_array().unwrap() {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let digests = [&file["hashes"], &file["core-metadata"]].map(|it| text(&it["sha256"]));
+            wheel(1, &text(&file["filename"]), &digests[0], &digests[1]);
+        }
+    }
+    listed
+}
+
+fn beside(wheel: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.metadata", wheel.display()))
+}
+
+/// Every listed host finds its device wheels, by the METADATA that lies beside it; the versions of hosts.
+fn whole(out: &Path) -> Vec<String> {
+    let all = listed(out);
+    let mut versions = BTreeSet::new();
+    for listed in &all {
+        for wheel in listed {
+            let (name, version) = wheel.split_once('-').unwrap();
+            let project = name.replace('_', "-");
+            let file = format!("wheels/{project}/{wheel}-py3-none-any.whl.metadata");
+            let metadata = fs::read_to_string(out.join(file)).unwrap();
+            let required = metadata.lines().filter_map(|line| line.strip_prefix("Requires-Dist: "));
+            for required in required.filter(|line| line.contains("extra")) {
+                let (name, version) =
+                    required.split(';').next().unwrap().split_once(" == ").unwrap();
+                let pinned = format!("{}-{}", name.replace('-', "_"), version.trim());
+                assert!(listed.contains(&pinned), "{wheel} is listed without {pinned}");
+            }
+            if name == "demo" {
+                versions.insert(version.to_owned());
+            }
+        }
+    }
+    versions.into_iter().collect()
+}
+
+#[test]
+fn pages_fit_together_wherever_a_run_ends() {
+    need(&["python3"]);
+    let room = scratch::in_memory();
+    let at = |name: &str| room.path().join(name);
+    // Names on both sides of their host's; a GPU that goes, one that comes.
+    family_of(&at("first"), "0.9", &["gfx942"]);
+    family_of(&at("second"), "1.0", &["gfx906", "gfx942"]);
+    family_of(&at("third"), "1.1", &["gfx942", "gfx1100"]);
+    let extra = "Provides-Extra: d\nRequires-Dist: amd-zoo-device == 1.1; extra == \"d\"\n";
+    Wheel::of("zoo", "1.1", extra).write(&at("third"));
+    Wheel::of("amd-zoo-device", "1.1", "Requires-Dist: zoo == 1.1\n").write(&at("third"));
+    let (base, out) = (at("base"), at("out"));
+    publish(repo(&[&at("first")], &base).args(["--keep", "1", "--generations", "1"]));
+    publish(repo_at(&[&at("second")], &base, 10).args(["--keep", "1", "--generations", "1"]));
+    assert_eq!(whole(&base), ["1.0"]);
+    let finished = at("finished");
+    run(Command::new("cp").arg("-a").arg(&base).arg(&finished));
+    assert!(ends_after(usize::MAX, &at("third"), &finished, 5000));
+    let expected = contents(&finished);
+    assert!(!expected.keys().any(|name| name.contains("-0.9-")), "it went out of use long ago");
+    let mut seen: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    for steps in 0.. {
+        run(Command::new("cp").arg("-a").arg(&base).arg(&out));
+        let done = ends_after(steps, &at("third"), &out, 5000);
+        *seen.entry(whole(&out)).or_default() += 1;
+        // The run that brings order may end early itself.
+        ends_after(steps % 4, &at("third"), &out, 5000);
+        whole(&out);
+        publish(repo_at(&[&at("third")], &out, 5000).args(["--keep", "1", "--generations", "1"]));
+        assert_eq!(whole(&out), ["1.1"]);
+        let settled = contents(&out);
+        for (name, bytes) in &expected {
+            assert_eq!(settled.get(name), Some(bytes), "{name} after {steps} steps");
+        }
+        fs::remove_dir_all(&out).unwrap();
+        if done {
+            break;
+        }
+    }
+    let versions =
+        |of: &[&str]| seen.get(&of.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+    for of in [&["1.0"][..], &["1.0", "1.1"], &["1.1"]] {
+        assert!(versions(of).is_some(), "{of:?}: {seen:?}");
+    }
+}

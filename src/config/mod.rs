@@ -47,7 +47,7 @@ pub use interpreter::InterpreterSchema;
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,
     PackageSchema, PartRole, PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema,
-    SetRelations, Validation, ValidationOverrides,
+    SetRelations, Validation, ValidationOverrides, WheelKeys,
 };
 pub use lines::{is_address, is_maintainer};
 pub use nearest::{meant_arch, nearest, nearest_arch};

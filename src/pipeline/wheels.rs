@@ -107,6 +107,7 @@ impl Run<'_> {
     fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
         let scan_options = ScanOptions::beside(&self.settings.out, budget);
         let wheel = wheel::read(path, &scan_options, self.progress)?;
+        plan::wheels::refuse_elsewhere(&wheel)?;
         made.findings.extend(wheel.scan.findings.clone());
         let config = &self.settings.plan.config;
         let policy = SplitPolicy {
@@ -154,8 +155,8 @@ impl Run<'_> {
     ) -> Result<Vec<PackedWheel>> {
         let settings = &self.settings.plan;
         self.progress.begin(Stage::Plan);
-        let grouping = plan::wheels::grouping(&settings.config.grouping, &taken);
-        let recombined = recombine::recombine(taken, &settings.config, &grouping);
+        let config = &settings.config;
+        let recombined = recombine::recombine(taken, config, &config.grouping);
         let planned = recombined.and_then(|recombined| {
             let plan = plan::wheels::plan(wheel, &recombined, settings);
             recombined.findings.explain(plan).map(|plan| (recombined, plan))
@@ -224,5 +225,5 @@ fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
     let has_archives = taken.iter().any(|part| !part.archives.is_empty());
     let has_databases = taken.iter().any(|part| !part.databases.is_empty());
     let has_code = has_archives || has_databases;
-    !is_fat && (!has_code || !has_host && wheel.pins_another())
+    !is_fat && (!has_code || !has_host && wheel.belongs_to_another())
 }

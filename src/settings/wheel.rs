@@ -111,6 +111,7 @@ impl WheelArguments {
             faults.keep(Cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
         }
+        plan::check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
         let archive_level = faults.keep(level(self.archive_level));
         let epoch = faults.keep(environment.epoch());

@@ -11,8 +11,14 @@ use crate::report::{Finding, Findings};
 /// The ending of names of such folders.
 const ENDING: &str = ".dist-info";
 
-/// Most bytes of METADATA and WHEEL: METADATA has the whole README of a project.
-const TEXT_LIMIT: u64 = 16 << 20;
+/// Most bytes of METADATA, which has the whole README of a project.
+const METADATA_LIMIT: u64 = 16 << 20;
+
+/// Most bytes of WHEEL, which has a line for each tag.
+const WHEEL_LIMIT: u64 = 64 << 10;
+
+/// Rows that RECORD may have beyond two for each member.
+const ROWS_MORE: usize = 1024;
 
 /// Most bytes of RECORD: some hundred bytes for each of a hundred thousand files.
 const RECORD_LIMIT: u64 = 64 << 20;
@@ -39,15 +45,26 @@ impl DistInfo {
             })?;
             zip.read(member, limit, file)
         };
-        let metadata = Metadata::parse(&file("METADATA", TEXT_LIMIT)?)?;
-        let wheel_file = WheelFile::parse(&file("WHEEL", TEXT_LIMIT)?)?;
+        let metadata = Metadata::parse(&file("METADATA", METADATA_LIMIT)?)?;
+        let wheel_file = WheelFile::parse(&file("WHEEL", WHEEL_LIMIT)?)?;
         let record = file("RECORD", RECORD_LIMIT)?;
+        refuse_long(&record, zip.members().len())?;
         let doing = || format!("reading {folder}/RECORD");
         let record = Record::parse(&record).context(doing)?;
         refuse_another(&metadata, name)?;
         refuse_another_folder(&folder, name)?;
         Ok(Self { folder, metadata, wheel_file, record })
     }
+}
+
+/// Refuses a RECORD of far more rows than there are members, which are counted within the budget.
+fn refuse_long(record: &[u8], members: usize) -> Result<()> {
+    let rows = record.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+    if rows / 2 <= members.saturating_mul(2) + ROWS_MORE {
+        return Ok(());
+    }
+    let message = format!("has some {rows} rows, and the wheel has {members} members");
+    Err(Error::new(Kind::Limit, message).structure("RECORD").hint("build the wheel anew"))
 }
 
 /// The one folder at the top that is called like one.

@@ -86,12 +86,14 @@ impl Wheel {
         self.members.get(&format!("{}/{name}", self.dist_info))
     }
 
-    /// Whether it is of no use but with another distribution in exactly its own version, as device wheels are.
-    pub fn pins_another(&self) -> bool {
-        let version = self.metadata.version();
+    /// Whether it is called after another distribution, and requires that in exactly its own version, as device
+    /// wheels do.
+    pub fn belongs_to_another(&self) -> bool {
+        let (own, version) = (normalized(self.metadata.name()), self.metadata.version());
         let pins = |requirement: &str| {
             let (name, bound) = requirement.split_once("==").unwrap_or_default();
-            bound.trim() == version && normalized(name.trim()) != normalized(self.metadata.name())
+            let name = normalized(name.trim());
+            bound.trim() == version && name != own && own.contains(&name)
         };
         self.metadata.all("Requires-Dist").any(pins)
     }
@@ -231,6 +233,11 @@ fn tree(
     for (name, member) in members {
         let Some(installed) = &member.installed else { continue };
         if place(name, dist_info).is_dist_info() {
+            continue;
+        }
+        if place(installed.as_str(), dist_info).is_dist_info() {
+            let message = format!("is installed at {installed}, in the folder of the metadata");
+            faults.add(Error::new(Kind::Conflict, message).file(member_name(path, name)));
             continue;
         }
         folders.extend(std::iter::successors(installed.parent(), TreePath::parent));

@@ -8,7 +8,7 @@ use rockpack_base::error::{Error, Kind, Result};
 /// The placeholder of the host wheel's distribution.
 const NAME: &str = "{name}";
 /// The placeholder of a group.
-const GROUP: &str = "{group}";
+pub(super) const GROUP: &str = "{group}";
 
 /// A pattern of names, with `{name}` for that of the host wheel and `{group}` for the group.
 #[derive(Debug, Clone, PartialEq, Eq, Display)]

@@ -53,7 +53,7 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
 
 /// Refuses device code in a file that is not installed where the root of the wheel is: no marker leads from
 /// there to the archives of device wheels, and nobody would look for it elsewhere.
-pub(super) fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
+pub fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
     let mut faults = Faults::default();
     let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };
     for (name, member) in &wheel.members {

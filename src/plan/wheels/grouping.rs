@@ -1,31 +1,43 @@
 //! Groups where the configuration has none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use rockpack_base::gfx;
 
-use rockpack_base::gfx::{self, BaseArch};
+use crate::config::Grouping;
+use crate::recombine::Group;
 
-use crate::config::{ArchitectureGroup, Grouping};
-use crate::split::SplitArtifact;
-
-/// The groups of the configuration. Without any, each arch is one, with what is qualified of it.
-pub fn grouping(configured: &Grouping, taken: &[SplitArtifact]) -> Grouping {
-    let binaries = taken.iter().flat_map(SplitArtifact::binaries);
-    let code = binaries.flat_map(|(_, fat)| fat.code_objects()).map(|code| code.target.base());
-    let databases = taken.iter().flat_map(|part| &part.databases);
-    let databases = databases.filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
-    let archs: BTreeSet<&BaseArch> = code.chain(databases).collect();
-    let mut groups: BTreeMap<BaseArch, Vec<BaseArch>> = BTreeMap::new();
-    for arch in &archs {
-        let plain = gfx::plain(arch).unwrap_or_else(|| (*arch).clone());
-        groups.entry(plain).or_default().push((*arch).clone());
+/// The groups of a wheel: those of the configuration; without any, each arch is one, with what is qualified of
+/// it (`gfx1250` with `gfx1250-strict`).
+pub(super) fn groups(found: &[Group], configured: &Grouping) -> Vec<Group> {
+    if !configured.groups.is_empty() {
+        return found.to_vec();
     }
-    if !configured.groups.is_empty() || groups.values().all(|archs| archs.len() == 1) {
-        return configured.clone();
+    let mut groups: Vec<Group> = Vec::new();
+    for group in found {
+        let plain = group.archs.first().and_then(gfx::plain);
+        let name = plain.map_or(group.name.clone(), |arch| arch.to_string());
+        match groups.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.archs.extend(group.archs.iter().cloned()),
+            None => groups.push(Group { name, ..group.clone() }),
+        }
     }
-    let group = |(plain, architectures): (BaseArch, Vec<BaseArch>)| ArchitectureGroup {
-        name: plain.to_string(),
-        display_name: plain.to_string(),
-        architectures,
-    };
-    Grouping { groups: groups.into_iter().map(group).collect(), primary_shard: None }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_qualified_belongs_to_its_arch() {
+        let group = |name: &str| Group {
+            name: name.to_owned(),
+            display_name: name.to_owned(),
+            archs: vec![name.parse().unwrap()],
+        };
+        let found = ["gfx1100", "gfx11-generic", "gfx1250", "gfx1250-strict"].map(group);
+        let made = groups(&found, &Grouping::default());
+        let names: Vec<(&str, usize)> =
+            made.iter().map(|group| (group.name.as_str(), group.archs.len())).collect();
+        assert_eq!(names, [("gfx1100", 1), ("gfx11-generic", 1), ("gfx1250", 2)]);
+    }
 }

@@ -35,8 +35,9 @@ use crate::report::Findings;
 use code::{DeviceCode, DevicePart};
 
 pub use device_name::DeviceName;
-pub use grouping::grouping;
+pub use folder::refuse_elsewhere;
 pub use runtime::RuntimePolicy;
+pub use texts::check_requirements;
 
 /// How wheels are made of a wheel.
 #[derive(Debug, Clone)]
@@ -122,8 +123,8 @@ pub fn plan(wheel: &Wheel, recombined: &Recombined, settings: &WheelSettings) ->
     };
     let mut findings = Findings::default();
     runtime::check(wheel, component, settings.runtime, &mut findings)?;
-    folder::refuse_elsewhere(wheel)?;
-    let code = DeviceCode::of(component, &recombined.groups)?;
+    let groups = grouping::groups(&recombined.groups, &settings.config.grouping);
+    let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
     let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
     let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };

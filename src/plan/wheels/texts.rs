@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::python_index::Requirement;
 use rockpack_base::formats::wheel::{WheelFile, WheelName, normalized};
 
 use super::code::{DevicePart, Extra};
+use super::device_name::GROUP;
 use super::{MemberSource, PlannedMember, WheelSettings};
+use crate::config::{Config, WheelKeys};
 use crate::input::wheel::Wheel;
 
 /// The program that WHEEL names.
@@ -37,6 +40,18 @@ const CARRIED: [&str; 13] = [
 
 /// The starts of names of licence files in `dist-info`, where METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
+
+/// Refuses requirements of the configuration that pip could not read.
+pub fn check_requirements(config: &Config, faults: &mut Faults) {
+    let WheelKeys { device_requires, host_requires, .. } = &config.keys.wheels;
+    for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {
+        for (index, text) in list.iter().enumerate() {
+            let place = ["wheels", key, &index.to_string()];
+            let read = Requirement::parse(&text.replace(GROUP, "group"));
+            faults.keep(read.map_err(|error| config.located(&place, &error)));
+        }
+    }
+}
 
 /// METADATA of the host wheel: those of the input with `extras`.
 pub(super) fn host_metadata(
@@ -107,7 +122,7 @@ pub(super) fn device_metadata(
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
     for requirement in &settings.config.keys.wheels.device_requires {
-        let requirement = requirement.replace("{group}", &part.label);
+        let requirement = requirement.replace(GROUP, &part.label);
         text.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
     let extra = format!("{}[device-{}]", normalized(host), part.label);

@@ -54,7 +54,7 @@ pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usi
 
 /// The text about tags of WHEEL that are not those of the file name.
 pub(super) fn tags_differ(tags: &[String], build: Option<&str>) -> String {
-    let tags = if tags.is_empty() { "no tags".to_owned() } else { list(tags) };
+    let tags = if tags.is_empty() { "no tags".to_owned() } else { few(tags, 5) };
     let build = build.map_or(String::new(), |build| format!(" and the build number {build}"));
     format!("its WHEEL has {tags}{build}; the file name decides")
 }

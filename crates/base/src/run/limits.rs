@@ -106,7 +106,7 @@ fn too_little(memory: u64, least: u64) -> Error {
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
     let message = format!("--memory {}M is too little", mib(memory));
     let hint = format!(
-        "{}M are the least at these levels of compression, and 1 format needs less than 2",
+        "{}M are the least at these levels of compression, and packages of 1 format need less than of 2",
         mib(least)
     );
     Error::new(Kind::Usage, message).hint(hint)

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// A text of header fields and a body, kept as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,9 @@ struct Field {
     lines: Range<usize>,
 }
 
+/// Most fields of a text: METADATA of the largest projects have some hundred.
+const FIELDS_MAX: usize = 1 << 16;
+
 impl Headers {
     /// Reads a text that is called `what` in messages.
     pub fn parse(bytes: &[u8], what: &str) -> Result<Self> {
@@ -43,10 +46,17 @@ impl Headers {
                 break;
             }
             at = end;
+            if fields.len() == FIELDS_MAX {
+                let message = format!("has more than {FIELDS_MAX} header fields");
+                return Err(Error::new(Kind::Limit, message).structure(what));
+            }
             match (plain.starts_with([' ', '\t']), fields.last_mut()) {
                 (true, Some(field)) => {
-                    field.value.push('\n');
-                    field.value.push_str(plain.trim());
+                    // A line of blanks says nothing.
+                    if !plain.trim().is_empty() {
+                        field.value.push('\n');
+                        field.value.push_str(plain.trim());
+                    }
                     field.lines.end = end;
                 }
                 _ => fields.push(field(plain, start..end).ok_or_else(|| {

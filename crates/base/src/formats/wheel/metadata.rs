@@ -26,8 +26,12 @@ impl Metadata {
             let message = format!("has the Metadata-Version {text}, and 1.x and 2.x are known");
             Error::unsupported(message).structure(WHAT)
         })?;
-        headers.one("Name", WHAT)?;
-        headers.one("Version", WHAT)?;
+        for name in ["Name", "Version"] {
+            if headers.one(name, WHAT)?.contains('\n') {
+                let message = format!("has a {name} of several lines");
+                return Err(Error::malformed(message).structure(WHAT));
+            }
+        }
         Ok(Self { headers, version })
     }
 

@@ -35,5 +35,6 @@ mod schemas;
 mod schemes;
 mod settings;
 mod shell;
+mod wheels;
 
 support::main!();

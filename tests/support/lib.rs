@@ -14,6 +14,7 @@ pub mod bases;
 pub mod device;
 pub mod documents;
 pub mod example;
+pub mod fat_wheels;
 pub mod fixtures;
 pub mod foreign_deb;
 pub mod gpg_keys;

@@ -21,15 +21,15 @@ use support::tampered::{self, Run};
 use support::tools;
 use tempfile::TempDir;
 
-const HOST: &str = "host-x86_64-unknown-linux-gnu-";
-const GFX1100: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
+pub const HOST: &str = "host-x86_64-unknown-linux-gnu-";
+pub const GFX1100: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
 
 /// `e_flags` of gfx1100, and of a processor that is not known.
 const FLAGS: u32 = 0x41;
 const UNKNOWN_FLAGS: u32 = 0xfe;
 
 /// A code object without program headers and sections, of version 4.
-fn code_object(flags: u32, text: &str) -> Vec<u8> {
+pub fn code_object(flags: u32, text: &str) -> Vec<u8> {
     let mut file = vec![0_u8; 64];
     file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
     (file[16], file[18], file[20]) = (3, 224, 1);
@@ -41,7 +41,7 @@ fn code_object(flags: u32, text: &str) -> Vec<u8> {
     file
 }
 
-fn bundle(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub fn bundle(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let entry =
         |(id, bytes): &(&str, Vec<u8>)| ((*id).to_owned(), Content::of_bytes(bytes.clone()));
     let entries: Vec<_> = entries.iter().map(entry).collect();
@@ -145,7 +145,7 @@ impl Case {
 }
 
 /// Links the library `out` with a wrapper for each of `bundles`, and `more` of assembly.
-fn link(folder: &Path, out: &Path, bundles: &[Vec<u8>], more: &str) {
+pub fn link(folder: &Path, out: &Path, bundles: &[Vec<u8>], more: &str) {
     tools::need(&["gcc"]);
     let mut source = more.to_owned() + "\n";
     for (index, bundle) in bundles.iter().enumerate() {

@@ -1,0 +1,97 @@
+//! Wheels without device code to take out, and those that were split already.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::example::{contents, files, names};
+use support::fat_wheels::{Made, WheelSpec, wheel_command};
+use support::tools::said;
+
+use super::made;
+
+/// Splits wheels, which have to come out as they are.
+fn copies(wheels: &[PathBuf], out: &Path) {
+    let paths: Vec<&Path> = wheels.iter().map(PathBuf::as_path).collect();
+    let text = said(&mut wheel_command(&paths, out));
+    assert_eq!(text.matches("R123").count(), wheels.len(), "{text}");
+    let mut expected = names(out);
+    assert!(expected.remove("wheels.json"));
+    for wheel in wheels {
+        let name = wheel.file_name().unwrap().to_str().unwrap();
+        assert!(expected.remove(name), "{name}");
+        assert!(fs::read(wheel).unwrap() == fs::read(out.join(name)).unwrap(), "{name}");
+    }
+    assert!(expected.is_empty(), "{expected:?}");
+    let receipt: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("wheels.json")).unwrap()).unwrap();
+    for wheel in receipt["wheels"].as_array().unwrap() {
+        assert_eq!(wheel["role"], "copy", "{wheel}");
+    }
+}
+
+#[test]
+fn splitting_what_is_split_changes_nothing() {
+    support::kpack::need_python();
+    let made = made();
+    let room = tempfile::tempdir().unwrap();
+    let all: Vec<PathBuf> = names(&made.out())
+        .iter()
+        .filter(|name| name.ends_with(".whl"))
+        .map(|name| made.out().join(name))
+        .collect();
+    copies(&all, &room.path().join("all"));
+    let alone = |start: &str| {
+        let name = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
+        all.iter().filter(name).cloned().collect::<Vec<_>>()
+    };
+    copies(&alone("x-1.0-"), &room.path().join("host"));
+    copies(&alone("x_device_gfx1100-"), &room.path().join("device"));
+    // By their folder, with the receipt beside them.
+    let out = room.path().join("folder");
+    said(&mut wheel_command(&[&made.out()], &out));
+    let (mut before, mut after) = (contents(&made.out()), contents(&out));
+    before.remove("wheels.json");
+    after.remove("wheels.json");
+    assert!(before == after);
+}
+
+#[test]
+fn wheels_without_device_code_are_copied() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let pure = WheelSpec::tagged("pure", "1.0", "py3-none-any").text("pure/__init__.py", "");
+    let empty = WheelSpec::tagged("empty", "1.0", "py3-none-any");
+    let host = support::example::GROUPS[0].stage(&support::example::shards(), "lib");
+    let library = host.ancestors().nth(2).unwrap().join("hipBLAS/stage/lib/libexcblas.so.1.0");
+    let native = WheelSpec::new("native", "1.0").file("native/_C.so", &library);
+    let wheels = [pure, empty, native].map(|wheel| wheel.write(&room.path().join("in")));
+    copies(&wheels, &room.path().join("out"));
+}
+
+/// A wheel of binaries that refer to the archives beside them is split as the fat wheel is.
+#[test]
+fn archives_in_a_wheel_are_split() {
+    support::kpack::need_python();
+    let made = made();
+    let room = tempfile::tempdir().unwrap();
+    let site = room.path().join("site");
+    let wheels: Vec<PathBuf> = made.wheels().keys().map(|name| made.out().join(name)).collect();
+    super::lossless::unpack(&wheels, &site);
+    let mut whole = WheelSpec::new("x", "1.0");
+    for path in files(&site).into_keys().filter(|path| !path.contains(".dist-info/")) {
+        whole = whole.file(&path, &site.join(&path));
+    }
+    let again = Made::of(&whole, &[]);
+    let own = |made: &Made| -> std::collections::BTreeMap<String, String> {
+        let wheels = made.wheels().into_values();
+        let members = wheels.flat_map(|wheel| wheel.members);
+        let members = members.map(|member| {
+            let [name, sha256] =
+                ["name", "sha256"].map(|key| member[key].as_str().unwrap().to_owned());
+            (name, sha256)
+        });
+        members.filter(|(name, _)| !name.contains(".dist-info/")).collect()
+    };
+    assert_eq!(again.wheels().keys().collect::<Vec<_>>(), made.wheels().keys().collect::<Vec<_>>());
+    assert_eq!(own(&again), own(made));
+}

@@ -1,0 +1,152 @@
+//! What is said of wheels that are split all the same.
+
+use std::fs;
+
+use serde_json::Value;
+use support::fat_wheels::{Made, WheelSpec, fat, library, wheel_command};
+use support::tools::told;
+
+fn plain() -> WheelSpec {
+    WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
+}
+
+/// The findings of a run, by code.
+fn findings(made: &Made) -> Vec<(String, Value)> {
+    let receipt = made.receipt();
+    let findings = receipt["findings"].as_array().unwrap().clone();
+    let code = |finding: Value| (finding["code"].as_str().unwrap().to_owned(), finding);
+    findings.into_iter().map(code).collect()
+}
+
+/// Their codes without that of a runtime that is elsewhere, which every wheel of these tests has.
+fn codes(made: &Made) -> Vec<String> {
+    let codes = findings(made).into_iter().map(|(code, _)| code);
+    codes.filter(|code| code != "R124").collect()
+}
+
+/// The text of the one finding of this code.
+fn text(made: &Made, code: &str) -> String {
+    let own: Vec<_> = findings(made).into_iter().filter(|(own, _)| own == code).collect();
+    let [(_, finding)] = &own[..] else { panic!("{code}: {own:?}\n{}", made.said) };
+    finding["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_plain_wheel_has_no_finding_but_its_runtime() {
+    support::kpack::need_python();
+    let made = Made::of(&plain(), &[]);
+    assert_eq!(codes(&made), [""; 0], "{}", made.said);
+    let said = text(&made, "R124");
+    assert!(said.contains("libamdhip64.so.7"), "{said}");
+    let receipt = made.receipt();
+    let own = receipt["findings"][0].to_string();
+    assert!(own.contains("x-1.0-py3-none-manylinux_2_17_x86_64.whl"), "{own}");
+}
+
+#[test]
+fn records_that_say_too_little_are_completed() {
+    support::kpack::need_python();
+    let made = Made::of(&plain().set("x/_C.so", "hash", false), &[]);
+    assert_eq!(codes(&made), ["R120"], "{}", made.said);
+    assert!(text(&made, "R120").contains("1 member has no digest"), "{}", made.said);
+    let wheel = plain().edit("x/__init__.py,", "x/other.py,");
+    let made = Made::of(&wheel, &[]);
+    let said = text(&made, "R120");
+    assert!(said.contains("x/__init__.py") && said.contains("x/other.py"), "{said}");
+    let record = &made.wheel("x").texts["RECORD"];
+    assert!(record.contains("x/__init__.py,sha256=") && !record.contains("other"), "{record}");
+}
+
+#[test]
+fn other_digests_of_records_are_compared() {
+    support::kpack::need_python();
+    let empty = "sha384=OLBgp1GsljhM2TJ-sbHjaiH9txEUvgdDTAzHv2P24donTt6_529l-9Ua0vFImLlb";
+    let sha256 = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+    let made = Made::of(&plain().edit(sha256, empty), &[]);
+    assert_eq!(codes(&made), [""; 0], "{}", made.said);
+    assert!(made.wheel("x").texts["RECORD"].contains(sha256));
+}
+
+#[test]
+fn folders_and_signatures_are_left_out() {
+    support::kpack::need_python();
+    let wheel = plain()
+        .text("x/empty/", "")
+        .set("x/empty/", "mode", 0o40_755)
+        .info("RECORD.jws", "{}")
+        .info("RECORD.p7s", "x");
+    let made = Made::of(&wheel, &[]);
+    assert_eq!(codes(&made), ["R122"], "{}", made.said);
+    let said = text(&made, "R122");
+    for name in ["x/empty/", "RECORD.jws", "RECORD.p7s"] {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    let host = made.wheel("x");
+    assert!(host.names().iter().all(|name| !name.contains("RECORD.") && !name.ends_with('/')));
+}
+
+#[test]
+fn what_pypi_refuses_is_told() {
+    support::kpack::need_python();
+    let wheel = WheelSpec::tagged("x", "1.0+rocm7.1", "cp312-cp312-linux_x86_64");
+    let made = Made::of(&wheel.file("x/_C.so", &library()), &[]);
+    let own = findings(&made);
+    let own: Vec<&Value> = own.iter().filter(|(code, _)| code == "R126").map(|(_, f)| f).collect();
+    // The host wheel and four device wheels.
+    assert_eq!(own.len(), 5, "{}", made.said);
+    for finding in own {
+        let said = finding["message"].as_str().unwrap();
+        assert!(said.contains("1.0+rocm7.1") && said.contains("linux_x86_64"), "{said}");
+        assert_eq!(finding["severity"], "note", "{finding}");
+    }
+}
+
+#[test]
+fn a_runtime_in_the_wheel_has_to_read_archives() {
+    support::kpack::need_python();
+    let name = "x/lib/libamdhip64.so.7";
+    let able = ["needs librocm_kpack.so.0", "asks for ROCM_KPACK_PATH"];
+    for text in able {
+        // Signs at the edge of what is read at once.
+        let text = format!("{}{text}", "R".repeat((128 << 10) - 9));
+        let made = Made::of(&plain().text(name, &text), &[]);
+        assert_eq!(findings(&made).len(), 0, "{}", made.said);
+    }
+    let unable = plain().text(name, "\u{7f}ELF without anything of it");
+    let room = tempfile::tempdir().unwrap();
+    let wheel = unable.write(&room.path().join("in"));
+    let out = room.path().join("out");
+    let said = told(&mut wheel_command(&[&wheel], &out));
+    assert!(said.ends_with("exit status: 2\n"), "{said}");
+    for part in [name, "x-1.0-py3", "ROCM_KPACK_ENABLED", "--any-runtime"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!out.join("wheels.json").exists());
+    let made = Made::of(&unable, &["--any-runtime"]);
+    assert_eq!(codes(&made), ["R125"], "{}", made.said);
+    assert!(text(&made, "R125").contains(name));
+    // Two, as auditwheel copies them, one of which can.
+    let two = unable.text("x.libs/libamdhip64-1a2b3c4d.so.7.1", "ROCM_KPACK_PATH");
+    let wheel = two.write(&room.path().join("two"));
+    let said = told(&mut wheel_command(&[&wheel], &out));
+    assert!(said.ends_with("exit status: 2\n") && said.contains(name), "{said}");
+    assert!(!said.contains("1a2b3c4d"), "{said}");
+}
+
+#[test]
+fn warnings_can_be_errors_or_accepted() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let wheel = fat().write(&room.path().join("in"));
+    let out = room.path().join("out");
+    let mut strict = wheel_command(&[&wheel], &out);
+    strict.arg("--strict");
+    let said = told(&mut strict);
+    assert!(said.contains("R124") && said.ends_with("exit status: 2\n"), "{said}");
+    assert!(!out.join("wheels.json").exists());
+    let config = room.path().join("config.toml");
+    let text = "[[accept]]\ncode = \"R124\"\nsubject = \"*\"\nreason = \"the driver brings it\"\n";
+    fs::write(&config, text).unwrap();
+    let said = told(strict.arg("--config").arg(&config));
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+}

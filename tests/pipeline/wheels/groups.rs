@@ -1,0 +1,135 @@
+//! Which device wheel has which code, and which extras require it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::device::compile;
+use support::fat_wheels::{DATABASE, Made, WheelSpec, fat};
+use support::kpack::{code_object, mach};
+use support::tools::{need, run};
+
+use crate::odd_code::{self, GFX1100, HOST};
+
+/// A library with one wrapper for each name, linked of what clang makes for its archs.
+fn linked(room: &Path, wrappers: &[(&str, &[&str])]) -> PathBuf {
+    need(&["clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
+    let library = room.join("library.so");
+    let mut command = std::process::Command::new("clang++-19");
+    command.args(["-shared", "-nostdlib", "-fuse-ld=lld", "-o"]).arg(&library);
+    for (name, archs) in wrappers {
+        compile(room, name, archs, &["-mcode-object-version=6"]);
+        command.arg(room.join(format!("{name}.o")));
+    }
+    run(&mut command);
+    library
+}
+
+#[test]
+fn generic_code_is_required_where_nothing_else_is_there() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    // For gfx1100 each wrapper has its own code; for gfx1101 one has generic code alone.
+    let both: &[&str] = &["gfx1100", "gfx1101", "gfx11-generic", "gfx942"];
+    let library = linked(room.path(), &[("one", both), ("two", &["gfx1100", "gfx11-generic"])]);
+    let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
+    let host = made.wheel("x");
+    let requires = |arch: &str| host.requires(&format!("device-{arch}"));
+    assert_eq!(requires("gfx1100"), ["x-device-gfx1100 == 1.0"].into());
+    let generic = "x-device-gfx11-generic == 1.0";
+    assert_eq!(requires("gfx1101"), ["x-device-gfx1101 == 1.0", generic].into());
+    assert_eq!(requires("gfx942"), ["x-device-gfx942 == 1.0"].into());
+    assert_eq!(requires("gfx11-generic"), [generic].into());
+    assert_eq!(host.requires("device-all").len(), 4);
+}
+
+/// SPIR-V runs everywhere, and is of use where a wrapper has nothing else for an arch.
+#[test]
+fn spirv_is_required_where_nothing_else_is_there() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let own = |mach: u8, text: &str| odd_code::code_object(mach.into(), text);
+    let spirv =
+        ("hip-spirv64-amd-amdhsa--amdgcnspirv", [3, 2, 0x23, 7, 0, 0, 1, 0, 0, 0, 0, 0].to_vec());
+    let gfx906 = "hipv4-amdgcn-amd-amdhsa--gfx906";
+    let host = || (HOST, Vec::new());
+    let all = [
+        host(),
+        (GFX1100, own(mach::GFX1100, "1")),
+        (gfx906, own(mach::GFX906, "2")),
+        spirv.clone(),
+    ];
+    let some = [host(), (GFX1100, own(mach::GFX1100, "3")), spirv];
+    let library = room.path().join("library.so");
+    odd_code::link(room.path(), &library, &[odd_code::bundle(&all), odd_code::bundle(&some)], "");
+    let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
+    let wheel = made.wheel("x");
+    let spirv = "x-device-amdgcnspirv == 1.0";
+    let requires = |arch: &str| wheel.requires(&format!("device-{arch}"));
+    assert_eq!(requires("gfx1100"), ["x-device-gfx1100 == 1.0"].into());
+    assert_eq!(requires("gfx906"), ["x-device-gfx906 == 1.0", spirv].into());
+    assert_eq!(requires("amdgcnspirv"), [spirv].into());
+}
+
+#[test]
+fn groups_of_the_configuration_are_wheels() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.json");
+    let groups = serde_json::json!({"architecture_groups": {
+        "gfx110X": {"architectures": ["gfx1100", "gfx1101", "gfx1102"], "display_name": "RDNA 3"},
+        "rest": {"architectures": ["gfx1151", "gfx1200", "gfx1201", "gfx906", "gfx90a"], "display_name": "Others"},
+    }});
+    fs::write(&config, groups.to_string()).unwrap();
+    let made = Made::of(&fat(), &["--config", config.to_str().unwrap()]);
+    let host = made.wheel("x");
+    assert_eq!(
+        host.fields("Provides-Extra"),
+        ["more", "device-gfx110x", "device-rest", "device-all"]
+    );
+    // What AOTriton has for all of gfx11 is read by both.
+    let shared = "x-device-gfx110x-rest == 1.0";
+    assert_eq!(host.requires("device-gfx110x"), ["x-device-gfx110x == 1.0", shared].into());
+    assert_eq!(host.requires("device-rest"), ["x-device-rest == 1.0", shared].into());
+    let wheel = made.wheel("x-device-gfx110x");
+    let archives = wheel.names().into_iter().filter(|name| name.ends_with(".kpack"));
+    assert_eq!(archives.count(), 3);
+    let named: Vec<&str> =
+        wheel.names().into_iter().filter(|name| name.starts_with(DATABASE)).collect();
+    assert!(named.iter().all(|name| name.contains("gfx110")), "{named:?}");
+    let receipt = made.receipt();
+    let wheels = receipt["wheels"].as_array().unwrap();
+    let archs = |name: &str| {
+        let wheel = wheels.iter().find(|wheel| wheel["distribution"] == name).unwrap();
+        wheel["archs"].clone()
+    };
+    assert_eq!(archs("x-device-gfx110x"), serde_json::json!(["gfx1100", "gfx1101", "gfx1102"]));
+}
+
+/// Two files of one name with different code, and files of several archs.
+#[test]
+fn files_go_with_their_archs() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let code = |mach: u8, text: &str| {
+        let path = room.path().join(text);
+        fs::write(&path, code_object(mach, text)).unwrap();
+        path
+    };
+    let wheel = WheelSpec::new("x", "1.0")
+        .text("x/__init__.py", "")
+        .file("x/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco", &code(mach::GFX1100, "one"))
+        .file("x/lib/rocblas/library/Kernels.so-000-gfx906.hsaco", &code(mach::GFX906, "two"))
+        .text("x/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "\u{80}");
+    let made = Made::of(&wheel, &[]);
+    let names = |name: &str| -> BTreeSet<String> {
+        let wheel = made.wheel(name);
+        let names = wheel.names().into_iter().filter(|name| !name.contains(".dist-info/"));
+        names.map(str::to_owned).collect()
+    };
+    let path = |name: &str| format!("x/lib/rocblas/library/{name}");
+    assert_eq!(names("x"), ["x/__init__.py".to_owned()].into());
+    assert_eq!(names("x-device-gfx906"), [path("Kernels.so-000-gfx906.hsaco")].into());
+    let own = [path("Kernels.so-000-gfx1100.hsaco"), path("TensileLibrary_lazy_gfx1100.dat")];
+    assert_eq!(names("x-device-gfx1100"), own.into());
+}

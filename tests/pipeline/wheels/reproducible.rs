@@ -1,0 +1,121 @@
+//! The same wheel gives the same bytes, whoever splits it where.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use support::example::contents;
+use support::fat_wheels::{Made, WheelSpec, library, of_shard, wheel_command};
+use support::tools::run;
+
+use super::made;
+
+/// What a run with these options makes, or variables in front of them (`NAME=value`).
+fn split(out: &Path, wheel: &Path, options: &[&str]) -> BTreeMap<String, Vec<u8>> {
+    let mut command = wheel_command(&[wheel], out);
+    for option in options {
+        match option.split_once('=') {
+            Some((name, value)) => command.env(name, value),
+            None => command.arg(option),
+        };
+    }
+    run(&mut command);
+    contents(out)
+}
+
+#[test]
+fn wheels_are_the_same_wherever_they_are_made() {
+    support::kpack::need_python();
+    let made = made();
+    let expected = contents(&made.out());
+    let room = tempfile::tempdir().unwrap();
+    let at = |name: &str| room.path().join(name);
+    let same = |name: &str, found: BTreeMap<String, Vec<u8>>| {
+        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{name}");
+        for (file, bytes) in found {
+            assert!(bytes == expected[&file], "{name}: {file} is another");
+        }
+    };
+    for jobs in ["1", "7"] {
+        same(jobs, split(&at(&format!("jobs-{jobs}")), &made.fat, &["--jobs", jobs]));
+    }
+    let little = ["--memory", "640M", "--jobs", "2"];
+    same("memory", split(&at("memory"), &made.fat, &little));
+    // A new copy elsewhere, of another day, by a link, with a cache, from another folder and umask.
+    let copy = at("copy").join(made.fat.file_name().unwrap());
+    fs::create_dir(at("copy")).unwrap();
+    fs::copy(&made.fat, &copy).unwrap();
+    run(Command::new("touch").args(["-d", "2001-02-03"]).arg(&copy));
+    symlink(at("copy"), at("link")).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 077 && exec \"$0\" \"$@\""]).arg(support::program::rockpack_path());
+    shell.args(["wheel", "link", "--out", "out", "--cache", "cache"]).current_dir(room.path());
+    shell.env("TZ", "Pacific/Chatham").env("LC_ALL", "C").env_remove("SOURCE_DATE_EPOCH");
+    run(&mut shell);
+    same("copy", contents(&at("out")));
+    run(&mut shell);
+    same("cache", contents(&at("out")));
+}
+
+#[test]
+fn the_time_of_members_is_that_of_source_date_epoch() {
+    support::kpack::need_python();
+    let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let made = Made::of(&wheel, &[]);
+    let times = [
+        ("0", [1980, 1, 1, 0, 0, 0]),
+        ("315532799", [1980, 1, 1, 0, 0, 0]),
+        ("1700000001", [2023, 11, 14, 22, 13, 20]),
+        ("99999999999", [2107, 12, 31, 23, 59, 58]),
+    ];
+    for (epoch, time) in times {
+        let out = made.room.path().join(epoch);
+        split(&out, &made.fat, &[&format!("SOURCE_DATE_EPOCH={epoch}")]);
+        let wheels = contents(&out).into_keys().filter(|name| name.ends_with(".whl"));
+        let wheels =
+            support::fat_wheels::read(&wheels.map(|name| out.join(name)).collect::<Vec<_>>());
+        for (file, wheel) in wheels {
+            for member in &wheel.members {
+                assert_eq!(member["time"], serde_json::json!(time), "{epoch}: {file} {member}");
+            }
+        }
+    }
+}
+
+/// Archives of other code have other names; those of the same code have the same.
+#[test]
+fn archives_are_named_after_their_code() {
+    support::kpack::need_python();
+    let archives = |made: &Made| -> Vec<String> {
+        let wheels = made.wheels();
+        let names = wheels.values().flat_map(support::fat_wheels::ReadWheel::names);
+        let mut names: Vec<String> =
+            names.filter(|name| name.ends_with(".kpack")).map(str::to_owned).collect();
+        names.sort();
+        names
+    };
+    let plain = || WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let first = archives(&Made::of(&plain(), &[]));
+    assert_eq!(first.len(), 4);
+    let token = |name: &str| name.split(['-', '_']).nth(1).unwrap().to_owned();
+    let tokens: std::collections::BTreeSet<String> = first.iter().map(|name| token(name)).collect();
+    assert_eq!(tokens.len(), 1, "one token for all archives: {first:?}");
+    assert_eq!(tokens.first().unwrap().len(), 16, "{first:?}");
+    // Host files, the version and the Python do not matter.
+    let other = WheelSpec::tagged("x", "2.0", "cp312-cp312-manylinux_2_28_x86_64");
+    let other = other.file("x/_C.so", &library()).text("x/more.py", "more = 1\n");
+    assert_eq!(archives(&Made::of(&other, &[])), first);
+    // Another library beside it does, and where a library lies.
+    let more = plain().file("x/_D.so", &support::fixtures::folder().join("binaries/rdc"));
+    let moved = WheelSpec::new("x", "1.0").file("x/sub/_C.so", &library());
+    // Code that differs in one kernel: the same archs of another build.
+    let code =
+        WheelSpec::new("x", "1.0").file("x/_C.so", &of_shard(0, "libexec/exblas/exblas-tune"));
+    for (name, wheel) in [("more", more), ("moved", moved), ("code", code)] {
+        for archive in archives(&Made::of(&wheel, &[])) {
+            assert!(!tokens.contains(&token(&archive)), "{name}: {archive}");
+        }
+    }
+}

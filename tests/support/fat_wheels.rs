@@ -1,0 +1,386 @@
+//! Fat wheels, written by Python's zipfile, and what Python says of the wheels that are made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::example::{self, GROUPS, names, shards};
+use crate::fixtures;
+use crate::kpack::{PYTHON, python};
+use crate::tools;
+
+/// The tags of wheels of tests: every Python of this system takes them.
+pub const TAGS: &str = "py3-none-manylinux_2_17_x86_64";
+
+/// A regular file that can be run, as headers of ZIP have it.
+pub const PROGRAM: u32 = 0o100_755;
+
+/// A wheel that is to be written.
+#[derive(Clone)]
+pub struct WheelSpec {
+    file: String,
+    info: String,
+    members: Vec<Value>,
+    has_record: bool,
+    edits: Vec<(String, String)>,
+    patches: Vec<Value>,
+}
+
+impl WheelSpec {
+    /// A wheel with METADATA and WHEEL alone.
+    pub fn new(name: &str, version: &str) -> Self {
+        Self::tagged(name, version, TAGS)
+    }
+
+    /// The same with these tags, in front of which a build number may stand.
+    pub fn tagged(name: &str, version: &str, tags: &str) -> Self {
+        let stem = format!("{}-{version}", name.replace(['-', '.'], "_"));
+        let info = format!("{stem}.dist-info");
+        let file = format!("{stem}-{tags}.whl");
+        let tagged: Vec<&str> = tags.rsplitn(4, '-').collect();
+        let wheel = wheel_file(&[tagged[2], tagged[1], tagged[0]], tagged.get(3).copied());
+        let empty = Self {
+            file,
+            info,
+            members: Vec::new(),
+            has_record: true,
+            edits: Vec::new(),
+            patches: Vec::new(),
+        };
+        empty.info("METADATA", &metadata(name, version, "")).info("WHEEL", &wheel)
+    }
+
+    /// With a member.
+    pub fn member(mut self, member: Value) -> Self {
+        // What belongs to dist-info stands at the end.
+        let is_info = member["name"].as_str().unwrap().starts_with(&self.info);
+        let of_info = |other: &Value| other["name"].as_str().unwrap().starts_with(&self.info);
+        let at = if is_info { None } else { self.members.iter().position(of_info) };
+        self.members.insert(at.unwrap_or(self.members.len()), member);
+        self
+    }
+
+    /// With a member that has the bytes of a file.
+    pub fn file(self, name: &str, file: &Path) -> Self {
+        self.member(json!({"name": name, "file": file}))
+    }
+
+    /// With a member that has this text.
+    pub fn text(self, name: &str, text: &str) -> Self {
+        self.member(json!({"name": name, "text": text}))
+    }
+
+    /// With a text in its `dist-info` folder, in place of the one that is there.
+    pub fn info(mut self, name: &str, text: &str) -> Self {
+        let name = format!("{}/{name}", self.info);
+        match self.members.iter_mut().find(|member| member["name"] == name.as_str()) {
+            Some(member) => member["text"] = text.into(),
+            None => return self.text(&name, text),
+        }
+        self
+    }
+
+    /// With this field of a member.
+    pub fn set(mut self, name: &str, field: &str, value: impl Into<Value>) -> Self {
+        let member = self.members.iter_mut().find(|member| member["name"] == name);
+        member.unwrap_or_else(|| panic!("no {name}"))[field] = value.into();
+        self
+    }
+
+    /// Without a member.
+    pub fn without(mut self, name: &str) -> Self {
+        let count = self.members.len();
+        self.members.retain(|member| member["name"] != name);
+        assert!(self.members.len() < count, "no {name}");
+        self
+    }
+
+    /// Without RECORD.
+    pub fn without_record(mut self) -> Self {
+        self.has_record = false;
+        self
+    }
+
+    /// With this name of its file.
+    pub fn called(mut self, file: &str) -> Self {
+        file.clone_into(&mut self.file);
+        self
+    }
+
+    /// With one text of RECORD in place of another.
+    pub fn edit(mut self, old: &str, new: &str) -> Self {
+        self.edits.push((old.to_owned(), new.to_owned()));
+        self
+    }
+
+    /// With this number in a field of both headers of a member.
+    pub fn patch(mut self, name: &str, field: &str, value: u32) -> Self {
+        self.patches.push(json!([name, field, value]));
+        self
+    }
+
+    /// The name of the file in its `dist-info` folder.
+    pub fn info_path(&self, name: &str) -> String {
+        format!("{}/{name}", self.info)
+    }
+
+    /// Writes it into a folder.
+    pub fn write(&self, folder: &Path) -> PathBuf {
+        fs::create_dir_all(folder).unwrap();
+        let path = folder.join(&self.file);
+        let spec = json!({
+            "path": path,
+            "members": self.members,
+            "record": self.has_record.then(|| self.info_path("RECORD")),
+            "edits": self.edits,
+            "patches": self.patches,
+        });
+        let input = tempfile::NamedTempFile::new().unwrap();
+        fs::write(input.path(), spec.to_string()).unwrap();
+        let script = tools::repository("tests/support/wheel_writer.py");
+        let mut python = Command::new(PYTHON);
+        tools::run(python.arg("-I").arg(script).stdin(Stdio::from(input.reopen().unwrap())));
+        path
+    }
+}
+
+/// METADATA with these lines behind those that have to be there.
+pub fn metadata(name: &str, version: &str, lines: &str) -> String {
+    format!(
+        "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{lines}\nThe *body*: of it.\n"
+    )
+}
+
+fn wheel_file(tags: &[&str; 3], build: Option<&str>) -> String {
+    let [pythons, abis, platforms] = tags.map(|tags| tags.split('.').collect::<Vec<_>>());
+    let mut text = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\n".to_owned();
+    for python in pythons {
+        for abi in &abis {
+            for platform in &platforms {
+                text += &format!("Tag: {python}-{abi}-{platform}\n");
+            }
+        }
+    }
+    build.map_or(text.clone(), |build| format!("{text}Build: {build}\n"))
+}
+
+/// A file of the shard of a group of [`GROUPS`], by the path at which it is installed.
+pub fn of_shard(group: usize, installed: &str) -> PathBuf {
+    GROUPS[group].original(&shards(), installed)
+}
+
+/// A library with two wrappers: plain for four archs and compressed for three.
+pub fn library() -> PathBuf {
+    of_shard(0, LIBRARY)
+}
+
+const LIBRARY: &str = "lib/libexblas.so.1.2";
+
+/// The folder of kernel databases in the fat wheel.
+pub const DATABASE: &str = "x/lib/rocblas/library";
+
+/// The fat binaries of the fat wheel, and the files that they are.
+pub fn fat_binaries() -> BTreeMap<String, PathBuf> {
+    let other = fixtures::folder().join("binaries/bfd_shared");
+    [
+        ("x/_C.so", library()),
+        ("x/sub/_C.so", of_shard(2, LIBRARY)),
+        ("x.libs/libexblas-1a2b3c4d.so.1.2", of_shard(1, LIBRARY)),
+        ("x/bin/tune", of_shard(0, "libexec/exblas/exblas-tune")),
+        ("y/_D.so", other),
+        ("_E.so", of_shard(1, LIBRARY)),
+    ]
+    .map(|(name, file)| (name.to_owned(), file))
+    .into()
+}
+
+/// A fat wheel `x` with everything that a wheel may have: several packages, libraries beside them, two
+/// libraries of one file name, kernel databases, licences, an extra, files that are installed elsewhere.
+pub fn fat() -> WheelSpec {
+    fat_version("1.0")
+}
+
+/// The same in another version.
+pub fn fat_version(version: &str) -> WheelSpec {
+    let mut wheel = WheelSpec::new("x", version)
+        .text("x/__init__.py", "import os\n")
+        .text("x/sub/__init__.py", "")
+        .text("y/__init__.py", "")
+        .text(&format!("x-{version}.data/purelib/x/pure.py"), "pure = True\n")
+        .text(&format!("x-{version}.data/scripts/x-tool"), "#!python\nprint(1)\n")
+        .text("x/data, with \"all\"/ü.txt", "ü\n");
+    for (name, file) in fat_binaries() {
+        wheel = wheel.file(&name, &file);
+    }
+    wheel = wheel.set("x/bin/tune", "mode", PROGRAM).set("x/sub/_C.so", "method", 0);
+    for (name, file) in databases() {
+        wheel = wheel.file(&format!("{DATABASE}/{name}"), &file);
+    }
+    wheel
+        .text("x/lib/aotriton.images/amd-gfx11xx/flash/attn_fwd.aks2", "for all of gfx11\n")
+        .text("x/lib/aotriton.images/amd-gfx90a/flash/attn_fwd.aks2", "for gfx90a\n")
+        .info("METADATA", &metadata("x", version, FIELDS))
+        .info("licenses/LICENSE.txt", "MIT\n")
+        .info("licenses/third_party/NOTICE", "Others\n")
+        .info("entry_points.txt", "[console_scripts]\nx-other = x:os\n")
+        .info("top_level.txt", "x\ny\n")
+}
+
+const FIELDS: &str = "\
+Summary: An example
+Author: Somebody
+License-Expression: MIT
+License-File: LICENSE.txt
+License-File: third_party/NOTICE
+Project-URL: Home, https://example.org
+Requires-Python: >=3.8
+Provides-Extra: more
+Requires-Dist: absent-of-this-index; extra == \"more\"
+Description-Content-Type: text/markdown
+";
+
+/// The files of the kernel databases of two shards, whose common file is the first one's.
+fn databases() -> BTreeMap<String, PathBuf> {
+    let mut files = BTreeMap::new();
+    for group in [0, 2] {
+        let folder = of_shard(group, "lib/rocblas/library");
+        for name in names(&folder) {
+            let file = folder.join(&name);
+            files.entry(name).or_insert(file);
+        }
+    }
+    files
+}
+
+/// `rockpack wheel` of `wheels` into `out`.
+pub fn wheel_command(wheels: &[&Path], out: &Path) -> Command {
+    let mut command = example::rockpack();
+    command.arg("wheel").args(wheels).arg("--out").arg(out);
+    command
+}
+
+/// A fat wheel and what was made of it.
+pub struct Made {
+    /// The folder of both, kept as long as this.
+    pub room: tempfile::TempDir,
+    /// The wheel that was split.
+    pub fat: PathBuf,
+    /// What the run said.
+    pub said: String,
+    /// What Python says of the wheels, once it was asked.
+    read: OnceLock<BTreeMap<String, ReadWheel>>,
+}
+
+impl Made {
+    /// What is made of `wheel` with further options.
+    pub fn of(wheel: &WheelSpec, options: &[&str]) -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let fat = wheel.write(&room.path().join("in"));
+        let out = room.path().join("out");
+        let said = tools::said(wheel_command(&[&fat], &out).args(options));
+        Self { room, fat, said, read: OnceLock::new() }
+    }
+
+    /// Where the wheels are.
+    pub fn out(&self) -> PathBuf {
+        self.room.path().join("out")
+    }
+
+    /// The parsed receipt.
+    pub fn receipt(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.out().join("wheels.json")).unwrap()).unwrap()
+    }
+
+    /// The wheels by their file names, in order.
+    pub fn wheels(&self) -> BTreeMap<String, ReadWheel> {
+        let ask = || {
+            let made = names(&self.out()).into_iter().filter(|name| name.ends_with(".whl"));
+            read(&made.map(|name| self.out().join(name)).collect::<Vec<_>>())
+        };
+        self.read.get_or_init(ask).clone()
+    }
+
+    /// The one wheel of a distribution.
+    pub fn wheel(&self, distribution: &str) -> ReadWheel {
+        let start = format!("{}-", distribution.replace(['-', '.'], "_"));
+        let mut found = self.wheels().into_iter().filter(|(name, _)| name.starts_with(&start));
+        let (_, wheel) = found.next().unwrap_or_else(|| panic!("no {distribution}"));
+        assert!(found.next().is_none(), "several of {distribution}");
+        wheel
+    }
+}
+
+/// What Python says of a wheel.
+#[derive(Debug, Clone)]
+pub struct ReadWheel {
+    /// Its members, in the order of the directory: `name`, `sha256`, `stored` and more.
+    pub members: Vec<Value>,
+    /// The texts of its `dist-info` folder, by the paths in it.
+    pub texts: BTreeMap<String, String>,
+    /// The rest.
+    pub value: Value,
+}
+
+impl ReadWheel {
+    /// The names of its members, in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.members.iter().map(|member| member["name"].as_str().unwrap()).collect()
+    }
+
+    /// A member.
+    pub fn member(&self, name: &str) -> &Value {
+        let found = self.members.iter().find(|member| member["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {:?}", self.names()))
+    }
+
+    /// Its METADATA.
+    pub fn metadata(&self) -> &str {
+        &self.texts["METADATA"]
+    }
+
+    /// The values of a field of METADATA.
+    pub fn fields(&self, name: &str) -> Vec<&str> {
+        fields(self.metadata(), name)
+    }
+
+    /// What an extra requires, and what it needs not be asked for, where `extra` is empty.
+    pub fn requires(&self, extra: &str) -> BTreeSet<&str> {
+        let all = self.fields("Requires-Dist").into_iter();
+        let own = all.filter_map(|line| match line.split_once("; extra == ") {
+            Some((what, name)) => (name.trim_matches('"') == extra).then_some(what),
+            None => extra.is_empty().then_some(line),
+        });
+        own.collect()
+    }
+}
+
+/// The values of a field in front of the body of a text.
+pub fn fields<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let head = text.split("\n\n").next().unwrap();
+    let start = format!("{name}: ");
+    head.lines().filter_map(|line| line.strip_prefix(&start)).collect()
+}
+
+/// What Python says of one wheel.
+pub fn read_one(wheel: &Path) -> ReadWheel {
+    read(&[wheel.to_path_buf()]).into_values().next().unwrap()
+}
+
+/// What Python says of wheels, by their file names.
+pub fn read(wheels: &[PathBuf]) -> BTreeMap<String, ReadWheel> {
+    let paths: Vec<&str> = wheels.iter().map(|path| path.to_str().unwrap()).collect();
+    let Value::Object(found) = python("wheel_reader.py", &paths).unwrap() else { panic!() };
+    let wheel = |value: Value| {
+        let members = value["members"].as_array().unwrap().clone();
+        let texts = value["texts"].as_object().unwrap().iter().map(|(path, text)| {
+            let (_, name) = path.split_once('/').unwrap();
+            (name.to_owned(), text.as_str().unwrap().to_owned())
+        });
+        ReadWheel { members, texts: texts.collect(), value: value.clone() }
+    };
+    found.into_iter().map(|(name, value)| (name, wheel(value))).collect()
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::content::hex;
-use rockpack_base::error::{Error, Result};
+use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::normalized;
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::tree::TreePath;
@@ -11,6 +11,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::recombine::{Component, Group};
 use crate::split::DatabaseFile;
+
+/// What the extra of all device wheels has in place of a group.
+const ALL: &str = "all";
 
 /// Longest label that is made of those of several groups.
 const LABEL_MAX: usize = 60;
@@ -56,6 +59,11 @@ impl DevicePart<'_> {
 impl<'a> DeviceCode<'a> {
     /// The device code of `component`, by `groups`.
     pub fn of(component: &'a Component, groups: &'a [Group]) -> Result<Self> {
+        if let Some(group) = groups.iter().find(|group| normalized(&group.name) == ALL) {
+            let message = format!("the extra of the group {} would be device-{ALL}", group.name);
+            let hint = "that is the extra of all device wheels: name the group otherwise";
+            return Err(Error::new(Kind::Conflict, message).hint(hint));
+        }
         let group_of: BTreeMap<&BaseArch, usize> = groups
             .iter()
             .enumerate()
@@ -102,7 +110,7 @@ impl<'a> DeviceCode<'a> {
                 extras.push(Extra { name, requires });
             }
         }
-        extras.push(Extra { name: "device-all".to_owned(), requires: distributions.to_vec() });
+        extras.push(Extra { name: format!("device-{ALL}"), requires: distributions.to_vec() });
         extras
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use support::device::compile;
-use support::fat_wheels::{DATABASE, Made, WheelSpec, fat};
+use support::fat_wheels::{DATABASE, Made, WheelSpec, fat, library, wheel_command};
 use support::kpack::{code_object, mach};
 use support::tools::{need, run};
 
@@ -104,6 +104,26 @@ fn groups_of_the_configuration_are_wheels() {
         wheel["archs"].clone()
     };
     assert_eq!(archs("x-device-gfx110x"), serde_json::json!(["gfx1100", "gfx1101", "gfx1102"]));
+}
+
+/// `device-all` is the extra of all device wheels, so no group may be called `all`.
+#[test]
+fn a_group_is_not_called_all() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.json");
+    let groups = serde_json::json!({"architecture_groups": {
+        "all": {"architectures": ["gfx1100", "gfx1101", "gfx1102"], "display_name": "All"},
+        "old": {"architectures": ["gfx906"], "display_name": "Old"},
+    }});
+    fs::write(&config, groups.to_string()).unwrap();
+    let wheel =
+        WheelSpec::new("x", "1.0").file("x/_C.so", &library()).write(&room.path().join("in"));
+    let mut command = wheel_command(&[&wheel], &room.path().join("out"));
+    let output = command.arg("--config").arg(&config).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("device-all"), "{said}");
 }
 
 /// Two files of one name with different code, and files of several archs.

@@ -243,9 +243,14 @@ fn tree(
         folders.extend(std::iter::successors(installed.parent(), TreePath::parent));
         let node = Node::File { data: member.content.clone(), mode: member.mode };
         let inserted = tree.insert(installed.clone(), node);
-        faults.keep(inserted.map_err(|error| {
-            let message = format!("is installed at {installed}, as another member is");
-            Error::new(Kind::Conflict, message).file(member_name(path, name)).cause(error.message())
+        faults.keep(inserted.map_err(|_| {
+            let mut all = members.iter();
+            let other = all.find(|(_, other)| other.installed.as_ref() == Some(installed));
+            let other = other.map_or(installed.as_str(), |(name, _)| name);
+            let message = format!("is installed at {installed}, as {other} is");
+            Error::new(Kind::Conflict, message)
+                .file(member_name(path, name))
+                .hint("installers keep one of the two: take the other out of the wheel")
         }));
     }
     for folder in folders {

@@ -118,6 +118,8 @@ fn members_that_no_installer_puts_there_are_refused() {
     let folder = with("x/folder/").set("x/folder/", "mode", 0o40_755);
     refuses(&folder, 2, &["(x/folder/)", "has content"]);
     // One path for two files, and a file in the way of a folder.
+    let twice = with("x-1.0.data/platlib/x/__init__.py");
+    refuses(&twice, 2, &["(x/__init__.py)", "as x-1.0.data/platlib/x/__init__.py is"]);
     let below = with("x/__init__.py/more.py");
     refuses(&below, 2, &["(x/__init__.py)", "other members lie below it"]);
     let script = plain().file("x-1.0.data/scripts/fat", &library());

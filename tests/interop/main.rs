@@ -12,5 +12,6 @@ mod install;
 mod quality;
 mod rpm_dependencies;
 mod shlibdeps;
+mod wheels;
 
 support::main!();

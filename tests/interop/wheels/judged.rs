@@ -1,0 +1,122 @@
+//! What other tools say of the wheels: `unzip`, `wheel`, `installer`, `twine`, `check-wheel-contents`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::example::{files, names};
+use support::fat_wheels::{read, read_one};
+use support::tools::{need, run, said, told};
+
+use super::{both, judges_python};
+
+#[test]
+fn unzip_finds_no_error() {
+    need(&["unzip"]);
+    support::kpack::need_python();
+    for wheel in both().of("1.0") {
+        let text = said(Command::new("unzip").arg("-t").arg(&wheel));
+        assert!(text.contains("No errors detected"), "{text}");
+    }
+}
+
+/// `wheel unpack` compares every digest of RECORD, and `wheel pack` makes the same wheel of it.
+#[test]
+fn wheel_unpacks_and_packs_them() {
+    need(&["wheel"]);
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let folder = |name: &str| room.path().join(name);
+    for name in ["x-1.0-", "x_device_gfx1100-1.0-", "x_device_gfx1100_gfx1101_gfx1102_gfx1151-1.0-"]
+    {
+        let wheels = both().of("1.0");
+        let own = |path: &&std::path::PathBuf| names_of(path).starts_with(name);
+        let wheel = wheels.iter().find(own).unwrap();
+        let place = folder(name);
+        fs::create_dir_all(folder("packed")).unwrap();
+        run(Command::new("wheel").arg("unpack").arg(wheel).arg("-d").arg(&place));
+        let unpacked = place.join(names(&place).first().unwrap());
+        run(Command::new("wheel").arg("pack").arg(&unpacked).arg("-d").arg(folder("packed")));
+        let again = read_one(&folder("packed").join(names_of(wheel)));
+        let ours = read_one(wheel);
+        let digests = |wheel: &support::fat_wheels::ReadWheel| {
+            let all = wheel.members.iter();
+            let all = all.map(|member| (member["name"].to_string(), member["sha256"].to_string()));
+            all.filter(|(name, _)| !name.contains("RECORD"))
+                .collect::<std::collections::BTreeMap<_, _>>()
+        };
+        assert_eq!(digests(&again), digests(&ours), "{name}");
+    }
+}
+
+fn names_of(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// The reference of installers validates RECORD, and installs the same files as pip.
+#[test]
+fn installer_validates_their_records() {
+    need(&["check-wheel-contents"]);
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let script = "import sys\nfrom installer.sources import WheelFile\n\
+                  for path in sys.argv[1:]:\n    with WheelFile.open(path) as wheel:\n        \
+                  wheel.validate_record(validate_contents=True)\n        \
+                  count = sum(1 for _ in wheel.get_contents())\n        print(count)\n";
+    let wheels = both().of("1.0");
+    let mut python = Command::new(judges_python());
+    let counts = said(python.args(["-I", "-c", script]).args(&wheels));
+    let members = read(&wheels);
+    let mut counts = counts.lines();
+    for (name, wheel) in &members {
+        let count = counts.next().unwrap();
+        assert_eq!(count, wheel.members.len().to_string(), "{name}");
+    }
+    let host = wheels.iter().find(|path| names_of(path).starts_with("x-")).unwrap();
+    let mut installer = Command::new(judges_python());
+    installer
+        .args(["-I", "-m", "installer", "--no-compile-bytecode", "--destdir"])
+        .arg(room.path())
+        .arg(host);
+    run(&mut installer);
+    let installed = files(room.path());
+    assert!(installed.keys().any(|path| path.ends_with("bin/x-other")), "{:?}", installed.keys());
+    assert!(installed.keys().any(|path| path.ends_with("site-packages/x/pure.py")));
+}
+
+#[test]
+fn twine_would_upload_them() {
+    need(&["twine"]);
+    support::kpack::need_python();
+    let text = said(
+        Command::new("twine")
+            .args(["check", "--strict"])
+            .args(both().of("1.0"))
+            .env("NO_COLOR", "1"),
+    );
+    assert_eq!(text.matches("PASSED").count(), both().of("1.0").len(), "{text}");
+}
+
+/// Device wheels have no module to import (W010, and W004 or W009 are about modules too); nothing else
+/// is said of them that is not said of the fat wheel.
+#[test]
+fn check_wheel_contents_finds_what_is_normal() {
+    need(&["check-wheel-contents"]);
+    support::kpack::need_python();
+    let codes = |wheel: &Path| -> Vec<String> {
+        let text = told(Command::new("check-wheel-contents").arg("--no-config").arg(wheel));
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let code = |word: &&str| {
+            word.len() == 4 && word.starts_with('W') && word[1..].parse::<u32>().is_ok()
+        };
+        words.filter(code).map(str::to_owned).collect()
+    };
+    let of_fat = codes(&both().made.fat);
+    for wheel in both().of("1.0") {
+        let name = names_of(&wheel);
+        let is_device = name.starts_with("x_device_");
+        let own = codes(&wheel);
+        let allowed = |code: &String| of_fat.contains(code) || is_device && code == "W010";
+        assert!(own.iter().all(allowed), "{name}: {own:?}, and of the fat wheel {of_fat:?}");
+    }
+}

@@ -70,6 +70,8 @@ targets! {
     spdx: FIXED, 256;
     static_archive: FIXED, 32;
     verify_file: HELD, INFLATED;
+    wheel_texts: FIXED, 256;
+    zip: FIXED, 64;
 }
 
 #[global_allocator]

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use md5::{Digest as _, Md5};
 
-use crate::fuzz_smoke::{dense_elf, dense_verify, rpms};
+use crate::fuzz_smoke::{dense_elf, dense_verify, dense_wheels, rpms};
 
 /// Bytes of an input, more or less.
 pub const LEN: usize = 64 << 10;
@@ -46,16 +46,17 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "ccob" => compressed_bundles(),
         "hip_wrapper" => vec![wrappers(), vec![0; LEN]],
         "static_archive" => static_archives(),
+        "zip" | "wheel_texts" => dense_wheels::inputs(target),
         _ => Vec::new(),
     }
 }
 
-fn text(unit: &str) -> Vec<u8> {
+pub fn text(unit: &str) -> Vec<u8> {
     unit.repeat(LEN / unit.len()).into_bytes()
 }
 
 /// Units that differ, so that all of them count.
-fn numbered(before: &str, behind: &str) -> Vec<u8> {
+pub fn numbered(before: &str, behind: &str) -> Vec<u8> {
     (0..LEN / (before.len() + behind.len() + 4))
         .map(|n| format!("{before}{n:x}{behind}"))
         .collect::<String>()

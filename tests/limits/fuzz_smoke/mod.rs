@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 pub mod dense;
 pub mod dense_elf;
 pub mod dense_verify;
+pub mod dense_wheels;
 mod mutation;
 pub mod rpms;
 

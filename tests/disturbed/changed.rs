@@ -10,6 +10,7 @@ use crate::publications;
 use crate::room::{ALL, Fault, places};
 use crate::scenarios::Scenario;
 use crate::sweep::Sweep;
+use crate::wheels;
 
 /// A file of the input.
 struct Victim {
@@ -115,6 +116,13 @@ fn a_build_notices_that_its_input_changed() {
 fn a_split_notices_that_its_input_changed() {
     need(&["gcc"]);
     sweep((&Scenario::split(), &LIBRARY), 1, noticed);
+}
+
+#[test]
+fn wheels_notice_that_their_input_changed() {
+    need(&["gcc"]);
+    let victim = Victim { path: wheels::INPUT, cut: "5000", at: 4096, folder: "in" };
+    sweep((&wheels::scenario(), &victim), 1, noticed);
 }
 
 #[test]

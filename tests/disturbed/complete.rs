@@ -10,6 +10,7 @@ use support::tools::need;
 use crate::publications;
 use crate::room::{ALL, traced};
 use crate::scenarios::Scenario;
+use crate::wheels;
 
 /// System calls by the kind that they are of. Not among them: folders are listed and looked at by
 /// functions of libc that make several calls of the kernel, or a part of one.
@@ -117,6 +118,7 @@ fn no_call_of_a_run_escapes() {
         Scenario::recombine(),
         Scenario::extract(),
         publications::scenario(),
+        wheels::scenario(),
     ];
     let mut all = Counts::new();
     for scenario in scenarios {

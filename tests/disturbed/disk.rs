@@ -12,6 +12,7 @@ use support::tools::{self, need, need_root};
 use crate::publications;
 use crate::room::all;
 use crate::scenarios::{AT_ONCE, Scenario};
+use crate::wheels;
 
 /// Runs a command twice over an earlier output, at first on a file system with some options, then
 /// with all the room it wants, and lists what is in `disk/out` before, after and in the end.
@@ -159,6 +160,12 @@ fn a_build_without_room_for_its_spool_leaves_the_earlier_set() {
     need(&["tar", "zstd"]);
     let scenario = Scenario::build_of_packed();
     sweep(&scenario, ("size", 4, 100));
+}
+
+#[test]
+fn wheels_on_a_full_disk_leave_the_earlier_ones() {
+    need_to_mount();
+    full_disks(&wheels::scenario(), (24, 4));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::publications;
 use crate::room::{ALL, FILLING, Fault, folder, strike};
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep, sweep_each_kind};
+use crate::wheels;
 
 const EINTR: &str = "error:4";
 const EIO: &str = "error:5";
@@ -180,6 +181,12 @@ fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
     sweep_all(&scenario);
     // It analyzes a library, transforms it and checks the result, each by reads of its own.
     sweep(&scenario, &[("read", EIO, failed_or_whole, usize::MAX)]);
+}
+
+#[test]
+fn wheels_whose_calls_fail_leave_the_earlier_ones() {
+    need(&["gcc"]);
+    sweep_all(&wheels::scenario());
 }
 
 #[test]

@@ -115,8 +115,9 @@ impl Left<'_> {
         }
         self.documents_describe_packages();
         self.has_all_that_it_does_not_replace();
-        let receipt = self.tree.keys().any(|path| path.ends_with("packages.json"));
-        if receipt {
+        let is_receipt =
+            |path: &str| ["packages.json", "wheels.json"].iter().any(|name| path.ends_with(name));
+        if self.tree.keys().any(|path| is_receipt(path)) {
             self.units();
         }
     }

@@ -30,5 +30,6 @@ mod terminal;
 mod threads;
 mod users;
 mod waiting;
+mod wheels;
 
 support::main!();

@@ -8,6 +8,7 @@ use crate::room::{ALL, Fault, places, places_of_slice};
 use crate::scenarios::Scenario;
 use crate::signals::killed;
 use crate::sweep::{Judge, Sweep};
+use crate::wheels;
 
 /// What strikes the run that clears up, and how many places are enough for now. What is left may
 /// lie between the earlier output and the new one until the third run, but nothing in part.
@@ -101,4 +102,10 @@ fn an_extraction_that_clears_up_after_a_kill_may_end_anywhere() {
 fn a_publication_that_finishes_a_killed_one_may_end_anywhere() {
     need(&publications::TOOLS);
     sweep(publications::scenario(), "rename", 2);
+}
+
+#[test]
+fn a_run_over_a_killed_commit_of_wheels_may_end_anywhere() {
+    need(&["gcc"]);
+    sweep(wheels::scenario(), "rename", 1);
 }

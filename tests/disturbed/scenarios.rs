@@ -45,7 +45,7 @@ pub struct Promise {
 }
 
 /// All becomes visible at once, and a run that fails leaves nothing.
-const SET: Promise = Promise {
+pub const SET: Promise = Promise {
     unit: |_| AT_ONCE,
     adds: false,
     aside: None,

@@ -7,6 +7,7 @@ use crate::publications;
 use crate::room::ALL;
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep, sweep_each_kind};
+use crate::wheels;
 
 /// A run that is asked to end takes back what it began, or was done already.
 fn ended(left: &Left<'_>, code: i32, name: &str) {
@@ -93,4 +94,12 @@ fn an_extraction_that_gets_a_signal_leaves_whole_code_objects() {
 fn a_publication_that_gets_a_signal_leaves_a_repository_that_clients_can_use() {
     need(&publications::TOOLS);
     sweep(&publications::scenario(), &SIGNALS);
+}
+
+#[test]
+fn wheels_whose_run_gets_a_signal_leave_the_earlier_ones() {
+    need(&["gcc"]);
+    let scenario = wheels::scenario();
+    sweep(&scenario, &SIGNALS);
+    sweep_each_kind(&scenario, &KILLS);
 }

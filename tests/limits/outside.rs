@@ -8,6 +8,8 @@ use std::process::Command;
 
 use support::archives::{Packing, pack};
 use support::example::{build_of, copy_shards, names, rockpack, shards, tree};
+use support::fat_wheels::{fat, wheel_command};
+use support::kpack::need_python;
 use support::strace::{Trace, changed_by};
 use support::tools::need;
 
@@ -108,6 +110,7 @@ fn every_change_of_a_file_is_seen() {
 #[test]
 fn commands_write_into_their_output_folders_only() {
     need(&["strace", "tar", "zstd"]);
+    need_python();
     let room = tempfile::tempdir().unwrap();
     let path = |name: &str| room.path().join(name);
     let (out, cache, repo) = (path("out"), path("cache"), path("repo"));
@@ -130,6 +133,8 @@ fn commands_write_into_their_output_folders_only() {
         "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
     extract.arg(shards().join(library)).arg("--out").arg(&objects);
     changes_only(&extract, &[&objects], 0);
+    let (wheel, wheels) = (fat().write(&path("fat")), path("wheels"));
+    changes_only(&wheel_command(&[&wheel], &wheels), &[&wheels], 0);
     write_the_files_that_are_named(room.path());
     let reading: [(&[&str], &Path); 6] = [
         (&["plan", "--version", "7.1.0", "--artifacts"], &shards().join("gfx1151-build")),

@@ -84,7 +84,8 @@ coded! {
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
         ["{file}"] ["{fault}"];
-    /// In an installed prefix, binaries are missing that a kernel archive has code of, or they do not find it.
+    /// In an installed prefix or beside device wheels, binaries are missing that a kernel archive has code of,
+    /// or they do not find it.
     HostMissing = "V034" "host-binary-missing" { file: PackagePath, binaries: Vec<String> }
         ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
     /// Two packages of one set own a path, one package has it twice, the path lies below a file

@@ -4,8 +4,9 @@
 //! beside artifacts holds here. Its metadata are written anew: of these, every file but METADATA, WHEEL and
 //! RECORD is in the host wheel as it was.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::tree::{Node, TreePath};
 
@@ -18,7 +19,7 @@ use crate::verify::against::SetComparison;
 use crate::verify::against::inputs::ArtifactInputs;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::installed::Installed;
-use crate::verify::own::wheel::elsewhere;
+use crate::verify::own::wheel::{Wheel, elsewhere};
 use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
 
 /// Texts that a split writes anew.
@@ -31,6 +32,8 @@ const ADDED: [&str; 2] = ["Provides-Extra: ", "Requires-Dist: "];
 pub(super) struct Comparison<'a> {
     pub(super) options: &'a Options<'a>,
     pub(super) excuses: &'a Excuses,
+    /// The wheels that are verified, those included that cannot be read.
+    pub(super) paths: &'a [PathBuf],
 }
 
 impl Comparison<'_> {
@@ -46,8 +49,15 @@ impl Comparison<'_> {
         for path in self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let own = left.iter().position(|set| set.host.installed.file == *name);
-            let set = left.remove(own.ok_or_else(|| no_host(path))?);
-            count += self.compare(set, path, progress, problems)?;
+            let alone = || sets.others.iter().find(|wheel| wheel.installed.file == *name);
+            if let Some(own) = own {
+                count += self.compare(left.remove(own), path, progress, problems)?;
+            } else if let Some(wheel) = alone() {
+                count += self.compare_copy(wheel, path, progress, problems)?;
+            } else if !self.paths.iter().any(|given| given.file_name() == path.file_name()) {
+                return Err(no_host(path));
+            }
+            // That a wheel cannot be read was told.
         }
         match left.first() {
             Some(set) => {
@@ -57,6 +67,23 @@ impl Comparison<'_> {
             }
             None => Ok(count),
         }
+    }
+
+    /// Compares a wheel without device wheels with the one at `path`: a wheel without device code is copied
+    /// as it is.
+    fn compare_copy(
+        &self,
+        host: &Wheel,
+        path: &Path,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<u64> {
+        let fat = Content::open(path, &self.options.budget)?;
+        if fat.sha256()? == host.installed.sha256 {
+            return Ok(0);
+        }
+        let set = WheelSet { host, devices: Vec::new() };
+        self.compare(&set, path, progress, problems)
     }
 
     /// Compares a set with the fat wheel at `path`; how many code objects that has.

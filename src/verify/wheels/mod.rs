@@ -72,7 +72,7 @@ pub(super) fn check(
     if !options.wheels.is_empty() {
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
-        let compared = Comparison { options, excuses: &excuses };
+        let compared = Comparison { options, excuses: &excuses, paths: &paths };
         let count = compared.check(&Sets::of(&wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));

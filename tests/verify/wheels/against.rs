@@ -149,7 +149,7 @@ fn a_set_is_compared_with_the_wheel_of_its_name() {
 }
 
 /// The output of `rockpack wheel` for the fat wheel.
-fn written() -> (TempDir, PathBuf) {
+pub(super) fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     tools::run(rockpack().arg("wheel").arg(fat()).arg("--out").arg(&out));
@@ -180,4 +180,32 @@ fn v002_and_v003_the_receipt_names_the_wheels() {
     run(&["V003", "V095"]);
     LooseWheel::new("other-1-py3-none-any.whl", "").write(&out);
     run(&["V003", "V095"]);
+}
+
+#[test]
+fn a_wheel_that_was_copied_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["in", "out"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let mut plain = LooseWheel::new("plain-1-py3-none-any.whl", "");
+    plain.add("plain.py", "print()\n");
+    let own = plain.write(&folder.path().join("in"));
+    let run = |codes: &[&str]| {
+        let out = folder.path().join("out");
+        verify(&[out.to_str().unwrap()], &["--against", own.to_str().unwrap()]).fired(codes);
+    };
+    plain.write(&folder.path().join("out"));
+    run(&[]);
+    plain.add("plain.py", "input()\n");
+    plain.write(&folder.path().join("out"));
+    run(&["V013"]);
+}
+
+#[test]
+fn a_host_wheel_that_cannot_be_read_is_told() {
+    let wheels = Wheels::new();
+    fs::write(wheels.path(HOST), "PK").unwrap();
+    let run = wheels.verify(&["--against", fat().to_str().unwrap()]);
+    run.fired(&["V001", "V097"]);
 }

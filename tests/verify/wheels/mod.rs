@@ -3,6 +3,7 @@
 //! The set is put together by hand from a split artifact, so that it does not depend on what writes wheels.
 
 mod against;
+mod bytes;
 mod code;
 mod headers;
 mod members;

@@ -1,0 +1,57 @@
+//! One byte of any member, with a RECORD that fits: the comparison with the fat wheel finds it.
+
+use std::collections::BTreeSet;
+
+use rockpack::report::Silent;
+use rockpack::verify::{Extent, FolderMeaning, Options, Trust};
+use rockpack_base::run::Budget;
+use support::sweep;
+
+use super::against::written;
+use super::*;
+
+/// The checks that fail in this process.
+fn failing(folder: &Path) -> BTreeSet<&'static str> {
+    let fat = [fat()];
+    let options = Options {
+        folders: FolderMeaning::ByContent,
+        against: None,
+        binaries: &[],
+        wheels: &fat,
+        extent: Extent::Whole,
+        trust: Trust::default(),
+        budget: Budget::unlimited(),
+    };
+    let report = rockpack::verify::verify(&[folder.to_owned()], &options, &Silent).unwrap();
+    report.problems.iter().map(|problem| problem.code().id()).collect()
+}
+
+/// Texts of device wheels are new, and WHEEL names the program that wrote it: nothing says what they have
+/// to be, word for word.
+fn is_compared(wheel: &LooseWheel, path: &str) -> bool {
+    let is_text = path.starts_with(&wheel.info(""));
+    let is_host = wheel.name == file_name(HOST);
+    path != wheel.info("RECORD") && path != wheel.info("WHEEL") && (is_host || !is_text)
+}
+
+#[test]
+fn a_byte_of_any_member_is_found() {
+    let (_folder, out) = written();
+    fs::remove_file(out.join("wheels.json")).unwrap();
+    assert_eq!(failing(&out), BTreeSet::new());
+    let samples = sweep::or_all(6, 60);
+    for distribution in [HOST.to_owned(), device("gfx1100")] {
+        let wheel = LooseWheel::read(&out.join(file_name(&distribution)));
+        for (path, file) in wheel.files.iter().filter(|(path, _)| is_compared(&wheel, path)) {
+            let step = file.bytes.len().div_ceil(samples).max(1);
+            for at in (0..file.bytes.len()).step_by(step) {
+                let mut changed = wheel.clone();
+                changed.files.get_mut(path).unwrap().bytes[at] ^= 0x10;
+                changed.write(&out);
+                assert!(!failing(&out).is_empty(), "{path} at {at}");
+            }
+        }
+        wheel.write_as_is(&out);
+    }
+    assert_eq!(failing(&out), BTreeSet::new());
+}

@@ -10,7 +10,8 @@ folder=$1
 shift
 wheels=("$@")
 [[ ${#wheels[@]} -gt 0 ]] || wheels=(onnxruntime-rocm cupy-rocm-7-0 bitsandbytes)
-rockpack=${ROCKPACK:-rockpack}
+rockpack=$(command -v "${ROCKPACK:-rockpack}") || { echo "there is no rockpack" >&2; exit 64; }
+rockpack=$(readlink -f "$rockpack")
 version() {
   case $1 in
     onnxruntime-rocm) echo 1.22.2.post3 ;;
@@ -58,11 +59,11 @@ done
 
 echo "== index"
 "$rockpack" repo split/* --out repository
-tools/bin/python -m http.server --bind 127.0.0.1 --directory repository 8765 2>http.log &
+tools/bin/python -u -m http.server --bind 127.0.0.1 --directory repository 0 >http.log 2>&1 &
 server=$!
 trap 'kill $server' EXIT
-index=http://127.0.0.1:8765/simple/
-for _ in $(seq 50); do tools/bin/python -c "import urllib.request as r; r.urlopen('$index')" 2>/dev/null && break; sleep 0.1; done
+for _ in $(seq 50); do grep -q 'port [0-9]' http.log && break; sleep 0.1; done
+index=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' http.log)/simple/
 
 for wheel in "${wheels[@]}"; do
   echo "== $wheel: install"

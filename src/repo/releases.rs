@@ -75,9 +75,14 @@ impl<'a> Releases<'a> {
         requires.filter_map(|requirement| self.chosen(requirement))
     }
 
-    /// The highest version that a requirement takes.
+    /// The version that a requirement names, or else the highest that it takes: `== 1.0` takes `1.0+rocm7.1` as
+    /// well, and means the wheels of one run.
     fn chosen(&self, requirement: &Requirement) -> Option<Name<'_>> {
         let (project, versions) = self.0.get_key_value(requirement.project.as_str())?;
+        let named = requirement.exact().and_then(|version| versions.get_key_value(version));
+        if let Some((version, _)) = named {
+            return Some((project, version));
+        }
         let version = versions.keys().rev().find(|version| requirement.takes(version))?;
         Some((project, version))
     }
@@ -116,8 +121,8 @@ impl<'a> Releases<'a> {
         is_here && self.chosen(requirement).is_none()
     }
 
-    /// The projects, each after those that it requires. Where they require each other, those that are named
-    /// in an extra come first.
+    /// The projects: those of device wheels first, then each after those that it requires. Where they require each
+    /// other, those that are named in an extra come first.
     pub fn in_order(&self) -> Vec<&'a str> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
@@ -126,7 +131,15 @@ impl<'a> Releases<'a> {
         for start in hosts.into_iter().chain(others) {
             self.visit(start, &mut seen, &mut order);
         }
+        // A device wheel may require another host's, whose cycle it is then met in.
+        order.sort_by_key(|project| !self.has_device_release(project));
         order
+    }
+
+    /// Tells if some release of the project is a device release.
+    fn has_device_release(&self, project: &str) -> bool {
+        let releases = self.0.get(project).into_iter().flat_map(BTreeMap::values);
+        releases.into_iter().any(|release| self.is_device(project, release))
     }
 
     /// Adds `start` behind all that it leads to and that was not seen yet.

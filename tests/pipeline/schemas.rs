@@ -114,6 +114,21 @@ fn with(document: &Value, pointer: &str, value: Option<Value>) -> Value {
 }
 
 #[test]
+fn receipts_of_wheels_are_as_their_schema_says() {
+    support::kpack::need_python();
+    let receipt = support::fat_wheels::Made::of(&support::fat_wheels::fat(), &[]).receipt();
+    takes("wheels.schema.json", std::slice::from_ref(&receipt));
+    takes(FINDING, receipt["findings"].as_array().unwrap());
+    let without =
+        ["/wheels", "/time", "/wheels/0/role", "/wheels/1/sha256", "/code_objects/0/size"];
+    let mut others: Vec<Value> =
+        without.iter().map(|pointer| with(&receipt, pointer, None)).collect();
+    others.push(with(&receipt, "/schema", Some(json!(2))));
+    others.push(with(&receipt, "/wheels/0/other", Some(json!(1))));
+    refuses("wheels.schema.json", &others);
+}
+
+#[test]
 fn receipts_and_events_are_as_their_schemas_say() {
     let room = Room::new();
     let build = |out: &str, words: &[&str]| {

@@ -38,7 +38,7 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     let folders: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
     refuse_inside(&folders, out, "output folder")?;
     let there = real_path(out)?;
-    for root in roots {
+    for root in roots.iter().filter(|root| !root.is_dir()) {
         let folder = real_path(root)?.and_then(|real| real.parent().map(Path::to_path_buf));
         if there.is_some() && folder == there {
             let message = "is in the output folder, where the host wheel has its name";

@@ -79,9 +79,28 @@ pub(super) fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     }
 }
 
-/// Refuses a member that is no ordinary file or folder of a wheel.
-pub(super) fn refuse_unusable(member: &ZipMember) -> Result<()> {
+/// Schemes by which installers install what is in a folder of data.
+const SCHEMES: [&str; 5] = ["purelib", "platlib", "headers", "scripts", "data"];
+
+/// Refuses a member in a folder at the top that ends in `.data` and is not the wheel's own, or by a scheme
+/// that is none: pip takes each such folder for one of data.
+fn refuse_data(name: &str, dist_info: &str) -> Result<()> {
+    let (top, rest) = name.split_once('/').unwrap_or((name, ""));
+    let Some(stem) = top.strip_suffix(".data") else { return Ok(()) };
+    let own = dist_info.strip_suffix(".dist-info").unwrap_or(dist_info);
+    let scheme = rest.split('/').next().unwrap_or_default();
+    if stem == own && (scheme.is_empty() || SCHEMES.contains(&scheme)) {
+        return Ok(());
+    }
+    let message = format!("lies in {top}/{scheme}, by which nothing is installed");
+    let hint = "pip takes a folder at the top that ends in .data for that of the wheel: rename it";
+    Err(Error::malformed(message).hint(hint))
+}
+
+/// Refuses a member that is no ordinary file or folder of a wheel with this `dist-info` folder.
+pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()> {
     let name = member.name.strip_suffix('/').unwrap_or(&member.name);
+    refuse_data(name, dist_info)?;
     let outside = |_| {
         let hint = "names of members are relative paths without `.` and `..`: build the wheel anew";
         Error::malformed("its name is no path inside the wheel").hint(hint)

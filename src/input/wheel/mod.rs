@@ -86,16 +86,25 @@ impl Wheel {
         self.members.get(&format!("{}/{name}", self.dist_info))
     }
 
-    /// Whether it is called after another distribution, and requires that in exactly its own version, as device
-    /// wheels do.
+    /// Tells if it requires another distribution in exactly its own version, as device wheels do.
+    pub fn pins_another(&self) -> bool {
+        self.pinned().next().is_some()
+    }
+
+    /// Tells if it is called after such a distribution.
     pub fn belongs_to_another(&self) -> bool {
+        let own = normalized(self.metadata.name());
+        self.pinned().any(|name| own.contains(&name))
+    }
+
+    /// The other distributions that it requires in exactly its own version.
+    fn pinned(&self) -> impl Iterator<Item = String> {
         let (own, version) = (normalized(self.metadata.name()), self.metadata.version());
-        let pins = |requirement: &str| {
-            let (name, bound) = requirement.split_once("==").unwrap_or_default();
+        self.metadata.all("Requires-Dist").filter_map(move |requirement| {
+            let (name, bound) = requirement.split_once("==")?;
             let name = normalized(name.trim());
-            bound.trim() == version && name != own && own.contains(&name)
-        };
-        self.metadata.all("Requires-Dist").any(pins)
+            (bound.trim() == version && name != own).then_some(name)
+        })
     }
 
     /// The scheme by which a member is installed, where its path names one: `platlib`, `scripts`.
@@ -150,7 +159,7 @@ fn read_content(
     let mut findings = Findings::default();
     dist_info::note_tags(&wheel_file, &name, &mut findings);
     let mut check = RecordCheck::new(&record, &folder);
-    let kept = sort(&zip, &mut check, path)?;
+    let kept = sort(&zip, &mut check, path, &folder)?;
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
     progress.begin(Stage::Split);
     let reading = Reading {
@@ -207,11 +216,12 @@ fn sort<'a>(
     zip: &'a ZipReader,
     check: &mut RecordCheck<'_>,
     path: &Path,
+    folder: &str,
 ) -> Result<Vec<&'a ZipMember>> {
     let mut faults = Faults::default();
     let mut kept = Vec::new();
     for member in zip.members() {
-        let sorted = member::refuse_unusable(member);
+        let sorted = member::refuse_unusable(member, folder);
         let sorted = sorted.map_err(|error| error.file(member_name(path, &member.name)));
         if faults.keep(sorted).is_some() && check.keeps(member) {
             kept.push(member);
@@ -229,6 +239,7 @@ fn tree(
 ) -> Result<Tree<Content>> {
     let mut tree = Tree::new();
     let mut folders = BTreeSet::new();
+    let mut owners: BTreeMap<&TreePath, &String> = BTreeMap::new();
     let mut faults = Faults::default();
     for (name, member) in members {
         let Some(installed) = &member.installed else { continue };
@@ -244,14 +255,13 @@ fn tree(
         let node = Node::File { data: member.content.clone(), mode: member.mode };
         let inserted = tree.insert(installed.clone(), node);
         faults.keep(inserted.map_err(|_| {
-            let mut all = members.iter();
-            let other = all.find(|(_, other)| other.installed.as_ref() == Some(installed));
-            let other = other.map_or(installed.as_str(), |(name, _)| name);
+            let other = owners.get(installed).map_or(installed.as_str(), |name| name.as_str());
             let message = format!("is installed at {installed}, as {other} is");
             Error::new(Kind::Conflict, message)
                 .file(member_name(path, name))
                 .hint("installers keep one of the two: take the other out of the wheel")
         }));
+        owners.entry(installed).or_insert(name);
     }
     for folder in folders {
         if let Some(node) = tree.get(&folder) {

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::hex;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::normalized;
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::tree::TreePath;
-use sha2::{Digest as _, Sha256};
 
 use crate::recombine::{Component, Group};
 use crate::split::DatabaseFile;
@@ -15,8 +13,8 @@ use crate::split::DatabaseFile;
 /// What the extra of all device wheels has in place of a group.
 const ALL: &str = "all";
 
-/// Longest label that is made of those of several groups.
-const LABEL_MAX: usize = 60;
+/// The label of files that several groups read and that are for no arch family.
+const COMMON: &str = "common";
 
 /// The device code of a wheel.
 pub(super) struct DeviceCode<'a> {
@@ -25,6 +23,18 @@ pub(super) struct DeviceCode<'a> {
     pub parts: Vec<DevicePart<'a>>,
     /// Group → other groups, generic targets and SPIR-V, whose code it needs as well.
     also: BTreeMap<usize, BTreeSet<usize>>,
+}
+
+/// The device wheel that code belongs to. It does not depend on the archs that happen to be built: a file
+/// that moved from one wheel to another would be in both, where one of them stays installed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum PartKey {
+    /// That of a group.
+    Group(usize),
+    /// That of an arch family, by its label.
+    Family(String),
+    /// That of all other code that several groups read.
+    Common,
 }
 
 /// The code of one device wheel.
@@ -69,26 +79,20 @@ impl<'a> DeviceCode<'a> {
             .enumerate()
             .flat_map(|(number, group)| group.archs.iter().map(move |arch| (arch, number)))
             .collect();
-        let mut parts: BTreeMap<BTreeSet<usize>, DevicePart<'a>> = BTreeMap::new();
+        let mut parts = Parts { groups, made: BTreeMap::new() };
         for kernel in &component.kernels {
             let arch = kernel.target.base();
-            let group = group_of.get(arch).ok_or_else(|| ungrouped(arch.as_str()))?;
-            let part = part(&mut parts, [*group].into(), groups)?;
+            let group = *group_of.get(arch).ok_or_else(|| ungrouped(arch.as_str()))?;
+            let part = parts.part(PartKey::Group(group), &[group].into());
             part.archives.insert(arch.clone());
         }
         for file in &component.databases {
             let readers: BTreeSet<usize> =
                 file.archs.iter().filter_map(|arch| group_of.get(arch).copied()).collect();
-            if readers.is_empty() {
-                return Err(ungrouped(file.path.as_str()));
-            }
-            part(&mut parts, readers, groups)?.databases.push(file);
+            let key = parts.key(file, &readers).ok_or_else(|| ungrouped(file.path.as_str()))?;
+            parts.part(key, &readers).databases.push(file);
         }
-        let mut parts: Vec<DevicePart<'a>> = parts.into_values().collect();
-        // Those of one group first, in the order of groups.
-        parts.sort_by(|one, other| {
-            (one.readers.len() > 1, &one.readers).cmp(&(other.readers.len() > 1, &other.readers))
-        });
+        let parts = parts.made.into_values().collect();
         Ok(Self { groups, parts, also: also(component, &group_of) })
     }
 
@@ -119,33 +123,60 @@ fn ungrouped(what: &str) -> Error {
     Error::bug("device code is in no group").structure(what)
 }
 
-/// The part that `readers` read.
-fn part<'a, 'p>(
-    parts: &'p mut BTreeMap<BTreeSet<usize>, DevicePart<'a>>,
-    readers: BTreeSet<usize>,
-    groups: &[Group],
-) -> Result<&'p mut DevicePart<'a>> {
-    let named = readers.iter().filter_map(|number| groups.get(*number));
-    let named: Vec<String> = named.map(|group| group.name.clone()).collect();
-    let part = parts.entry(readers.clone()).or_insert_with(|| DevicePart {
-        label: label(&named),
-        groups: named,
-        readers,
-        archives: BTreeSet::new(),
-        databases: Vec::new(),
-    });
-    Ok(part)
+/// The parts while they are made.
+struct Parts<'a> {
+    groups: &'a [Group],
+    made: BTreeMap<PartKey, DevicePart<'a>>,
 }
 
-/// The label of what these groups read.
-fn label(groups: &[String]) -> String {
-    let labels: Vec<String> = groups.iter().map(|group| normalized(group)).collect();
-    let joined = labels.join("-");
-    if labels.len() == 1 || joined.len() <= LABEL_MAX {
-        return joined;
+impl<'a> Parts<'a> {
+    /// The part that `key` stands for, which these groups read, too.
+    fn part(&mut self, key: PartKey, readers: &BTreeSet<usize>) -> &mut DevicePart<'a> {
+        let label = match &key {
+            PartKey::Group(number) => self.label(*number),
+            PartKey::Family(label) => label.clone(),
+            PartKey::Common => COMMON.to_owned(),
+        };
+        let part = self.made.entry(key).or_insert_with(|| DevicePart {
+            label,
+            groups: Vec::new(),
+            readers: BTreeSet::new(),
+            archives: BTreeSet::new(),
+            databases: Vec::new(),
+        });
+        part.readers.extend(readers);
+        let named = part.readers.iter().filter_map(|number| self.groups.get(*number));
+        part.groups = named.map(|group| group.name.clone()).collect();
+        part
     }
-    let digest = hex(&Sha256::digest(&joined));
-    format!("common-{}", digest.get(..8).unwrap_or_default())
+
+    fn label(&self, number: usize) -> String {
+        self.groups.get(number).map(|group| normalized(&group.name)).unwrap_or_default()
+    }
+
+    /// The part of a database file that `readers` read; none if nobody does.
+    fn key(&self, file: &DatabaseFile, readers: &BTreeSet<usize>) -> Option<PartKey> {
+        let first = *readers.first()?;
+        let family = file.for_arch_family.then(|| family(&file.path)).flatten();
+        Some(match family {
+            Some(label) if readers.len() > 1 || self.label(first) != label => {
+                PartKey::Family(label)
+            }
+            _ if readers.len() > 1 => PartKey::Common,
+            _ => PartKey::Group(first),
+        })
+    }
+}
+
+/// The name of the arch family in a path, in lower case: `gfx11xx` of `aotriton.images/amd-gfx11xx/…`.
+fn family(path: &TreePath) -> Option<String> {
+    let names = path.components().filter_map(|part| {
+        let name = part.get(part.find("gfx")?..)?;
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+        name.get(..end)
+    });
+    let mut families = names.filter(|name| !gfx::members_of_arch_family(name).is_empty());
+    families.next().map(str::to_ascii_lowercase)
 }
 
 /// Groups that need code of generic targets or SPIR-V: where a wrapper has some for an arch of the
@@ -180,12 +211,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_those_of_the_groups() {
-        let of =
-            |groups: &[&str]| label(&groups.iter().map(|g| (*g).to_owned()).collect::<Vec<_>>());
-        assert_eq!(of(&["gfx110X"]), "gfx110x");
-        assert_eq!(of(&["gfx1100", "gfx1101"]), "gfx1100-gfx1101");
-        let many: Vec<String> = (0..12).map(|n| format!("gfx11{n:02}")).collect();
-        assert!(label(&many).starts_with("common-") && label(&many).len() == 15);
+    fn families_are_named_by_their_folders() {
+        let of = |path: &str| family(&TreePath::new(path).unwrap());
+        assert_eq!(
+            of("torch/lib/aotriton.images/amd-gfx11xx/flash/a.aks2"),
+            Some("gfx11xx".into())
+        );
+        assert_eq!(of("torch/lib/aotriton.images/amd-gfx120X/a"), Some("gfx120x".into()));
+        assert_eq!(of("torch/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco"), None);
     }
 }

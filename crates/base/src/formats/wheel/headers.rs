@@ -41,7 +41,13 @@ impl Headers {
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let (start, end) = (at, at + line.len());
-            let plain = line.trim_end_matches(['\n', '\r']);
+            let plain = line.strip_suffix('\n').unwrap_or(line);
+            let plain = plain.strip_suffix('\r').unwrap_or(plain);
+            // Some readers take it for the end of a line.
+            if plain.contains('\r') {
+                let message = "has a carriage return that no line feed follows";
+                return Err(Error::malformed(message).structure(what).offset(at as u64));
+            }
             if plain.is_empty() {
                 break;
             }

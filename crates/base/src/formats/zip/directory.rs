@@ -25,13 +25,19 @@ pub(super) fn directory(archive: &Content) -> Result<Directory> {
     let (here, count) = (fields.u16(), fields.u16());
     let (size, offset) = (fields.u32(), fields.u32());
     let is_64 = here == u16::MAX || count == u16::MAX || size == u32::MAX || offset == u32::MAX;
-    let locator = end.checked_sub(LOCATOR_64_SIZE as u64).filter(|_| is_64);
+    let locator = end.checked_sub(LOCATOR_64_SIZE as u64);
     let locator = match locator {
         Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => Some(at),
         _ => None,
     };
-    if let Some(locator) = locator {
-        return directory_64(archive, locator);
+    match locator {
+        Some(locator) if is_64 => return directory_64(archive, locator),
+        // Some readers follow the locator all the same.
+        Some(locator) => {
+            let message = "stands in front of an end record that refers to none";
+            return Err(fault(archive, "ZIP64 locator", locator, message));
+        }
+        None => {}
     }
     if disk != 0 || start_disk != 0 || here != count {
         return Err(several_disks(archive, end));
@@ -95,6 +101,20 @@ fn find_end(archive: &Content) -> Result<u64> {
         fields.skip(16);
         magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
     };
-    let found = starts.into_iter().find(is_end).ok_or_else(none)?;
-    Ok(first + found as u64)
+    let is_magic = |at: &usize| tail.get(*at..*at + 4).is_some_and(|it| it == END.to_le_bytes());
+    let Some(found) = starts.clone().find(is_end) else {
+        let behind = |at: usize| {
+            let message = "has bytes behind its end record, or a comment that is cut off";
+            fault(archive, "end record", first + at as u64, message)
+        };
+        return Err(starts.clone().find(is_magic).map_or_else(none, behind));
+    };
+    // Readers that look for it from the end take one in the comment.
+    match starts.clone().find(is_magic).filter(|last| *last > found) {
+        Some(last) => {
+            let message = "stands in the comment of another one";
+            Err(fault(archive, "end record", first + last as u64, message))
+        }
+        None => Ok(first + found as u64),
+    }
 }

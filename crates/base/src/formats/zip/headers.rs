@@ -16,9 +16,6 @@ const FLAG_DESCRIPTOR: u16 = 1 << 3;
 /// The extra field with another spelling of the name.
 const EXTRA_NAME: u16 = 0x7075;
 
-/// The upper byte of "version made by" where the mode is that of Unix.
-const MADE_BY_UNIX: u16 = 3;
-
 /// A member as its central header has it.
 pub(super) struct Entry {
     pub member: ZipMember,
@@ -41,8 +38,7 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     if fields.u32() != CENTRAL {
         return Err(fault(archive, "central header", at, "is none"));
     }
-    let made_by = fields.u16();
-    fields.skip(2);
+    fields.skip(4);
     let (flags, method) = (fields.u16(), fields.u16());
     fields.skip(4);
     let (crc32, compressed, size) = (fields.u32(), fields.u32(), fields.u32());
@@ -76,7 +72,7 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
         wide.full(field).ok_or_else(|| about("lacks its numbers of 64 bits".to_owned()))
     };
     let (size, compressed, local) = (full(size)?, full(compressed)?, full(local)?);
-    let mode = (made_by >> 8 == MADE_BY_UNIX).then_some(attributes >> 16);
+    let mode = (attributes >> 16 != 0).then_some(attributes >> 16);
     let member = ZipMember { name, method, crc32, size, stored: 0..0, mode };
     let len = CENTRAL_SIZE as u64 + lengths.iter().map(|len| u64::from(*len)).sum::<u64>();
     Ok((Entry { member, flags, compressed, local }, len))

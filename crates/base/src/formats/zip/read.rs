@@ -27,7 +27,8 @@ pub struct ZipMember {
     pub size: u64,
     /// The place of its bytes in the archive, as they are stored.
     pub stored: Range<u64>,
-    /// The mode, with the bits of its kind, where a Unix system made the archive.
+    /// The mode, with the bits of its kind, where the archive has one. Installers take it whatever system made
+    /// the archive.
     pub mode: Option<u32>,
 }
 

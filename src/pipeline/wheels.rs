@@ -11,7 +11,6 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::gfx::BaseArch;
 use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
 
@@ -30,7 +29,7 @@ use crate::receipt::{CodeObjectRecord, FindingRecord};
 use crate::recombine;
 use crate::report::{Finding, Findings, Progress, Stage};
 use crate::settings::WheelSettings;
-use crate::split::{self, HostBinary, SplitArtifact, SplitPolicy};
+use crate::split::{self, SplitArtifact, SplitPolicy};
 
 /// The result of a run.
 #[derive(Debug, Serialize)]
@@ -128,7 +127,7 @@ impl Run<'_> {
             budget,
             progress: self.progress,
         };
-        if is_unchanged(&wheel, &taken) {
+        if plan::wheels::is_unchanged(&wheel, &taken) {
             // A copy has them all.
             let own = wheel.name.to_string();
             made.findings.retain(
@@ -216,23 +215,4 @@ impl Run<'_> {
         }
         Ok(written)
     }
-}
-
-/// Tells if nothing is to be done with `wheel`: it has no device code, or is one half of a split wheel. Archives
-/// without a binary that claims them are of no use but beside one.
-fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
-    let binaries = || taken.iter().flat_map(SplitArtifact::binaries);
-    let is_fat = binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)));
-    let has_host = binaries().next().is_some();
-    let has_archives = taken.iter().any(|part| !part.archives.is_empty());
-    let databases = || taken.iter().flat_map(|part| &part.databases);
-    let has_databases = databases().next().is_some();
-    if is_fat || (has_host && (has_archives || has_databases)) {
-        return false;
-    }
-    let archs: BTreeSet<&[BaseArch]> = databases().map(|file| file.archs.as_slice()).collect();
-    !has_databases
-        || has_archives
-        || wheel.belongs_to_another()
-        || (archs.len() == 1 && wheel.pins_another())
 }

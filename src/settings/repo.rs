@@ -70,7 +70,7 @@ pub struct RepoArguments {
     #[arg(long, value_name = "NAME=VERSION|FILE[=REASON]")]
     yank: Vec<String>,
     /// Take the mark off again: NAME=VERSION or FILE
-    #[arg(long, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]
+    #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]
     unyank: Vec<String>,
     /// Treat warnings as errors, before anything is written
     #[arg(long)]

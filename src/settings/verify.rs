@@ -33,7 +33,7 @@ pub struct VerifyArguments {
     partial: bool,
     /// The artifacts or fat wheels that packages or wheels were made from
     ///
-    /// Artifacts as for build, fat wheels as for wheel, or single host binaries with device code; may
+    /// Artifacts as for build, each fat wheel, or single host binaries with device code; may
     /// be given several times. What .tar.zst, .tar.xz and wheels hold is kept in TMPDIR meanwhile,
     /// somewhat larger than they are
     #[arg(long, value_name = "ARTIFACTS")]

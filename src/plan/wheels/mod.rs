@@ -20,6 +20,7 @@ mod folder;
 mod grouping;
 mod runtime;
 mod texts;
+mod unchanged;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ pub use device_name::DeviceName;
 pub use folder::refuse_elsewhere;
 pub use runtime::RuntimePolicy;
 pub use texts::check_requirements;
+pub use unchanged::is_unchanged;
 
 /// How wheels are made of a wheel.
 #[derive(Debug, Clone)]

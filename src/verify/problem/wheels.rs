@@ -57,6 +57,12 @@ pub enum HeaderDifference {
          differ, the host does not find its kernels"
     )]
     Purelib { host: String, own: bool },
+    /// The Pythons are not those of the host.
+    #[display(
+        "says `Requires-Python: {own}`, and its host {host} {hosts}: pip refuses the extra where \
+         they differ"
+    )]
+    Pythons { host: String, own: String, hosts: String },
 }
 
 /// How extras and device wheels do not belong together.
@@ -81,6 +87,14 @@ pub enum ExtraLack {
         "the extra {extra} of its host {host} is to bring all device wheels, and not this one"
     )]
     NotInAll { extra: String, host: String },
+    /// The extra with the name of the device wheel's group does not need it.
+    #[display(
+        "the extra {extra} of its host {host} has the name of its group, and does not bring it"
+    )]
+    NotOwn { extra: String, host: String },
+    /// A device wheel is needed without an extra.
+    #[display("requires {wheel} without an extra, so that everybody gets its kernels")]
+    WithoutExtra { wheel: String },
 }
 
 /// How a host and a device wheel are not pinned to each other.

@@ -5,9 +5,12 @@ use std::str::FromStr as _;
 
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 
-use super::set::{ALL, WheelSet, by_extra, device_extras, requirements};
+use super::set::{ALL, DEVICE, EXTRA, WheelSet, by_extra, device_extras, requirements};
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
+
+/// The field with the Pythons that a wheel is for.
+const PYTHONS: &str = "Requires-Python";
 
 /// Checks extras, pins, tags and the folder that is installed into.
 pub(super) fn check(set: &WheelSet<'_>, problems: &mut Problems) {
@@ -48,9 +51,20 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
         if !others.any(|(_, requirements)| brings(requirements, device)) {
             add(device, ExtraLack::NotBrought { host: name.clone() });
         }
-        if by_extra.get(ALL).is_some_and(|requirements| !brings(requirements, device)) {
-            add(device, ExtraLack::NotInAll { extra: ALL.to_owned(), host: name });
+        if !by_extra.get(ALL).is_some_and(|requirements| brings(requirements, device)) {
+            add(device, ExtraLack::NotInAll { extra: ALL.to_owned(), host: name.clone() });
         }
+        let group = device.installed.name.split_once(DEVICE).map(|(_, group)| group);
+        let own = group.map(|group| format!("{EXTRA}{group}"));
+        if let Some(extra) = own.filter(|extra| offered.contains(extra))
+            && !by_extra.get(&extra).is_some_and(|requirements| brings(requirements, device))
+        {
+            add(device, ExtraLack::NotOwn { extra, host: name });
+        }
+    }
+    let always = requirements(set.host).filter(|it| it.condition == Condition::Always);
+    for Requirement { name: wheel, .. } in always.filter(|it| there.contains(it.name.as_str())) {
+        add(set.host, ExtraLack::WithoutExtra { wheel });
     }
     for requirement in by_extra.values().flatten() {
         check_pin(set.host, requirement, set.host.metadata.version(), problems);
@@ -60,16 +74,15 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
 /// A device wheel is installed with its host and in no other way.
 fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
     let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
-    let mut own = requirements(device)
+    let own = requirements(device)
         .filter(|it| it.name == host.installed.name && it.condition == Condition::Always);
-    match own.next() {
-        Some(requirement) => {
-            check_pin(device, &requirement, host.metadata.version(), problems);
-        }
-        None => {
-            let fault = PinFault::Absent { host: host.installed.name.clone() };
-            problems.add(Problem::WheelPin { wheel: wheel.clone(), fault });
-        }
+    let own: Vec<Requirement> = own.collect();
+    for requirement in &own {
+        check_pin(device, requirement, host.metadata.version(), problems);
+    }
+    if own.is_empty() {
+        let fault = PinFault::Absent { host: host.installed.name.clone() };
+        problems.add(Problem::WheelPin { wheel: wheel.clone(), fault });
     }
     let mut add = |difference| {
         problems.add(Problem::WheelHeaders { wheel: wheel.clone(), difference });
@@ -81,7 +94,12 @@ fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
     }
     let own = device.headers.is_purelib();
     if own != host.headers.is_purelib() {
-        add(HeaderDifference::Purelib { host: name, own });
+        add(HeaderDifference::Purelib { host: name.clone(), own });
+    }
+    let pythons = |wheel: &Wheel| wheel.metadata.get(PYTHONS).unwrap_or("any").to_owned();
+    let (own, hosts) = (pythons(device), pythons(host));
+    if own != hosts {
+        add(HeaderDifference::Pythons { host: name, own, hosts });
     }
 }
 

@@ -11,13 +11,13 @@ use crate::verify::own::installed::Side;
 use crate::verify::own::wheel::Wheel;
 
 /// The start of the names of extras that bring device wheels.
-const EXTRA: &str = "device-";
+pub(super) const EXTRA: &str = "device-";
 
 /// The extra that brings the device wheels of all archs.
 pub(super) const ALL: &str = "device-all";
 
 /// The part of a device wheel's name between the distribution and the group.
-const DEVICE: &str = "-device-";
+pub(super) const DEVICE: &str = "-device-";
 
 /// A host wheel with its device wheels.
 pub(super) struct WheelSet<'a> {

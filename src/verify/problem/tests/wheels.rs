@@ -45,7 +45,7 @@ fn listings() -> [ListingFault; 8] {
     ]
 }
 
-fn differences() -> [HeaderDifference; 4] {
+fn differences() -> [HeaderDifference; 5] {
     [
         HeaderDifference::Folder { folder: text("torch-2.8.0.dist-info") },
         HeaderDifference::Name {
@@ -60,15 +60,18 @@ fn differences() -> [HeaderDifference; 4] {
             hosts: text("cp312-cp312-manylinux_2_28_x86_64"),
         },
         HeaderDifference::Purelib { host: text(HOST), own: true },
+        HeaderDifference::Pythons { host: text(HOST), own: text(">=3.13"), hosts: text("any") },
     ]
 }
 
-fn lacks() -> [ExtraLack; 5] {
+fn lacks() -> [ExtraLack; 7] {
     let (extra, wheel) = (text("device-gfx1100"), text("torch-device-gfx1100"));
     [
         ExtraLack::WheelAbsent { extra: extra.clone(), wheel: wheel.clone() },
         ExtraLack::Nothing { extra: extra.clone() },
-        ExtraLack::NotOffered { extra, wheel },
+        ExtraLack::NotOffered { extra: extra.clone(), wheel: wheel.clone() },
+        ExtraLack::NotOwn { extra, host: text(HOST) },
+        ExtraLack::WithoutExtra { wheel },
         ExtraLack::NotBrought { host: text(HOST) },
         ExtraLack::NotInAll { extra: text("device-all"), host: text(HOST) },
     ]

@@ -20,6 +20,8 @@ fn under(limit: &str, command: &Command) -> Command {
             None => run.env_remove(name),
         };
     }
+    // To write the stack of a panic takes memory, and the standard library waits for itself where it gets none.
+    run.env("RUST_BACKTRACE", "0");
     run
 }
 

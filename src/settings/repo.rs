@@ -67,7 +67,7 @@ pub struct RepoArguments {
     /// Mark wheels as yanked: NAME=VERSION or FILE, and =REASON if you like
     ///
     /// They stay, and are installed only where exactly this version is required; may be given several times
-    #[arg(long, value_name = "NAME=VERSION|FILE[=REASON]")]
+    #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE[=REASON]")]
     yank: Vec<String>,
     /// Take the mark off again: NAME=VERSION or FILE
     #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]

@@ -255,7 +255,7 @@ pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Resul
 }
 
 const TWINS_HINT: &str = "clients that have the one refuse the other: raise the release of what was built again, or give a wheel \
-     another version or build number";
+     another version";
 
 fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     let facts = &given.indexed.facts;

@@ -171,7 +171,7 @@ fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<Whee
 fn requires(metadata: &Metadata) -> Vec<String> {
     let all = metadata.all("Requires-Dist").filter(|text| {
         let parsed = Requirement::parse(text);
-        !matches!(parsed, Some(Requirement { condition: Condition::Extra(_), .. }))
+        !matches!(parsed, Ok(Requirement { condition: Condition::Extra(_), .. }))
     });
     all.map(str::to_owned).collect()
 }
@@ -180,7 +180,7 @@ fn extras(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
     let mut extras: BTreeMap<String, Vec<String>> =
         metadata.extras().map(|extra| (extra, Vec::new())).collect();
     for text in metadata.all("Requires-Dist") {
-        let Some(Requirement { condition: Condition::Extra(extra), .. }) = Requirement::parse(text)
+        let Ok(Requirement { condition: Condition::Extra(extra), .. }) = Requirement::parse(text)
         else {
             continue;
         };
@@ -201,7 +201,7 @@ fn role(
     };
     let pins = |text: &str| {
         let parsed = Requirement::parse(text);
-        parsed.is_some_and(|it| it.exact.is_some() && it.condition == Condition::Always)
+        parsed.is_ok_and(|it| it.exact().is_some() && it.condition == Condition::Always)
     };
     let is_device = || {
         let is_named = normalized(metadata.name()).contains(DEVICE_NAME);

@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::formats::python_index::Requirement;
-use rockpack_base::formats::wheel::Version;
+use rockpack_base::formats::wheel::{Requirement, Version};
 
 use super::state::{PoolRecord, PoolRecords};
 use crate::package::indexed::Facts;
@@ -90,7 +89,7 @@ impl<'a> Releases<'a> {
     fn is_device(&self, project: &str, release: &Release<'_>) -> bool {
         let pins = release.requires.iter().filter(|it| it.exact().is_some());
         let hosts = pins.filter_map(|pin| self.get(self.chosen(pin)?));
-        let names = |it: &Requirement| it.project == project && !it.extras.is_empty();
+        let names = |it: &Requirement| it.project == project && !it.condition.extras().is_empty();
         hosts.flat_map(|host| &host.requires).any(names)
     }
 
@@ -101,7 +100,9 @@ impl<'a> Releases<'a> {
         for (project, versions) in &self.0 {
             for (version, release) in versions {
                 let open = release.requires.iter().filter(|it| self.is_open(it, version));
-                for (extra, requirement) in open.filter_map(|it| Some((it.extras.first()?, it))) {
+                for (extra, requirement) in
+                    open.filter_map(|it| Some((it.condition.extras().first()?, it)))
+                {
                     findings.add(Finding::WheelExtraOpen {
                         wheel: format!("{project} {version}"),
                         extra: extra.clone(),
@@ -166,7 +167,7 @@ impl<'a> Releases<'a> {
         let requires = releases.flat_map(|release| &release.requires);
         let edge = |it: &Requirement| {
             let (project, _) = self.0.get_key_value(it.project.as_str())?;
-            Some((!it.extras.is_empty(), *project))
+            Some((!it.condition.extras().is_empty(), *project))
         };
         requires.filter_map(edge).collect()
     }

@@ -30,7 +30,9 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rockpack_base::content::{BlockStore, Content, Inputs};
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::wheel::{Metadata, WheelFile, WheelName, normalized};
+use rockpack_base::formats::wheel::{
+    Condition, Metadata, Requirement, Version, WheelFile, WheelName, normalized,
+};
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Use;
 use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
@@ -99,11 +101,13 @@ impl Wheel {
 
     /// The other distributions that it requires in exactly its own version.
     fn pinned(&self) -> impl Iterator<Item = String> {
-        let (own, version) = (normalized(self.metadata.name()), self.metadata.version());
-        self.metadata.all("Requires-Dist").filter_map(move |requirement| {
-            let (name, bound) = requirement.split_once("==")?;
-            let name = normalized(name.trim());
-            (bound.trim() == version && name != own).then_some(name)
+        let own = normalized(self.metadata.name());
+        let version: Option<Version> = self.metadata.version().parse().ok();
+        self.metadata.all("Requires-Dist").filter_map(move |text| {
+            let needed = Requirement::parse(text).ok()?;
+            let is_pin =
+                needed.condition == Condition::Always && needed.exact()? == version.as_ref()?;
+            (is_pin && needed.project != own).then_some(needed.project)
         })
     }
 

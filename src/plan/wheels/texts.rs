@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::python_index::Requirement;
-use rockpack_base::formats::wheel::{WheelFile, WheelName, normalized};
+use rockpack_base::formats::wheel::{Requirement, WheelFile, WheelName, normalized};
 
 use super::code::{DevicePart, Extra};
 use super::device_name::GROUP;

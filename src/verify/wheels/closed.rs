@@ -34,7 +34,7 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
     }
     for (extra, needed) in &by_extra {
         for requirement in needed {
-            let (extra, wheel) = (extra.clone(), requirement.name.clone());
+            let (extra, wheel) = (extra.clone(), requirement.project.clone());
             if !offered.contains(&extra) {
                 add(set.host, ExtraLack::NotOffered { extra, wheel });
             } else if !there.contains(wheel.as_str()) {
@@ -43,7 +43,7 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
         }
     }
     let brings = |requirements: &Vec<Requirement>, device: &Wheel| {
-        requirements.iter().any(|requirement| requirement.name == device.installed.name)
+        requirements.iter().any(|requirement| requirement.project == device.installed.name)
     };
     for device in &set.devices {
         let name = host.file.clone();
@@ -63,7 +63,9 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
         }
     }
     let always = requirements(set.host).filter(|it| it.condition == Condition::Always);
-    for Requirement { name: wheel, .. } in always.filter(|it| there.contains(it.name.as_str())) {
+    for Requirement { project: wheel, .. } in
+        always.filter(|it| there.contains(it.project.as_str()))
+    {
         add(set.host, ExtraLack::WithoutExtra { wheel });
     }
     for requirement in by_extra.values().flatten() {
@@ -75,7 +77,7 @@ fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
 fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
     let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
     let own = requirements(device)
-        .filter(|it| it.name == host.installed.name && it.condition == Condition::Always);
+        .filter(|it| it.project == host.installed.name && it.condition == Condition::Always);
     let own: Vec<Requirement> = own.collect();
     for requirement in &own {
         check_pin(device, requirement, host.metadata.version(), problems);
@@ -105,13 +107,10 @@ fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
 
 /// A requirement is of one version, and that is the host's. `== 1.0` would take `1.0+rocm7.1`, too.
 fn check_pin(wheel: &Wheel, requirement: &Requirement, version: &str, problems: &mut Problems) {
-    let parsed = |text: &str| Version::from_str(text).ok();
-    let is_it = requirement.exact.as_ref().is_some_and(|pin| {
-        pin == version || parsed(pin).is_some() && parsed(pin) == parsed(version)
-    });
-    if !is_it {
-        let Requirement { name, exact, .. } = requirement.clone();
-        let fault = PinFault::Other { wheel: name, pin: exact, version: version.to_owned() };
+    let pin = requirement.exact();
+    if pin.is_none() || pin != Version::from_str(version).ok().as_ref() {
+        let (required, pin) = (requirement.project.clone(), pin.map(ToString::to_string));
+        let fault = PinFault::Other { wheel: required, pin, version: version.to_owned() };
         problems.add(Problem::WheelPin { wheel: wheel.installed.file.clone(), fault });
     }
 }

@@ -74,7 +74,7 @@ fn brought(wheel: &Wheel) -> Vec<String> {
     let of_device = requirements(wheel).filter(|requirement| {
         matches!(&requirement.condition, Condition::Extra(extra) if extra.starts_with(EXTRA))
     });
-    of_device.map(|requirement| requirement.name).collect()
+    of_device.map(|requirement| requirement.project).collect()
 }
 
 fn role(wheel: &Wheel, brought: &[String]) -> Role {
@@ -104,14 +104,14 @@ pub(super) fn device_extras(wheel: &Wheel) -> impl Iterator<Item = String> + '_ 
 
 /// The requirements of a wheel.
 pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> + '_ {
-    wheel.metadata.all("Requires-Dist").filter_map(Requirement::parse)
+    wheel.metadata.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok())
 }
 
 /// The first distribution that a wheel always needs in one version.
 fn required_host(wheel: &Wheel) -> Option<String> {
     let mut always =
-        requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact.is_some());
-    always.next().map(|requirement| requirement.name)
+        requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact().is_some());
+    always.next().map(|requirement| requirement.project)
 }
 
 /// The archs that a device wheel says in its name that it is for; none if it says so in words that are
@@ -134,7 +134,7 @@ fn archs(name: &str) -> Option<Vec<String>> {
 fn companions(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, requirements) in by_extra(host).into_iter().filter(|(extra, _)| extra != ALL) {
-        let names: BTreeSet<String> = requirements.into_iter().map(|it| it.name).collect();
+        let names: BTreeSet<String> = requirements.into_iter().map(|it| it.project).collect();
         for name in &names {
             match all.get_mut(name) {
                 Some(known) => known.retain(|other| names.contains(other)),

@@ -19,8 +19,6 @@
 
 mod package;
 mod page;
-mod requirement;
 
 pub use package::{WheelPackage, compare_versions, metadata_of};
 pub use page::{ListedWheel, Page, projects_html, projects_json};
-pub use requirement::Requirement;

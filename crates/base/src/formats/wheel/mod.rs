@@ -10,6 +10,7 @@
 //! the Python Packaging User Guide specifies them (PEP 376, 427, 440, 503, 566, 639, 685).
 
 mod headers;
+mod marker;
 mod metadata;
 mod name;
 mod record;

@@ -1,21 +1,30 @@
 //! Requirements, as `Requires-Dist` has them.
 //!
 //! ```text
-//! name [extras] versions ; marker
+//! name [extras] (versions) ; marker
+//! name [extras] @ URL ; marker
 //! torch-device-gfx942 == 2.9.0+rocm7.1; extra == "device-gfx942"
 //! ```
 //!
-//! Source: PEP 508. Of versions, what fits one only is of interest, and of markers, which extra they ask for.
+//! Source: the specification of dependency specifiers (PEP 508). Versions are those of PEP 440. Markers
+//! are read and not evaluated: they depend on the machine of the user. Only the extras that they compare with
+//! are told.
 
+use pep440_rs::{Operator, Version, VersionSpecifiers};
+
+use super::marker;
 use super::name::normalized;
+use crate::error::{Error, Result};
 
 /// A distribution that another one needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     /// The normalized name.
-    pub name: String,
-    /// The version, if one alone will do.
-    pub exact: Option<String>,
+    pub project: String,
+    /// The extras of it that are asked for; their names are normalized.
+    pub extras: Vec<String>,
+    /// The versions that it may have; empty if any.
+    pub versions: VersionSpecifiers,
     /// When it is needed.
     pub condition: Condition,
 }
@@ -27,83 +36,196 @@ pub enum Condition {
     Always,
     /// If this extra is asked for; the name is normalized.
     Extra(String),
-    /// If a marker holds that says something else.
-    Marker(String),
+    /// If a marker holds that says something else, and compares with these extras.
+    Marker(Vec<String>),
+}
+
+impl Condition {
+    /// The extras that have a part in it.
+    pub fn extras(&self) -> &[String] {
+        match self {
+            Self::Always => &[],
+            Self::Extra(extra) => std::slice::from_ref(extra),
+            Self::Marker(extras) => extras,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Some(Self::Always);
+        }
+        let comparisons = marker::comparisons(text)?;
+        if let [one] = comparisons.as_slice()
+            && let Some(extra) = one.extra()
+        {
+            return Some(Self::Extra(normalized(extra)));
+        }
+        let extras = comparisons.iter().filter_map(|it| it.extra()).map(normalized).collect();
+        Some(Self::Marker(extras))
+    }
 }
 
 impl Requirement {
-    /// Reads the value of `Requires-Dist`; none if it begins with no name.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (wish, marker) = text.split_once(';').unwrap_or((text, ""));
-        let wish = wish.trim();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let (name, rest) = wish.split_at(wish.find(|c| !is_name(c)).unwrap_or(wish.len()));
-        let name = normalized(name);
-        (!name.is_empty()).then(|| Self { name, exact: exact(rest), condition: condition(marker) })
+    /// Reads the value of `Requires-Dist`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let error = |reason: &str| {
+            let text = text.escape_debug();
+            Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
+        };
+        let (name, rest) = name(text.trim()).ok_or_else(|| error("it begins with no name"))?;
+        let (extras, rest) = extras(rest).ok_or_else(|| error("its extras are no names"))?;
+        let (wish, marker) = match rest.strip_prefix('@') {
+            // A semicolon may be in a URL.
+            Some(rest) => {
+                let rest = rest.trim_start();
+                let (url, marker) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                let marker = marker.trim_start();
+                if url.is_empty() || !marker.is_empty() && !marker.starts_with(';') {
+                    return Err(error("it has no URL behind @"));
+                }
+                ("", marker.strip_prefix(';'))
+            }
+            None => match rest.split_once(';') {
+                Some((wish, marker)) => (wish, Some(marker)),
+                None => (rest, None),
+            },
+        };
+        let versions = versions(wish.trim()).map_err(|cause| error(&cause.to_string()))?;
+        let condition = match marker {
+            Some(marker) if marker.trim().is_empty() => None,
+            marker => Condition::parse(marker.unwrap_or_default()),
+        };
+        let condition = condition.ok_or_else(|| error("no marker follows the semicolon"))?;
+        Ok(Self { project: normalized(name), extras, versions, condition })
+    }
+
+    /// The one version that it takes, if it is `== VERSION` alone.
+    pub fn exact(&self) -> Option<&Version> {
+        match &*self.versions {
+            [one] if *one.operator() == Operator::Equal => Some(one.version()),
+            _ => None,
+        }
+    }
+
+    /// Tells if it takes the version.
+    pub fn takes(&self, version: &Version) -> bool {
+        self.versions.contains(version)
     }
 }
 
-/// The only version that will do, of what follows a name.
-fn exact(text: &str) -> Option<String> {
-    let text = text.trim_start();
-    let text = match text.strip_prefix('[') {
-        Some(extras) => extras.split_once(']')?.1.trim_start(),
-        None => text,
-    };
-    let bare = text.strip_prefix('(').and_then(|text| text.trim_end().strip_suffix(')'));
-    let version = bare.unwrap_or(text).trim().strip_prefix("==")?.trim();
-    let is_one = !version.is_empty() && !version.contains([',', '*', '=', '<', '>', ' ']);
-    is_one.then(|| version.to_owned())
+/// A name at the start of `text`, and what follows it. Names begin and end with a letter or a digit.
+fn name(text: &str) -> Option<(&str, &str)> {
+    let is_in = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let (name, rest) = text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()));
+    let is_end = |c: char| c.is_ascii_alphanumeric();
+    (name.starts_with(is_end) && name.ends_with(is_end)).then(|| (name, rest.trim_start()))
 }
 
-fn condition(marker: &str) -> Condition {
-    let marker = marker.trim();
-    let extra = || {
-        let value = marker.strip_prefix("extra")?.trim_start().strip_prefix("==")?.trim();
-        let quote = value.chars().next().filter(|c| ['"', '\''].contains(c))?;
-        let extra = value.strip_prefix(quote)?.strip_suffix(quote)?;
-        (!extra.contains(['"', '\''])).then(|| normalized(extra))
+/// The names in brackets at the start of `text`, if there are brackets, and what follows them.
+fn extras(text: &str) -> Option<(Vec<String>, &str)> {
+    let Some(inside) = text.strip_prefix('[') else { return Some((Vec::new(), text)) };
+    let (inside, rest) = inside.split_once(']')?;
+    let one = |text: &str| {
+        let (name, rest) = name(text.trim())?;
+        rest.is_empty().then(|| normalized(name))
     };
-    match extra() {
-        _ if marker.is_empty() => Condition::Always,
-        Some(extra) => Condition::Extra(extra),
-        None => Condition::Marker(marker.to_owned()),
-    }
+    let names = match inside.trim() {
+        "" => Some(Vec::new()),
+        inside => inside.split(',').map(one).collect(),
+    };
+    Some((names?, rest.trim_start()))
+}
+
+/// The versions of `text`, which may be in parentheses.
+fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
+    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    inner.unwrap_or(text).parse()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> (String, Option<String>, Condition) {
-        let Requirement { name, exact, condition } = Requirement::parse(text).unwrap();
-        (name, exact, condition)
+    fn written(text: &str) -> String {
+        let Requirement { project, extras, versions, condition } =
+            Requirement::parse(text).unwrap();
+        let condition = match condition {
+            Condition::Always => String::new(),
+            Condition::Extra(extra) => format!("; {extra}"),
+            Condition::Marker(extras) => format!("; marker {extras:?}"),
+        };
+        format!("{project}{extras:?} {versions}{condition}")
     }
 
     #[test]
-    fn one_version_and_one_extra_are_found() {
-        let extra = |name: &str| Condition::Extra(name.to_owned());
-        let pin = |version: &str| Some(version.to_owned());
-        for (text, name, exact, condition) in [
-            ("Two.Pkg", "two-pkg", None, Condition::Always),
-            ("a == 1.0+rocm7.1", "a", pin("1.0+rocm7.1"), Condition::Always),
-            ("a[x,y] (==1.0)", "a", pin("1.0"), Condition::Always),
-            ("a==1.0;extra=='Device_gfx942'", "a", pin("1.0"), extra("device-gfx942")),
-            ("a == 1.0 ; extra == \"device-all\"", "a", pin("1.0"), extra("device-all")),
-            ("a>=1.0", "a", None, Condition::Always),
-            ("a == 1.*", "a", None, Condition::Always),
-            ("a == 1.0, != 2", "a", None, Condition::Always),
-            ("a === 1.0", "a", None, Condition::Always),
-            ("a @ https://example.org/a.whl", "a", None, Condition::Always),
+    fn requirements_of_all_forms_are_read() {
+        for (text, expected) in [
+            ("numpy", "numpy[] "),
+            ("Two.Pkg", "two-pkg[] "),
+            ("Typing.Extensions>=4,<5", "typing-extensions[] >=4, <5"),
+            ("flatbuffers (>=1.0)", "flatbuffers[] >=1.0"),
+            ("a[x,Y_z] (==1.0)", r#"a["x", "y-z"] ==1.0"#),
+            ("a [] == 1.0+rocm7.1", "a[] ==1.0+rocm7.1"),
+            ("a === 1.0", "a[] ===1.0"),
+            ("a==1.0;extra=='Device_gfx942'", "a[] ==1.0; device-gfx942"),
+            ("a == 1.0 ; \"device-all\" == extra", "a[] ==1.0; device-all"),
+            ("x @ https://example.org/x;y.whl#a ; extra=='A.b'", "x[] ; a-b"),
+            ("x@https://example.org/x.whl", "x[] "),
+            ("a; extra == 'x' and os_name == 'nt'", r#"a[] ; marker ["x"]"#),
+            ("r[libraries]==7.1; python_version > '3.8'", r#"r["libraries"] ==7.1; marker []"#),
             (
-                "a == 1; extra == 'x' and os_name == 'nt'",
-                "a",
-                pin("1"),
-                Condition::Marker("extra == 'x' and os_name == 'nt'".to_owned()),
+                "y; (python_version>'3' and 'a' == extra) or (extra == \"b\")",
+                r#"y[] ; marker ["a", "b"]"#,
             ),
+            ("z; platform_machine == 'extra == \"no\"'", "z[] ; marker []"),
+            ("z; extra != 'x'", "z[] ; marker []"),
+            ("z; sys_platform not in 'a b' or os.name in 'c'", "z[] ; marker []"),
         ] {
-            assert_eq!(parsed(text), (name.to_owned(), exact, condition), "{text}");
+            assert_eq!(written(text), expected, "{text}");
         }
-        assert_eq!(Requirement::parse(" == 1"), None);
+    }
+
+    #[test]
+    fn what_is_no_requirement_is_refused() {
+        for text in [
+            "",
+            ";",
+            "== 1",
+            "x[y",
+            "x[!]",
+            "x[a,]",
+            "x === ",
+            "x (>=1",
+            "é",
+            "x y",
+            "-x",
+            "foo- == 1",
+            "a @",
+            "a @ url marker",
+            "a;",
+            "a == 1; nonsense",
+            "a; extra == 'cut",
+            "a; extra = 'x'",
+            "a; (extra == 'x'",
+            "a; extra == 'x')",
+            "a; extra == 'x' and",
+            "a; extra == 'x' extra == 'y'",
+            "a; extra == é",
+            "a == abc",
+        ] {
+            assert!(Requirement::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_version_is_exact() {
+        let exact = |text: &str| Requirement::parse(text).unwrap().exact().map(ToString::to_string);
+        assert_eq!(exact("x == 1.0"), Some("1.0".to_owned()));
+        for text in ["x == 1.0.*", "x >= 1.0", "x", "x == 1.0, != 2", "x === 1.0"] {
+            assert_eq!(exact(text), None, "{text}");
+        }
+        let pin = Requirement::parse("x == 1.0").unwrap();
+        assert!(pin.takes(&"1.0+rocm7.1".parse().unwrap()));
     }
 }

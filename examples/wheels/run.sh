@@ -86,6 +86,16 @@ if [[ " ${wheels[*]} " == *" onnxruntime-rocm "* ]]; then
   with-pip/bin/pip install -q --disable-pip-version-check numpy
   with-pip/bin/pip install -q --disable-pip-version-check --index-url "$index" "onnxruntime-rocm[device-gfx1100]"
   with-pip/bin/pip check
-  with-pip/bin/python -c 'import onnxruntime; print(onnxruntime.__version__, onnxruntime.get_available_providers())'
+  say='import onnxruntime; print(onnxruntime.__version__, onnxruntime.get_available_providers())'
+  with-pip/bin/python -c "$say"
+  if command -v strip >/dev/null && command -v patchelf >/dev/null; then
+    echo "== import, after strip and patchelf"
+    find with-pip/lib -path '*/onnxruntime/*' -name '*.so*' -type f -print0 |
+      while IFS= read -r -d '' library; do
+        strip "$library"
+        patchelf --add-rpath "$(printf '/nowhere%.0s' {1..40})" "$library"
+      done
+    with-pip/bin/python -c "$say"
+  fi
 fi
 echo "all of it passed"

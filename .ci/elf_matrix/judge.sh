@@ -26,7 +26,7 @@ load() {
   esac
 }
 
-# Complaints alone: what is printed otherwise is told by the addresses in it, which may change.
+# Complaints alone: all other lines have addresses, which may change.
 readable() { readelf -aW "$name" 2>&1 >/dev/null; }
 linked() { LD_LIBRARY_PATH="$stub${LIBRARIES:+:$LIBRARIES}" ldd "./$name" | sed 's/ (0x[0-9a-f]*)//'; }
 debugged() { gdb -nx -batch -ex 'info line first_launch' -ex 'info functions first_' -ex 'info files' "$name"; }

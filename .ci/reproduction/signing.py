@@ -33,7 +33,7 @@ class Key:
         self.secret, self.public = self.home / "secret", self.home / "public"
         self.secret.write_bytes(self.gpg("--armor", "--export-secret-keys"))
         self.public.write_bytes(self.gpg("--armor", "--export"))
-        # Whoever signs in this process has to read it.
+        # The signing process has to read it.
         self.home.chmod(0o755)
         self.secret.chmod(0o644)
         listed = self.gpg("--with-colons", "--list-keys").decode()

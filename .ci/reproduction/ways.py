@@ -34,7 +34,7 @@ class Way:
     jobs: int = 3
     memory: str = ""
     threads: int = 3
-    # How folders list what is in them: `reverse` and `shuffle` by disorderfs, `created` by the file
+    # The order in which folders list their entries: `reverse` and `shuffle` by disorderfs, `created` by the file
     # system, to which everything was copied in reversed order.
     order: str = ""
     input_on: str = ""

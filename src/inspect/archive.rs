@@ -14,7 +14,7 @@ pub struct ArchiveReport {
     pub group_name: String,
     /// The base arch.
     pub gfx_arch_family: String,
-    /// Targets it answers for, in the order loaders try them.
+    /// The targets that it serves, in the order in which loaders try them.
     pub gfx_arches: Vec<String>,
     /// `zstd-per-kernel` or `none`.
     pub compression_scheme: String,
@@ -24,16 +24,16 @@ pub struct ArchiveReport {
     pub code_objects: usize,
     /// Bytes of all distinct code objects, uncompressed.
     pub uncompressed_size: u64,
-    /// Key → target → what stands there.
+    /// The rows: key → target → row.
     pub rows: BTreeMap<String, BTreeMap<String, ArchiveRow>>,
 }
 
 /// One row of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchiveRow {
-    /// Which of the stored code objects.
+    /// The number of the stored code object that the row refers to.
     pub ordinal: u32,
-    /// Its size in bytes, uncompressed.
+    /// The uncompressed size of that code object in bytes.
     pub original_size: u64,
 }
 

@@ -1,6 +1,6 @@
-//! Artifacts, as folders and packed: what of their bytes is for every GPU, and what for which arch.
+//! Artifacts, as folders or packed: how many of their bytes every GPU needs, and how many each arch.
 //!
-//! The same reading as a build's: fat binaries by their bundles, kernel databases by content and
+//! Artifacts are read as a build reads them: fat binaries by their bundles, kernel databases by content and
 //! rules. A binary whose code is in archives counts as host code, and the archives as device code
 //! where they lie.
 
@@ -22,22 +22,22 @@ use crate::split::{
     SplitPolicy,
 };
 
-/// What is in an artifact.
+/// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactFolder {
-    /// Its name, e.g. `blas_lib_gfx110X-dgpu`.
+    /// The name, e.g. `blas_lib_gfx110X-dgpu`.
     pub name: String,
     /// The stage prefixes that exist.
     pub prefixes: Vec<String>,
     /// Bytes that every GPU needs: files without device code, what remains of fat binaries, and
     /// kernel archives that are not for one known arch.
     pub generic_bytes: u64,
-    /// Bytes of device code by arch, uncompressed in binaries, as it lies there in archives and
-    /// databases; a database file of several archs counts for each.
+    /// Bytes of device code by arch: uncompressed in binaries, as stored in archives and
+    /// databases. A database file of several archs counts for each.
     pub device_bytes: BTreeMap<BaseArch, u64>,
-    /// By path below the install prefix, without directories.
+    /// The files and links by path below the install prefix.
     pub files: BTreeMap<String, ArtifactFile>,
-    /// What was noticed.
+    /// The findings of scan and split.
     pub findings: Findings,
 }
 
@@ -47,7 +47,7 @@ pub struct ArtifactFile {
     /// `host`, `fat-binary`, `transformed-binary`, `kernel-archive`, `kernel-manifest`, `database`
     /// or `link`.
     pub what: &'static str,
-    /// Where a link leads.
+    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Bytes that every GPU needs.
@@ -141,7 +141,7 @@ fn database(file: &DatabaseFile) -> ArtifactFile {
     ArtifactFile { what: "database", device_bytes, ..ArtifactFile::default() }
 }
 
-/// An archive's bytes are of its one arch; one of several, or of none that is known, is generic.
+/// Counts the bytes of an archive for its arch. They are generic if it has several archs or an unknown one.
 fn archive(archive: &KernelArchive) -> ArtifactFile {
     let targets = archive.reader.toc().gfx_arches.iter();
     let archs: Option<BTreeSet<BaseArch>> = targets

@@ -14,12 +14,12 @@ use serde::Serialize;
 pub struct BundleReport {
     /// Offset from the start of the section or file.
     pub offset: u64,
-    /// Bytes that it takes up there.
+    /// The size in the section or file, in bytes.
     pub size: u64,
-    /// How it is compressed, if it is.
+    /// The compression; `None` of a plain bundle.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub compression: Option<BundleCompression>,
-    /// Its entries in the order of their table.
+    /// The entries in the order of their table.
     pub entries: Vec<BundleEntryReport>,
 }
 
@@ -39,12 +39,12 @@ pub struct BundleCompression {
 pub struct BundleEntryReport {
     /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
     pub id: String,
-    /// The target ID that it names, if it names one.
+    /// The target ID in the entry id, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// SHA-256 of its bytes, in hex.
+    /// The SHA-256 of the bytes, in hex.
     pub sha256: Sha256Digest,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn bundles(content: &Content) -> Result<Vec<BundleReport>> {
     Bundles::new(content).map(|next| bundle(&next?)).collect()
 }
 
-/// The decoded bytes are still pinned while the entries are digested.
+/// Describes a bundle. Its decoded bytes stay pinned while the entries are digested.
 fn bundle(found: &PinnedBundle) -> Result<BundleReport> {
     let found = &found.bundle;
     let compression = found.compression.as_ref().map(|header| BundleCompression {

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A code object in a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CodeObjectReport {
-    /// The target ID that its header states; none of a processor that is not known.
+    /// The target ID in the ELF header; `None` if the processor is unknown.
     pub target: Option<String>,
     /// The flags of its ELF header.
     pub flags: u32,
@@ -21,8 +21,8 @@ pub struct CodeObjectReport {
     pub size: u64,
     /// The kernels whose descriptors it defines.
     pub kernels: BTreeSet<String>,
-    /// What its notes say of them; nothing before code object V3. Several values are notes of
-    /// several versions.
+    /// The metadata of the kernels in the notes; empty before code object V3. Notes of several versions
+    /// give several values.
     pub metadata: Vec<CodeObjectMetadata>,
 }
 

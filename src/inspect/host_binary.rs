@@ -13,7 +13,7 @@ use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 pub struct HostBinaryReport {
     /// Whether and how it holds device code.
     pub state: DeviceCodeState,
-    /// Its wrappers, by index.
+    /// The wrappers, by index.
     pub wrappers: Vec<WrapperReport>,
     /// The marker of a transformed binary.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,10 +25,10 @@ pub struct HostBinaryReport {
 /// The reference of a transformed binary to its archives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MarkerReport {
-    /// The name with which its keys in the archives begin; the early prototype's form has none.
+    /// The start of the keys in the archives; `None` in the form of the early prototype.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_name: Option<String>,
-    /// Paths relative to the binary's directory.
+    /// Paths of archives, relative to the directory of the binary.
     pub kpack_search_paths: Vec<String>,
 }
 
@@ -49,9 +49,9 @@ pub enum DeviceCodeState {
 /// A wrapper of a host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrapperReport {
-    /// Its position in `.hipFatBinSegment`; the co_index of a transformed binary.
+    /// The position in `.hipFatBinSegment`; in a transformed binary, the co_index.
     pub index: u32,
-    /// Offset of its bundle from the start of `.hip_fatbin`; `None` once transformed.
+    /// Offset of the bundle from the start of `.hip_fatbin`; `None` once transformed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundle_offset: Option<u64>,
 }

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::input::database::{self, IndexDescription};
 
-/// What an index says.
+/// An index and its description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelIndex {
     /// Size of the file in bytes.
     pub size: u64,
-    /// The rest.
+    /// The library, archs and entries of the index.
     #[serde(flatten)]
     pub description: IndexDescription,
 }

@@ -1,9 +1,9 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
 //! offload bundles, kernel indexes, packages and Python wheels.
 //!
-//! What a file is shows in its content; its name does not matter. Each kind but kernel manifests has a
-//! module. Refused: ELF files for other machines and unlinked object files, of which nothing would be
-//! said that is true of them.
+//! The content decides the kind of a file; its name does not matter. Each kind except kernel manifests has a
+//! module. ELF files for other machines and unlinked object files are refused: a report on them would be
+//! wrong.
 
 mod archive;
 mod artifact;
@@ -35,7 +35,7 @@ pub use index::KernelIndex;
 pub use package::{Device, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
 
-/// What a file turned out to be.
+/// A file or artifact, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Inspected {
@@ -49,7 +49,7 @@ pub enum Inspected {
     CodeObject(CodeObjectReport),
     /// A file that consists of offload bundles.
     OffloadBundles {
-        /// By offset.
+        /// The bundles by offset.
         bundles: Vec<BundleReport>,
     },
     /// An artifact, as a folder or packed.
@@ -93,11 +93,11 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     ))
 }
 
-/// How files of kinds that are known are named.
+/// The endings of names of known kinds.
 const ENDINGS: [&str; 5] = ["deb", "rpm", "whl", "kpack", "kpm"];
 
-/// An error about a file that the user named. One that is of no known kind was named by mistake, unless
-/// its name is that of a known kind: then it is damaged.
+/// Turns an error about a file into one about a usage mistake, if the user named a file of no known kind.
+/// A file whose name ends like that of a known kind is damaged instead.
 pub fn of_named(error: Error, file: &Path) -> Error {
     let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
     let is_known = ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
@@ -119,7 +119,7 @@ fn message_pack(content: &Content) -> Result<Inspected> {
     }
 }
 
-/// What the name of the first member of a `.deb` begins with; other `ar` archives are libraries.
+/// The name of the first member of a `.deb` begins so; other `ar` archives are libraries.
 const DEB_MEMBER: &[u8; 13] = b"debian-binary";
 
 fn is_deb(content: &Content) -> Result<bool> {

@@ -1,9 +1,9 @@
-//! `.deb` and `.rpm` packages: what they say of themselves, and what is in them.
+//! `.deb` and `.rpm` packages: their fields and their files.
 //!
-//! Members that are device code, refer to it or index it are looked into; a member that looks
-//! like one of these and cannot be read is listed with its fault, and the others are shown all the
-//! same. Not looked into: packages in packages, which could hold more of them without end. Whether a
-//! package is right is the business of `verify`.
+//! Members with device code, references to it or indexes of it are opened. A member that looks
+//! like one of these and cannot be read is listed with its fault; the others are still shown.
+//! Packages in packages are not opened, since they could be nested without end. `verify` checks whether a
+//! package is right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
@@ -26,7 +26,7 @@ use crate::package::Format;
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageReport {
-    /// Its format.
+    /// The format.
     pub format: Format,
     /// Size of the file in bytes.
     pub size: u64,
@@ -37,7 +37,7 @@ pub struct PackageReport {
     pub archs: BTreeSet<String>,
     /// Bytes of all files.
     pub installed_size: u64,
-    /// What it installs, in the order of the payload.
+    /// The files, links and directories, in the order of the payload.
     pub members: Vec<PackageMember>,
     /// The name of the data archive of a `.deb`, if that cannot be unpacked: no members are shown then.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,12 +47,12 @@ pub struct PackageReport {
     pub not_utf8: Vec<&'static str>,
 }
 
-/// What a package installs at a path.
+/// An entry of a package's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageMember {
     /// The absolute path.
     pub path: String,
-    /// What stands there.
+    /// The kind of the entry.
     pub kind: ShownKind,
     /// Permission bits, in octal.
     pub mode: String,
@@ -60,18 +60,18 @@ pub struct PackageMember {
     pub owner: String,
     /// Bytes of a file.
     pub size: u64,
-    /// Where a link leads.
+    /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// What a file with device code, or about it, is.
+    /// The device code of a file, or its references to some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
-    /// Why such a file cannot be read.
+    /// The reason why a file with device code cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// The kinds of what packages install.
+/// The kinds of entries of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShownKind {
@@ -104,7 +104,7 @@ impl ShownKind {
         }
     }
 
-    /// Its name in texts, where it is neither directory, file nor symbolic link.
+    /// The name of the kind in texts; `None` of directories, files and symbolic links.
     pub fn special(self) -> Option<&'static str> {
         match self {
             Self::Directory | Self::File | Self::Link => None,
@@ -116,7 +116,7 @@ impl ShownKind {
     }
 }
 
-/// What a file of a package has to do with device code.
+/// The device code of a file, or its references to some.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Device {
     /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `code-object`, `offload-bundles`,
@@ -187,14 +187,14 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     })
 }
 
-/// Bytes that tell whether a file is worth keeping: the longest magic.
+/// Bytes that tell whether a file is kept for a look inside: the longest magic.
 const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
 
-/// How files are named that have to do with device code and begin with no magic.
+/// The endings of names of files with or about device code that have no magic.
 const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 
-/// Looks into a file of `size` bytes that may have to do with device code. The outer error is one of the
-/// package, the inner one is a fault of the file.
+/// Opens a file of `size` bytes that may have device code or refer to some. The outer error is about the
+/// package, the inner one about the file.
 pub(super) fn look_into(
     path: &str,
     size: u64,
@@ -267,7 +267,7 @@ fn of_bundles(what: &'static str, bundles: &[bundle::BundleReport]) -> Device {
     }
 }
 
-/// The tags of a header under the names of `rpm -qi`; those that are absent are left out.
+/// The tags of a header under the names of `rpm -qi`, without absent ones.
 fn rpm_fields(metadata: &PackageMetadata) -> BTreeMap<String, String> {
     let text = |value: std::result::Result<&str, rpm::Error>| value.ok().map(str::to_owned);
     let number = |value: Option<u64>| value.map(|number| number.to_string());

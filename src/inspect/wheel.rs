@@ -1,4 +1,4 @@
-//! Python wheels: what they say of themselves, and what is in them.
+//! Python wheels: their metadata and their members.
 //!
 //! Members are looked into as those of packages are. What a wheel is for in a split set shows in its
 //! binaries, extras and requirements. Whether it is right is the business of `verify`.

@@ -9,7 +9,7 @@ use super::fallback;
 use super::found::{Amount, ArchFound, ArtifactContents, ShardContents};
 use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
 
-/// What the artifacts of a shard hold.
+/// Counts the content of the artifacts of a shard.
 pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
     let artifacts: Vec<_> = split.iter().map(|one| artifact(one)).collect();
     let wrappers: Vec<_> = split.iter().flat_map(|one| wrapper_archs(one)).collect();
@@ -69,8 +69,8 @@ fn count_archive(archive: &KernelArchive, code_objects: &mut BTreeMap<Target, Am
     }
 }
 
-/// Rows (target, ordinal, size) of several targets share a code object where features say no
-/// more; it counts for the target with the fewest.
+/// The distinct code objects of `rows` (target, ordinal, size). A code object that several targets share
+/// counts for the one with the fewest features.
 fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)> {
     let mut found: BTreeMap<u32, (Target, u64)> = BTreeMap::new();
     for (target, ordinal, size) in rows {

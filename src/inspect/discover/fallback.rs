@@ -1,4 +1,4 @@
-//! Which archs are only there because the compiler fell back to them.
+//! Fallback archs: archs that have code only because the compiler fell back to them.
 //!
 //! A translation unit that is compiled without naming an arch, or in a project that is switched
 //! off for all archs of its build job, gets code for the arch that the compiler takes then: clang
@@ -15,8 +15,8 @@
 //!    when none is named.
 //!
 //! The fourth point spares an arch that a job builds on purpose beside those of its label: it is
-//! in every wrapper that has theirs. Nothing is called a fallback among artifacts that are split
-//! already: there, the label of each says what is in it, not what was meant.
+//! in every wrapper that has theirs. Artifacts that are already split have no fallbacks:
+//! their labels describe their content, not the intent of the build.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ fn is_processor(arch: &BaseArch) -> bool {
     !arch.is_generic() && !arch.is_spirv()
 }
 
-/// What in the wrappers speaks for a fallback.
+/// The evidence in the wrappers that an arch is a fallback.
 fn evidence(
     arch: &BaseArch,
     wrappers: &[Vec<BaseArch>],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Amount, ArchFound, ArtifactContents, Discovery, ShardContents};
 use crate::report::Findings;
 
-/// A shard with so many host files and code objects.
+/// A shard with this number of host files and of code objects.
 pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardContents {
     let amount = |count| Amount { count, bytes: count };
     let artifact = ArtifactContents {

@@ -1,4 +1,4 @@
-//! What discovery finds, as its report has it.
+//! The types of the report of discovery.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,53 @@ use serde::Serialize;
 /// A number of things and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
-    /// How many.
+    /// The number of things.
     pub count: u64,
-    /// Bytes of all of them: of code objects uncompressed, of files as they are.
+    /// Their bytes: uncompressed for code objects, on disk for files.
     pub bytes: u64,
 }
 
 impl Amount {
-    /// One more of `bytes` bytes.
+    /// Counts one more thing of `bytes` bytes.
     pub(super) fn add(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// And those of `other`.
+    /// Adds `other`.
     pub(super) fn join(&mut self, other: Self) {
         self.count += other.count;
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
-/// What is in a shard.
+/// The content of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardContents {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its artifacts in name order.
+    /// The artifacts in name order.
     pub artifacts: Vec<ArtifactContents>,
     /// The archs that are only there because the compiler fell back to them, each with the
     /// reason for saying so.
     pub fallbacks: BTreeMap<BaseArch, String>,
 }
 
-/// What is in an artifact.
+/// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArtifactContents {
     /// E.g. `blas_lib_gfx110X-dgpu`.
     pub name: String,
-    /// Its GPU family, e.g. `gfx110X-dgpu`.
+    /// The GPU family, e.g. `gfx110X-dgpu`.
     #[serde(rename = "family")]
     pub gpu_family: String,
-    /// Its host files and their bytes; of fat binaries, those that remain once their device code
-    /// is taken out.
+    /// Host files and their bytes; for fat binaries, the bytes that remain without their device code.
     pub host_files: Amount,
     /// Fat binaries among them, and binaries whose code is in kernel archives.
     pub binaries: u64,
     /// Code objects of fat binaries and in kernel archives, by target.
     pub code_objects: BTreeMap<Target, Amount>,
-    /// Files of kernel databases by arch; what serves several counts for each of them.
+    /// Files of kernel databases by arch; a file for several archs counts for each.
     pub databases: BTreeMap<BaseArch, Amount>,
 }
 
@@ -66,7 +65,7 @@ impl ArtifactContents {
     }
 }
 
-/// What there is of a base arch.
+/// The device code for a base arch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchFound {
     /// The base arch.

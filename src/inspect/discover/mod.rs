@@ -1,4 +1,4 @@
-//! What is inside of build artifacts: which targets each of them has device code for.
+//! Discovery: which targets each build artifact has device code for.
 //!
 //! Owns counting (code objects of fat binaries and kernel archives per target, files of kernel
 //! databases per arch), telling archs that are there on purpose from those that the compiler fell back
@@ -25,14 +25,14 @@ pub use found::{Amount, ArchFound, ArtifactContents, ShardContents};
 pub use propose::{PrimaryShard, Proposal, ProposedGroup, UngroupedArch, propose};
 pub use settle::settle;
 
-/// What was found.
+/// The result of discovery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Discovery {
     /// The shards in name order.
     pub shards: Vec<ShardContents>,
     /// Every base arch with device code, by generation.
     pub architectures: Vec<ArchFound>,
-    /// What scan and split noticed.
+    /// The findings of scan and split.
     pub findings: Findings,
 }
 

@@ -1,8 +1,8 @@
 //! A packaging configuration for what was found.
 //!
-//! Archs share a group as `config/groups.toml` says; an arch that is in none of its groups stands
-//! alone. Left out are archs that are only a compiler's fallback, and generic targets and SPIR-V,
-//! which get packages of their own without being named. The primary shard is the one whose host
+//! `config/groups.toml` says which archs share a group; an arch outside of its groups gets a group
+//! of its own. Fallback archs, generic targets and SPIR-V are left out; the latter two
+//! get packages of their own without being named. The primary shard is the one whose host
 //! files leave the fewest to be taken from others.
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use super::{ArchFound, Discovery, ShardContents};
 
-/// A proposed packaging configuration, and what speaks for it.
+/// A proposed packaging configuration, with the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proposal {
     /// The shard whose host files are packed.
     pub primary_shard: PrimaryShard,
-    /// By generation.
+    /// The groups by generation.
     pub groups: Vec<ProposedGroup>,
     /// The archs that are in no group.
     pub left_out: Vec<UngroupedArch>,
@@ -27,9 +27,9 @@ pub struct Proposal {
 /// A choice of shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PrimaryShard {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Why it was chosen.
+    /// The reason for the choice.
     pub reason: String,
 }
 
@@ -40,7 +40,7 @@ pub struct ProposedGroup {
     pub name: String,
     /// E.g. `ROCm gfx110X (RDNA3)`.
     pub display_name: String,
-    /// Those that were found, by generation.
+    /// The archs of the group that the input has, by generation.
     pub architectures: Vec<BaseArch>,
 }
 
@@ -49,7 +49,7 @@ pub struct ProposedGroup {
 pub struct UngroupedArch {
     /// The arch.
     pub arch: BaseArch,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -101,7 +101,7 @@ fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
     }
 }
 
-/// Most host files first, then most code objects, then the first by name.
+/// The shard with the most host files, then the most code objects, then the first name.
 fn primary(shards: &[ShardContents]) -> Option<PrimaryShard> {
     let weight = |shard: &ShardContents| {
         let host: u64 = shard.artifacts.iter().map(|one| one.host_files.count).sum();

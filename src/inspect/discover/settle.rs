@@ -7,11 +7,11 @@ use rockpack_base::gfx::BaseArch;
 use super::{Discovery, Proposal, propose};
 use crate::config::{ArchitectureGroup, Grouping};
 
-/// What a proposed configuration is called in the command that saves it.
+/// The file name in the command that saves a proposed configuration.
 const FILE: &str = "packaging.toml";
 
-/// The groups and primary shard that [`propose`] proposes for what was found in `artifacts`, and what was
-/// decided, and how to save it. Where nothing can be proposed, each arch is a group.
+/// The groups and primary shard that [`propose`] proposes for `artifacts`, with a note on the decision and
+/// the command that saves it. If nothing can be proposed, each arch is a group.
 pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<String>) {
     // Without device code there is nothing to group.
     if found.architectures.is_empty() {

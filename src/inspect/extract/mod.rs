@@ -1,12 +1,12 @@
 //! Writes the code objects of a file into files of their own.
 //!
-//! Taken apart are kernel archives, fat binaries, offload bundles (plain or CCOB), and packages
-//! with kernel archives inside. Refused: binaries whose device code is in archives
+//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), and packages
+//! with kernel archives inside. It refuses binaries whose device code is in archives
 //! already, single code objects, files without device code, and a selection that matches nothing.
 //!
-//! Everything that will be written is known, and checked against what is there, before the first
-//! file is written; each file then appears whole or not at all ([`new_file`]), and only while
-//! what it was taken out of is as it was first seen. Nothing is ever written over another file.
+//! All files are planned and checked for conflicts with existing ones before the first is
+//! written. Each file then appears whole or not at all ([`new_file`]), and only while
+//! its source is unchanged. No existing file is overwritten.
 
 mod name;
 mod selection;
@@ -31,10 +31,10 @@ pub use selection::Selection;
 pub struct Extracted {
     /// The file that it came from.
     pub source: String,
-    /// Where in it: the member of a package, if it is one.
+    /// The member of the package, if the source is a package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
-    /// The binary that it belongs to: of an archive the name in the key, else the file's name.
+    /// The binary that it belongs to: the name in the key of an archive, else the file name.
     pub binary: String,
     /// The index of its wrapper in that binary, or of its bundle in a file of bundles. Absent for
     /// bundles that no wrapper points to, and archives whose keys have none.
@@ -44,15 +44,15 @@ pub struct Extracted {
     pub target: String,
     /// The file that it is in now.
     pub file: PathBuf,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Its digest.
+    /// The digest.
     pub sha256: Sha256Digest,
     /// Whether it was written, or was there already.
     pub outcome: new_file::WriteOutcome,
 }
 
-/// What is written into the output folder.
+/// The content of the output folder, in messages.
 const HOLDS: &str = "code objects";
 
 /// A code object that was found and is to be written.
@@ -108,7 +108,7 @@ fn extract_from(
         .collect()
 }
 
-/// What will be written, by file name.
+/// The files to write, by name.
 #[derive(Default)]
 struct PlannedFiles {
     entries: BTreeMap<String, (Arc<StampedFile>, SelectedCode)>,
@@ -134,7 +134,7 @@ impl PlannedFiles {
         }
     }
 
-    /// Tells other code under a name that another archive of the same package has: archives that
+    /// Tells whether the name is taken by code of another archive of the same package: archives that
     /// components ship may have the same keys.
     fn is_of_other_archive(
         &self,

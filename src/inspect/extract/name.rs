@@ -14,7 +14,7 @@
 
 use rockpack_base::gfx::SPIRV;
 
-/// Which part of a binary a code object belongs to.
+/// The part of a binary that a code object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BinaryPart {
     /// The wrapper, or the bundle, with this index.

@@ -1,17 +1,17 @@
-//! Which code objects are wanted.
+//! The selection of code objects.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::formats::code_object;
 use rockpack_base::gfx::Target;
 
-/// Which code objects are wanted: all of them by default.
+/// A selection of code objects; all by default.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Targets; an arch without features stands for all of its feature variants, and features for
-    /// every target that fixes them. Any of them will do.
+    /// Targets: code for any of them is selected. An arch without features selects all of its feature variants;
+    /// features select every target that fixes them.
     pub targets: Vec<Target>,
-    /// Names of kernels; any of them will do.
+    /// Names of kernels: code with any of them is selected.
     pub kernels: Vec<String>,
 }
 

@@ -20,7 +20,7 @@ use super::name::BinaryPart;
 use super::{SelectedCode, Selection};
 use crate::split::host_binary::{self, Analysis, Examined, Transformed};
 
-/// The wanted code objects of a file; an error if there is none.
+/// Takes the selected code objects out of a file; an error if it has none.
 pub(super) fn open(
     path: &Path,
     content: &Content,
@@ -47,11 +47,11 @@ fn nothing_selected(seen: &BTreeSet<String>) -> Error {
 /// wrappers of what was linked by `-fgpu-rdc` have one.
 const REPEATED_LIMIT: usize = 1 << 20;
 
-/// Collects what is selected.
+/// Collects the selected code objects.
 struct Taker<'a> {
     selection: &'a Selection,
     found: Vec<SelectedCode>,
-    /// The targets of everything, selected or not.
+    /// The targets of all code objects, selected or not.
     seen: BTreeSet<String>,
 }
 
@@ -60,7 +60,7 @@ struct CodeCandidate<'a> {
     member: Option<&'a str>,
     binary: &'a str,
     part: BinaryPart,
-    /// What it is called: its target ID, or more where that is not enough.
+    /// The name in messages: the target ID, or more if that is ambiguous.
     label: String,
     target: Option<Target>,
     content: Content,
@@ -105,7 +105,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Every row of an archive, also those that share a code object.
+    /// Adds every row of an archive, also rows that share a code object.
     fn archive(&mut self, content: &Content, member: Option<&str>) -> Result<()> {
         let reader = kpack::KpackReader::open(content.clone())?;
         for (key, targets) in &reader.toc().rows {
@@ -127,7 +127,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// The archives in a package.
+    /// Adds the archives in a package.
     fn package(&mut self, content: &Content) -> Result<()> {
         let mut archives = 0_u32;
         PackageReader::open(content.clone())?.visit(&mut |entry, bytes| {
@@ -168,7 +168,7 @@ impl Taker<'_> {
         }
     }
 
-    /// The bundle of every wrapper, and those that no wrapper points to.
+    /// Adds the bundle of every wrapper, and bundles that no wrapper points to.
     fn fat_binary(&mut self, analysis: &Analysis, name: &str) -> Result<()> {
         let section = analysis.fatbin();
         let mut by_bundle: BTreeMap<u64, Vec<BinaryPart>> = BTreeMap::new();
@@ -198,7 +198,7 @@ impl Taker<'_> {
         Ok(())
     }
 
-    /// Every bundle of a file of bundles, by index.
+    /// Adds every bundle of a file of bundles, by index.
     fn bundles(&mut self, content: &Content, name: &str) -> Result<()> {
         for (index, next) in (0..).zip(Bundles::new(content)) {
             self.bundle(&next?.bundle, name, BinaryPart::Index(index))?;

@@ -10,22 +10,22 @@ use rockpack_base::gfx::Target;
 use super::digest::{Sha, digest_and_head};
 use crate::verify::problem::{ArchiveFault, RowFault};
 
-/// Where an ELF header has its type.
+/// The offset of the type in an ELF header.
 const E_TYPE: u64 = 16;
 
 /// Length of an ELF64 header.
 const ELF_HEADER: usize = 64;
 
-/// What an archive holds.
+/// The content of an archive.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct ArchiveFacts {
     /// `gfx_arches`, in its order.
     pub(in crate::verify) listed: Vec<String>,
     /// Key → target → ordinal.
     pub(in crate::verify) rows: BTreeMap<String, BTreeMap<String, usize>>,
-    /// By ordinal; `None` for what cannot be decoded.
+    /// The code objects by ordinal; `None` for one that cannot be decoded.
     pub(in crate::verify) code_objects: Vec<Option<CodeObjectFacts>>,
-    /// Why not.
+    /// The reasons why code objects or rows cannot be read.
     pub(in crate::verify) faults: Vec<ArchiveFault>,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::verify) struct CodeObjectFacts {
     pub(in crate::verify) nature: Nature,
 }
 
-/// What the header of a code object says.
+/// The kind of a code object, by its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) enum Nature {
     /// Compiled for this target: the arch and the features that the header fixes.
@@ -48,7 +48,7 @@ pub(in crate::verify) enum Nature {
     Neutral,
 }
 
-/// A row of an archive, and what stands there.
+/// A row of an archive, with its code object.
 pub(in crate::verify) struct ArchiveRow<'a> {
     pub(in crate::verify) key: &'a str,
     pub(in crate::verify) target: &'a str,
@@ -56,7 +56,7 @@ pub(in crate::verify) struct ArchiveRow<'a> {
 }
 
 impl ArchiveFacts {
-    /// What stands at `target` of `key`.
+    /// The code object in the row of `target` under `key`.
     pub(in crate::verify) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
         self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
     }
@@ -101,8 +101,8 @@ fn examine(content: &Content) -> Result<CodeObjectFacts> {
     Ok(CodeObjectFacts { size: content.len(), sha256, nature: nature(head)? })
 }
 
-/// Refuses a code object whose header loaders refuse; `content` begins with it. What is not linked yet
-/// is for the compiler, and what is no code object for others.
+/// Refuses a code object whose header loaders refuse; `content` begins with it. Unlinked objects, which
+/// only the compiler reads, and files that are no code objects pass.
 pub(in crate::verify) fn check_linked(content: &Content) -> Result<()> {
     if !code_object::is_code_object(content)? {
         return Ok(());
@@ -115,7 +115,7 @@ pub(in crate::verify) fn check_linked(content: &Content) -> Result<()> {
     }
 }
 
-/// What the code object with this ELF header is.
+/// The kind of the code object with this ELF header.
 pub(in crate::verify) fn nature(head: Vec<u8>) -> Result<Nature> {
     let head = Content::of_bytes(head);
     if !code_object::is_code_object(&head)? {
@@ -125,7 +125,7 @@ pub(in crate::verify) fn nature(head: Vec<u8>) -> Result<Nature> {
     Ok(target.map_or(Nature::UnknownProcessor, Nature::Compiled))
 }
 
-/// What is wrong with a row for `target` that names a code object of this nature.
+/// The fault of a row for `target` that refers to a code object of this nature; `None` if it is right.
 pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<RowFault> {
     let target: Target = match target.parse() {
         Ok(target) => target,

@@ -1,8 +1,8 @@
 //! Compressed offload bundles (CCOB), decoded a second way.
 //!
 //! The payload is decoded as `clang-offload-bundler` and the HIP runtime do it, which hand all of it to
-//! `ZSTD_decompress`: zstd frames in any number are one stream, and skippable frames, wherever they
-//! stand, are none of its bytes. Version 1 does not say how long the payload is: it ends behind the last
+//! `ZSTD_decompress`: any number of zstd frames form one stream, and skippable frames add
+//! nothing to it. Version 1 does not say how long the payload is: it ends behind the last
 //! frame. Source: LLVM's `CompressedOffloadBundle`; the frames of RFC 8878.
 //!
 //! Refused: other versions and methods, streams that are not as long as the header says, and bytes behind
@@ -95,7 +95,7 @@ type FrameDecoder = Decoder<'static, BufReader<CountingReader>>;
 /// Reads zstd frames, one after the other.
 struct Frames {
     payload: Content,
-    /// Where the current frame begins, or what follows the last one.
+    /// The offset of the current frame, or of the end of the last one.
     at: u64,
     frame: Option<FrameDecoder>,
 }

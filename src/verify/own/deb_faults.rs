@@ -1,5 +1,5 @@
-//! What a `.deb` has that no `.deb` of rockpack has: fields on which dpkg and apt may act, files that dpkg
-//! keeps as configuration, archives that are written in another way.
+//! Features of a `.deb` that rockpack never writes: fields on which dpkg and apt may act, files that dpkg
+//! keeps as configuration, archives in another form.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const FIELDS: [&str; 12] = [
 /// The beginning of a line of `conffiles` that has dpkg remove a file.
 const REMOVED: &str = "remove-on-upgrade";
 
-/// All of them, in a package whose files are known.
+/// Finds all such features in a package whose files are known.
 pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> Vec<DebFault> {
     let written = || FIELDS.into_iter().chain(DEB_FIELDS.map(|(_, name)| name));
     let is_foreign = |name: &str| !written().any(|own| own.eq_ignore_ascii_case(name));

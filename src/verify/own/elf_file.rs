@@ -3,7 +3,7 @@
 //! `object` keeps what it read, each range and each name that it was asked for, until the file is done:
 //! it must not be asked for what many headers or entries say of their own.
 //!
-//! Refused: two sections of one of the names that are looked for, and sections of one kind that have
+//! It refuses two sections with the same sought name, and sections of one kind that have
 //! more bytes together than the file.
 
 use std::cell::Cell;
@@ -42,7 +42,7 @@ pub(in crate::verify) struct HostElfFile<'a> {
     pub(in crate::verify) names: Vec<u8>,
 }
 
-/// The table of the names of sections; empty where there is none.
+/// The table of section names; empty without one.
 pub(in crate::verify) fn names(
     content: &Content,
     header: &ElfHeader,
@@ -89,8 +89,8 @@ impl<'a> HostElfFile<'a> {
         rest.is_some_and(|rest| rest.first() == Some(&0))
     }
 
-    /// Takes `size` from the bytes that are `left` of the file: sections of one kind do not share
-    /// theirs, and what each of them has is read.
+    /// Takes `size` from the bytes that are `left` of the file. Sections of one kind are read whole and do
+    /// not overlap, so that their sizes cannot exceed the file's.
     pub(in crate::verify) fn take(&self, left: &mut u64, size: u64, what: &str) -> Result<()> {
         *left = left.checked_sub(size).ok_or_else(|| {
             let message = format!("{what} have more bytes together than the file");

@@ -60,7 +60,7 @@ pub(in crate::verify) fn first_code(
     }
 }
 
-/// Where a magic stands in `bytes`.
+/// The offsets of magics in `bytes`.
 fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, ELF_MAGIC];
     let magic = move |rest: &[u8]| magics.iter().any(|magic| rest.starts_with(magic));
@@ -68,7 +68,7 @@ fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
     firsts.map(|(at, _)| at).filter(move |at| magic(&bytes[*at..]))
 }
 
-/// What of device code begins with `rest`.
+/// The form of the device code at the start of `rest`; `None` if there is none.
 fn form(rest: &Content) -> Result<Option<EmbeddedForm>> {
     let (is_it, form) = match array::<4>(rest, 0)? {
         Some(magic) if magic == *COMPRESSED_MAGIC => {

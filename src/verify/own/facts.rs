@@ -1,4 +1,4 @@
-//! What one installed file is, by its content.
+//! The kind and facts of one installed file, by its content.
 
 use std::io::Read;
 use std::ops::Range;
@@ -27,7 +27,7 @@ const HEAD: usize = 64;
 /// Loaders find kernel archives by names with this ending, whatever is in them.
 const ARCHIVE_ENDING: &str = ".kpack";
 
-/// Where the dynamic loader's configuration lies.
+/// The folder of the dynamic loader's configuration.
 const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
 
 /// Longest file of it that is read, in bytes: it has a line or two.
@@ -59,7 +59,7 @@ impl FileFacts {
     }
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug)]
 pub(in crate::verify) enum Class {
     /// Nothing that concerns device code.
@@ -93,7 +93,7 @@ impl Class {
     }
 }
 
-/// What a file that cannot be read claims to be.
+/// The kind that an unreadable file claims to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verify) enum Claimed {
     Host,
@@ -109,13 +109,13 @@ pub(in crate::verify) enum Claimed {
 #[derive(Debug)]
 pub(in crate::verify) struct HostFacts {
     pub(in crate::verify) elf: HostElf,
-    /// What the wrappers of a transformed binary point to.
+    /// The marker that the wrappers of a transformed binary point to.
     pub(in crate::verify) marker: Option<Marker>,
-    /// Why there is no marker although there should be.
+    /// The reason why a transformed binary has no readable marker.
     pub(in crate::verify) marker_fault: Option<String>,
-    /// Where device code was found in `.hip_fatbin`.
+    /// The device code found in `.hip_fatbin`.
     pub(in crate::verify) device_code: Option<HostedCode>,
-    /// Where device code was found elsewhere.
+    /// The device code found elsewhere.
     pub(in crate::verify) embedded: Option<HostedCode>,
     /// The form of a transformed binary, where its headers can be read.
     pub(in crate::verify) shape: Option<Box<Shape>>,
@@ -209,7 +209,8 @@ fn is_bundle(head: &[u8]) -> bool {
     head.starts_with(BUNDLE_MAGIC) || head.starts_with(COMPRESSED_MAGIC)
 }
 
-/// What has to be read at will, not only once from front to end.
+/// The claimed kind of a file that is read with random access; `None` for files that are read once, front
+/// to end.
 fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
     Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         Some(Claimed::Archive)
@@ -303,7 +304,7 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     }
 }
 
-/// What libraries load as device code has to be some, all of it.
+/// Reads a database file that libraries load as device code: all of it must be code objects or bundles.
 fn database_code(content: &Content, head: &[u8]) -> Result<Class> {
     if !is_elf(head, object::elf::EM_AMDGPU) {
         let message = "holds neither a code object nor a bundle of them";
@@ -358,8 +359,8 @@ fn outside(content: &Content, section: &Range<u64>) -> Result<Option<Embedded>> 
     }
 }
 
-/// What the runtime reads: the bytes that the wrappers point to, as they are loaded. The section
-/// only bounds them.
+/// Reads the marker as the runtime does: the bytes that the wrappers point to, as they are loaded. The
+/// section only bounds them.
 pub(in crate::verify) fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
     let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What a host binary says about its device code, read through the `object` crate.
+//! The device code of a host binary, read through the `object` crate.
 //!
 //! Verification must not trust the code that made the output, so nothing here is shared with the
 //! transform: sections and relocations are looked up by their section headers, where the transform
@@ -61,7 +61,7 @@ pub(in crate::verify) struct HostElf {
     pub(in crate::verify) fixed: bool,
     /// SHA-256 of its machine code: of the content of all executable sections.
     pub(in crate::verify) code: Sha,
-    /// What it tells the dynamic linker.
+    /// The entries for the dynamic linker.
     pub(in crate::verify) linked: Linked,
     loads: Vec<Load>,
 }
@@ -77,7 +77,7 @@ impl HostElf {
     }
 }
 
-/// Reads the linked host ELF `content`; `None` if it is none for x86-64, or an object file.
+/// Reads the linked host ELF `content`; `None` for other machines than x86-64, and for object files.
 pub(in crate::verify) fn read(content: &Content) -> Result<Option<HostElf>> {
     if content.len() < 64 {
         return Ok(None);
@@ -180,7 +180,7 @@ fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
     })
 }
 
-/// The pointer as it stands in the file.
+/// The pointer as stored in the file.
 fn pointer(record: &[u8; WRAPPER_LEN]) -> u64 {
     let [_, _, low, high, _, _] = words(record);
     u64::from(high) << 32 | u64::from(low)

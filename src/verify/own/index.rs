@@ -1,8 +1,8 @@
-//! What files of kernel databases have to be by their names, and what an index of kernels names.
+//! The kinds of kernel database files by their names, and the names in an index of kernels.
 //!
 //! Indexes are MessagePack with the archs in plain strings. The split decodes them; here they are
-//! searched as text, in windows, which is a second way to find the same. To which files an index
-//! refers is told by the one reader of indexes.
+//! searched as text, in windows, as a second way to find the same. The reader of indexes, which the
+//! split shares, says which files an index refers to.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::input::database::{
     DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
 };
 
-/// What a file of a kernel database has to be.
+/// The kind that a file of a kernel database must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) enum DatabaseFileKind {
     /// A code object, or bundles of them.
@@ -26,10 +26,10 @@ pub(in crate::verify) enum DatabaseFileKind {
     Index,
 }
 
-/// What an index names.
+/// The names in an index.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct IndexFacts {
-    /// The archs that it and its file name name.
+    /// The archs in its content and its file name.
     pub(in crate::verify) archs: BTreeSet<BaseArch>,
     /// Further libraries that it loads, without ending.
     pub(in crate::verify) libraries: BTreeSet<String>,
@@ -38,7 +38,7 @@ pub(in crate::verify) struct IndexFacts {
 }
 
 impl IndexFacts {
-    /// The files that it needs beside it, each with the names that it may have.
+    /// The files that the index needs beside it, each with its possible names.
     pub(in crate::verify) fn refers(&self) -> impl Iterator<Item = Vec<String>> {
         let library = |name: &String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
         let code = self.code_object_files.iter().map(|name| vec![name.clone()]);
@@ -58,7 +58,7 @@ pub(in crate::verify) fn rules() -> Result<&'static DatabaseRules> {
     }
 }
 
-/// What the file at `path` has to be, with its role, if a rule claims it as code or an index.
+/// The kind and role of the file at `path`; `None` if no rule claims it as code or an index.
 pub(in crate::verify) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
@@ -86,7 +86,7 @@ pub(in crate::verify) fn directory_archs(path: &str) -> Result<Vec<BaseArch>> {
     Ok(rules()?.claim(&path).map(|claim| claim.directory).unwrap_or_default())
 }
 
-/// Whether a rule says of the file at `path` that it serves all archs of its shard.
+/// Tells whether the file at `path` serves all archs of its shard, by a rule.
 pub(in crate::verify) fn serves_all(path: &str) -> bool {
     matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
 }
@@ -97,7 +97,7 @@ pub(in crate::verify) fn arch_family_at(path: &str) -> Vec<BaseArch> {
     if directory.len() > 1 { directory } else { Vec::new() }
 }
 
-/// Reads the index of a database; fails if it is none.
+/// Reads the index of a database; fails if the file is not one.
 pub(in crate::verify) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
     let described = describe_index(content)?;
     let archs = archs_named(path, index_bytes(content)?)?;

@@ -17,63 +17,65 @@ use crate::package::{Comparison, Format, RoleKind};
 use crate::receipt::RelationRecord;
 use crate::verify::problem::{DebFault, HeaderFault, PackagePath};
 
-/// What a package installs and what it says of itself.
+/// A package: its files and its metadata.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct Installed {
     /// File name of the package.
     pub(in crate::verify) file: String,
-    /// Which of the arguments named it.
+    /// The number of the argument that named it.
     pub(in crate::verify) argument: usize,
     /// Size of the package file in bytes.
     pub(in crate::verify) size: u64,
     pub(in crate::verify) sha256: Sha,
-    /// The format of a package; none for what is no package.
+    /// The format; `None` of folders and wheels.
     pub(in crate::verify) format: Option<Format>,
     pub(in crate::verify) name: String,
     /// Full version as other packages name it in relations, e.g. `7.1.0-1`.
     pub(in crate::verify) version: String,
-    /// What machines it is for, as its format calls them.
+    /// The machines that it is for, as its format calls them.
     pub(in crate::verify) arch: String,
     pub(in crate::verify) requires: Vec<Requirement>,
-    /// Names of what is always installed with it, though it does not need that.
+    /// Names of packages that are always installed with it without being required.
     pub(in crate::verify) comes_with: BTreeSet<String>,
-    /// Every name that its dependencies have, those of alternatives among them.
+    /// All names in its dependencies, including alternatives.
     pub(in crate::verify) named: BTreeSet<String>,
-    /// What it provides besides its own name.
+    /// The names that it provides besides its own.
     pub(in crate::verify) provides: Vec<Capability>,
-    /// What cannot be installed beside it.
+    /// The packages that cannot be installed beside it.
     pub(in crate::verify) excludes: Vec<Against>,
-    /// All relations that it states, but what follows from itself, as receipts have it.
+    /// All relations that it states, in the form of receipts, without those that follow from the package
+    /// itself.
     pub(in crate::verify) relations: Vec<RelationRecord>,
-    /// The archs it says it has code for, where it or the receipt says so.
+    /// The archs that the package or the receipt states; `None` if neither does.
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
-    /// Which side it has to be, where that does not follow from what is in it.
+    /// The side it must be on; `None` if that follows from its content.
     pub(in crate::verify) side: Option<Side>,
-    /// What it is for, where a receipt says so.
+    /// The role in the receipt, if there is one.
     pub(in crate::verify) role: Option<RoleKind>,
-    /// The licence that it states, where it states one.
+    /// The stated licence, if any.
     pub(in crate::verify) license: Option<String>,
-    /// The scripts that it has run.
+    /// The scripts that run when it is installed or removed.
     pub(in crate::verify) scripts: Vec<InstalledScript>,
-    /// What a `.deb` has that no `.deb` of rockpack has.
+    /// Features of a `.deb` that rockpack never writes.
     pub(in crate::verify) deb_faults: Vec<DebFault>,
-    /// What the header of an `.rpm` has that none of rockpack has.
+    /// Features of an `.rpm` header that rockpack never writes.
     pub(in crate::verify) header_faults: Vec<HeaderFault>,
-    /// The prefixes from which rpm may move what it installs.
+    /// The prefixes that rpm may relocate.
     pub(in crate::verify) prefixes: Vec<String>,
-    /// Bytes that it says it takes once it is installed.
+    /// The stated installed size in bytes.
     pub(in crate::verify) installed_size: Option<u64>,
-    /// The version of rockpack that it says made it.
+    /// The version of rockpack in its header.
     pub(in crate::verify) generator: Option<String>,
-    /// Whether it says itself for which archs it is.
+    /// Tells whether the package itself states its archs.
     pub(in crate::verify) names_archs: bool,
-    /// The first times of what is in it, in seconds since 1970, each with the first path that has it.
+    /// The first distinct timestamps of its files, in seconds since 1970, each with the first path that has
+    /// it.
     pub(in crate::verify) times: BTreeMap<u64, String>,
-    /// Absolute path → what stands there.
+    /// The entries by absolute path.
     pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
 }
 
-/// What may be in a package or folder.
+/// The kind of content that a package or folder may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verify) enum Side {
     /// Host files, and no device code.
@@ -89,12 +91,12 @@ pub(in crate::verify) enum Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Requirement {
     pub(in crate::verify) name: String,
-    /// How its version has to compare with another one, and that.
+    /// The comparison that its version must pass, and the version to compare with.
     pub(in crate::verify) bound: Option<(Comparison, String)>,
 }
 
 impl Requirement {
-    /// The only version that will do, if it is one.
+    /// The version, if exactly one meets the requirement.
     pub(in crate::verify) fn exact(&self) -> Option<&String> {
         match &self.bound {
             Some((Comparison::Equal, version)) => Some(version),
@@ -102,7 +104,7 @@ impl Requirement {
         }
     }
 
-    /// Whether `version` of the package will do.
+    /// Tells whether `version` of the package meets the requirement.
     pub(in crate::verify) fn is_met_by(&self, version: &str, format: Format) -> bool {
         let bound = self.bound.as_ref().map(|(sign, bound)| (*sign, Cow::Borrowed(bound.as_str())));
         Bound { name: Cow::Borrowed(&self.name), version: bound }.admits(format, version)
@@ -117,7 +119,7 @@ pub(in crate::verify) struct Capability {
     pub(in crate::verify) bound: Option<(String, String)>,
 }
 
-/// What cannot be installed beside a package.
+/// A package that cannot be installed beside another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Against {
     /// `Breaks`, `Conflicts` or `Obsoletes`.
@@ -135,7 +137,7 @@ impl fmt::Display for Against {
     }
 }
 
-/// What stands at a path.
+/// An entry of a package at a path.
 #[derive(Debug)]
 pub(in crate::verify) enum InstalledNode {
     Directory {
@@ -156,7 +158,7 @@ pub(in crate::verify) enum InstalledNode {
 }
 
 impl InstalledNode {
-    /// What to call it in a message.
+    /// The word for the kind in messages.
     pub(in crate::verify) fn kind(&self) -> &'static str {
         match self {
             Self::Directory { .. } => "folder",
@@ -166,7 +168,7 @@ impl InstalledNode {
         }
     }
 
-    /// Permission bits; those of a link say nothing.
+    /// The permission bits; those of a link mean nothing.
     pub(in crate::verify) fn mode(&self) -> u32 {
         match self {
             Self::Directory { mode } | Self::File { mode, .. } | Self::Special { mode, .. } => {
@@ -176,7 +178,7 @@ impl InstalledNode {
         }
     }
 
-    /// What is known of a file.
+    /// The facts about a file; `None` of other entries.
     pub(in crate::verify) fn facts(&self) -> Option<&FileFacts> {
         match self {
             Self::File { facts, .. } => Some(facts),
@@ -184,7 +186,7 @@ impl InstalledNode {
         }
     }
 
-    /// Whether `other` would be installed as the same.
+    /// Tells whether `other` would be installed the same way.
     pub(in crate::verify) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Directory { mode: own }, Self::Directory { mode }) => own == mode,
@@ -198,7 +200,7 @@ impl InstalledNode {
 }
 
 impl Installed {
-    /// Which of two packages of one format is newer; what is no package has no version.
+    /// Compares the versions of two packages of the same format. Folders and wheels compare as equal.
     pub(in crate::verify) fn compare_versions(&self, other: &Self) -> Ordering {
         let compare = |format: Format| format.compare_versions(&self.version, &other.version);
         self.format.map_or(Ordering::Equal, compare)
@@ -209,7 +211,7 @@ impl Installed {
         self.paths.iter().filter_map(|(path, node)| Some((path.as_str(), node.facts()?)))
     }
 
-    /// A folder of files called `name`, which states nothing of itself.
+    /// A folder of files called `name`, without metadata.
     pub(in crate::verify) fn of_files(
         name: String,
         side: Side,
@@ -225,19 +227,19 @@ impl Installed {
         }
     }
 
-    /// What may be in it.
+    /// The kind of content that it may have.
     pub(in crate::verify) fn side(&self) -> Side {
         self.side.unwrap_or(if self.has_kernels() { Side::Kernels } else { Side::Host })
     }
 
-    /// Whether it is a kernel package: it says for which archs it is, or nobody says what it is and
-    /// its files look so.
+    /// Tells whether it is a kernel package: it states its archs, or nothing states its side and
+    /// its files look like those of one.
     pub(in crate::verify) fn has_kernels(&self) -> bool {
         self.stated_archs.is_some() || (self.side != Some(Side::Host) && self.looks_like_kernels())
     }
 
-    /// Whether it has what no other tool packs: kernels by their archs, archives, or what leads to these.
-    /// Archives at the paths `shipped` are files of other people.
+    /// Tells whether it has content that no other tool packs: kernels by their archs, archives, or markers of
+    /// these. Archives at the paths `shipped` belong to other tools.
     pub(in crate::verify) fn is_of_rockpack(&self, shipped: &BTreeSet<&str>) -> bool {
         let is_own = |path: &str, facts: &FileFacts| match &facts.class {
             Class::Manifest(_) => true,
@@ -248,7 +250,7 @@ impl Installed {
         self.stated_archs.is_some() || self.files().any(|(path, facts)| is_own(path, facts))
     }
 
-    /// Whether it has kernel archives and nothing that leads to some, or other device code and no host
+    /// Tells whether it has kernel archives and no reference to some, or other device code and no host
     /// code. Files that serve all archs of a kernel database may be in either package, and host
     /// libraries that are for one arch as a whole are beside archives.
     fn looks_like_kernels(&self) -> bool {
@@ -266,7 +268,7 @@ impl Installed {
         archives || (code && !host)
     }
 
-    /// Bytes that what is in it takes once it is installed, as its format counts them.
+    /// The installed size of its content in bytes, as its format counts.
     pub(in crate::verify) fn size_of_content(&self) -> u64 {
         let stored = |node: &InstalledNode| match node {
             InstalledNode::File { facts, .. } => facts.size,
@@ -284,7 +286,7 @@ impl Installed {
         }
     }
 
-    /// Whether it has more than documents.
+    /// Tells whether it has other files than documents.
     pub(in crate::verify) fn has_more_than_documents(&self) -> bool {
         self.paths.iter().any(|(path, node)| {
             let is_folder = matches!(node, InstalledNode::Directory { .. });
@@ -292,7 +294,7 @@ impl Installed {
         })
     }
 
-    /// Whether it may have code for `arch`: it says so, or says nothing.
+    /// Tells whether it may have code for `arch`: it states the arch, or none.
     pub(in crate::verify) fn states(&self, arch: &BaseArch) -> bool {
         // Code for `gfx1250-strict` states gfx1250 in its header.
         let same = |own: &String| own.strip_suffix("-strict").unwrap_or(own) == arch.as_str();

@@ -1,5 +1,5 @@
-//! What a host binary tells the dynamic linker, looked up by its section headers: the plan, which
-//! decided the dependencies that are in question here, goes by program headers.
+//! The entries of a host binary for the dynamic linker, found by section headers. The plan, whose
+//! dependencies are checked here, goes by program headers.
 
 use object::LittleEndian;
 use object::elf::{self, SectionHeader64};
@@ -10,7 +10,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use super::elf_file::{HostElfFile, fault};
 use super::linked_versions::{self, LinkedVersions};
 
-/// What a binary tells the dynamic linker: entries of its dynamic section, and its interpreter.
+/// The entries of a binary's dynamic section, and its interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::verify) struct Linked {
     /// Whether it names an interpreter.
@@ -30,10 +30,10 @@ pub(in crate::verify) struct Linked {
 /// Most dynamic sections that are read; files have one.
 const MOST_SECTIONS: usize = 4;
 
-/// What the names of all needed libraries may take: many entries may have one name, or the ends of one.
+/// Most bytes of the names of all needed libraries. Many entries may refer to one name or to its end.
 const MOST_NAMES: usize = 256 << 10;
 
-/// What a name counts for that does not end within so many bytes, which `object` looks at.
+/// Bytes that an unterminated name counts for: `object` searches this far for the end.
 const NO_NAME: usize = 4096;
 
 /// The longest search path. Bazel writes some of many kilobytes; each file's is remembered.

@@ -21,8 +21,8 @@ pub(in crate::verify) struct LinkedVersions {
 
 type Strings<'a> = StringTable<'a, &'a ElfCache>;
 
-/// Reads the versions of `file`; none where they cannot be read, or are more than symbols can refer
-/// to: whether such a file works is for nobody to say.
+/// Reads the versions of `file`; `None` if they cannot be read, or exceed the number that symbols can refer
+/// to: nobody can say whether such a file works.
 pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Option<LinkedVersions> {
     let mut room = MOST_VERSIONS;
     Some(LinkedVersions { needed: needed(file, &mut room)?, defined: defined(file, &mut room)? })

@@ -1,5 +1,5 @@
-//! Which machines a file has code for: an ELF file by its header, a static archive by those of its
-//! members, which are read in passing.
+//! The machines that a file has code for, by its ELF header, or by those of the members of a static
+//! archive, in one pass.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -14,23 +14,24 @@ use crate::report::ElfMachine;
 
 /// The first bytes of a static archive.
 const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
-/// Those of a thin one, which names its members and has headers alone.
+/// The first bytes of a thin static archive, which has only the headers of its members.
 const THIN_MAGIC: &[u8] = b"!<thin>\n";
-/// Bytes of a member's header: its size stands in ten digits from 48 on.
+/// Bytes of a member's header. The size of the member is in ten digits from 48 on.
 const MEMBER_HEADER: u64 = 60;
 /// Bytes of an ELF header up to and including `e_machine`.
 const IDENTIFICATION: u64 = 20;
 
-/// What binds an ELF file or a static archive to other machines.
+/// Facts that bind an ELF file or a static archive to other machines.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct ForeignFacts {
-    /// Those that it or its members are for, and packages are not.
+    /// The machines of the file or its members that packages are not for.
     pub(in crate::verify) machines: BTreeSet<ElfMachine>,
-    /// Whether it or a member is a thin static archive, whose objects lie where it was made.
+    /// Tells whether the file or a member is a thin static archive, whose objects are only on the machine that
+    /// made it.
     pub(in crate::verify) is_thin: bool,
 }
 
-/// The machine of the ELF file that begins with `head`, if it is for none that packages are for.
+/// The machine of the ELF file that begins with `head`; `None` if packages are for it.
 pub(in crate::verify) fn other_machine(head: &[u8]) -> Option<ElfMachine> {
     let [class, data, low, high] = [4, 5, 18, 19].map(|at| head.get(at).copied());
     let machine = ElfMachine::new(class?, data?, [low?, high?])?;
@@ -42,7 +43,7 @@ pub(in crate::verify) fn is_library(head: &[u8]) -> bool {
     [ARCHIVE_MAGIC, THIN_MAGIC].iter().any(|magic| head.starts_with(magic))
 }
 
-/// The digest of the static archive that `reader` has, and what is foreign in it.
+/// The digest of the static archive in `reader`, and its foreign facts.
 pub(in crate::verify) fn library(reader: &mut dyn Read) -> Result<(Sha, ForeignFacts)> {
     let mut digesting = DigestingReader::<_, Sha256>::new(reader);
     let foreign = match front(&mut digesting, THIN_MAGIC.len() as u64)? == THIN_MAGIC {
@@ -53,7 +54,7 @@ pub(in crate::verify) fn library(reader: &mut dyn Read) -> Result<(Sha, ForeignF
     Ok((sha2::Digest::finalize(digesting.digest).into(), foreign))
 }
 
-/// What is foreign in the members, up to the first that is none.
+/// Reads the foreign facts of the members, up to the first bytes that are no member.
 fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
     let mut foreign = ForeignFacts::default();
     loop {
@@ -62,7 +63,7 @@ fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
             std::str::from_utf8(header.get(range)?).ok()?.trim_end().parse::<u64>().ok()
         };
         let Some(size) = field(48..58) else { return Ok(foreign) };
-        // Long names in BSD's form stand in front of the member.
+        // Long names in BSD's form precede the content of the member.
         let name = header.starts_with(b"#1/").then(|| field(3..16)).flatten();
         let name = name.filter(|name| *name <= size).unwrap_or(0);
         skip(reader, name)?;

@@ -1,12 +1,12 @@
-//! What packages, artifacts and prefixes hold, read with eyes of verify's own.
+//! The content of packages, artifacts and prefixes, read by verify's own code.
 //!
-//! What wrote them is what is in question. So host ELF files, offload bundles and compressed bundles are
-//! taken apart a second way, by other structures of the file than the split and the transform go by, and
-//! the archs that an index of kernels names are searched as text. Shared with the writers are the readers
+//! Verify must not trust the code that wrote them. So it reads host ELF files, offload bundles and compressed
+//! bundles a second way, by other structures of the file than the split and the transform use, and
+//! searches the archs in an index of kernels as text. It shares with the writers the readers
 //! of finished formats (packages, kernel archives, manifests, markers, headers of code objects), which
-//! other programs judge in the tests, of kernel databases the rules and the reader that tells to
-//! which files an index refers, and the spellings of targets, also where they stand in the id of a bundle
-//! entry. A test holds the list of formats.
+//! other programs judge in the tests, the rules of kernel databases and the reader that finds the files of an
+//! index, and the spellings of targets, including those in the ids of bundle
+//! entries. A test keeps the list of formats.
 
 pub(super) mod archive;
 pub(super) mod compressed;

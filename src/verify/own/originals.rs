@@ -10,12 +10,12 @@
 //!
 //! - `artifact::scan`: which files an artifact has, and where they are installed;
 //! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
-//! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. What a
-//!   header says is held against foreign tools by the tests of that module;
-//! - `gfx`: what a target ID means, in which order its features are written, and where it stands in
+//! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. The
+//!   tests of that module compare headers with foreign tools;
+//! - `gfx`: the meaning of a target ID, the order of its features, and its place in
 //!   the id of a bundle entry.
 //!
-//! Refused: what is neither padding nor a bundle, bundles of more entries than there are targets or
+//! It refuses bytes that are neither padding nor a bundle, bundles of more entries than there are targets or
 //! whose entries have more bytes together than the bundle, wrappers that point elsewhere than to a
 //! bundle, and more of them for one bundle than are looked for.
 
@@ -44,7 +44,7 @@ const PADDING_WINDOW: usize = 4096;
 /// One device entry of a bundle, or a code object elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::verify) struct DeviceEntry {
-    /// Its id, as written; empty for a code object in a file of its own or in a kernel archive.
+    /// The id as written; empty for a code object in a file of its own or in a kernel archive.
     pub(in crate::verify) id: String,
     /// The target it has to be found under, e.g. `gfx90a:xnack+`.
     pub(in crate::verify) target: String,
@@ -109,8 +109,8 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
     Ok(Some(device))
 }
 
-/// The code objects of a file that consists of bundles. An entry without bytes is none: libraries load
-/// nothing from it, and the file stays as it is. Where bundles are taken apart, a finding has to name it.
+/// The code objects of a file that consists of bundles. An entry without bytes does not count: libraries
+/// load nothing from it, and the file is packed unchanged. Where bundles are taken apart, a finding names it.
 pub(in crate::verify) fn bundles(content: &Content) -> Result<Vec<DeviceEntry>> {
     let entries = walk(content)?.into_values().flatten();
     Ok(entries.filter(|entry| entry.size > 0).collect())

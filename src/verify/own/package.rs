@@ -23,10 +23,10 @@ use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// How many times of what is in a package are kept: in one of rockpack all have the same.
+/// The number of distinct timestamps that are kept: in a package of rockpack all files have the same.
 const TIMES: usize = 2;
 
-/// What a package says in its header of the program that made it, if that was rockpack.
+/// The start of the field that names the program which made a package, if it was rockpack.
 const GENERATOR: &str = "rockpack ";
 
 /// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
@@ -114,7 +114,7 @@ fn read_payload(
     }
 }
 
-/// Whose the entry is, if not root's.
+/// The owner of the entry; `None` if it is root.
 fn foreign_owner(entry: &ReadEntry) -> Option<String> {
     let ReadEntry { user, group, .. } = entry;
     let is_root = |name: &String| ["root", "0"].contains(&name.as_str());
@@ -135,7 +135,7 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
     }
 }
 
-/// What a `.deb` says of itself.
+/// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     let field = |name: &str| deb.control().get(name).map(String::as_str);
     let required = |name: &str| {
@@ -205,7 +205,7 @@ fn comparison(flags: DependencyFlags) -> Option<Comparison> {
     }
 }
 
-/// What an `.rpm` says of itself.
+/// Reads the metadata of an `.rpm`.
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
     let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
@@ -258,7 +258,7 @@ fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
     Capability { name: dependency.name, bound }
 }
 
-/// What an entry installs at `path`, and what is wrong with its digest.
+/// The node that an entry installs at `path`, and the fault of its digest, if any.
 fn node(
     path: &str,
     entry: &ReadEntry,

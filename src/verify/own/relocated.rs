@@ -1,6 +1,6 @@
-//! What the dynamic loader stores in the wrappers of a host binary, by its sections of relocations.
+//! The values that the dynamic loader stores in the wrappers of a host binary, by its relocation sections.
 //!
-//! Refused: sections of relocations that have more bytes together than the file, symbol tables that do,
+//! It refuses relocation sections that have more bytes together than the file, symbol tables that do,
 //! and relocations of wrappers by the symbols of more than [`MOST_TABLES`] tables.
 
 use std::collections::BTreeMap;
@@ -16,16 +16,16 @@ use super::elf_file::{HostElfFile, Section};
 /// that it has.
 const MOST_TABLES: usize = 16;
 
-/// What the dynamic loader stores in a word.
+/// The value that the dynamic loader stores in a word.
 pub(in crate::verify) enum Relocated {
     /// This value.
     To(u64),
-    /// What stands there, moved (RELR).
+    /// The stored value plus the load address (RELR).
     InPlace,
 }
 
 impl<'a> HostElfFile<'a> {
-    /// What the dynamic loader does to the words of `within`, by address.
+    /// The relocated words of `within`, by address.
     pub(in crate::verify) fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
         let range = within.address..within.address.saturating_add(within.size);
         let mut values = BTreeMap::new();
@@ -56,7 +56,7 @@ impl<'a> HostElfFile<'a> {
     }
 }
 
-/// What a relocation of a kind that wrappers have stores, by the symbols of the section `table`.
+/// The value that a relocation of a kind found in wrappers stores, by the symbols of the section `table`.
 fn value(
     entry: &Rela64<LittleEndian>,
     table: SectionIndex,
@@ -80,14 +80,14 @@ type Symbols<'a> = &'a [Sym64<LittleEndian>];
 /// its own, and all may name one.
 struct Tables<'f, 'a> {
     file: &'f HostElfFile<'a>,
-    /// By the index of their section.
+    /// The tables by the index of their section.
     read: BTreeMap<usize, Symbols<'a>>,
     /// Bytes of the file that no table has taken.
     left: u64,
 }
 
 impl<'a> Tables<'_, 'a> {
-    /// The symbols of the section `index`; none where it has none, or is not there.
+    /// The symbols of the section `index`; empty if it has none or does not exist.
     fn get(&mut self, index: SectionIndex) -> Result<Symbols<'a>> {
         if let Some(symbols) = self.read.get(&index.0) {
             return Ok(symbols);

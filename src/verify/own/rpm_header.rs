@@ -175,7 +175,7 @@ pub(in crate::verify) fn own_faults(
     Ok(faults)
 }
 
-/// What the header says of the program that made the package, behind `name`.
+/// The text behind `name` in the header field that names the program which made the package.
 pub(in crate::verify) fn generator(metadata: &PackageMetadata, name: &str) -> Option<String> {
     Some(Tags(metadata).text(RPM_VERSION)?.strip_prefix(name)?.to_owned())
 }
@@ -242,7 +242,7 @@ impl Tags<'_> {
         features.map(|feature| HeaderFault::Feature { feature }).collect()
     }
 
-    /// Needs that are marked as those of a script, or of rpm, and are none.
+    /// Dependencies that are wrongly marked as those of a script or of rpm.
     fn hidden(&self, installed: &Installed) -> Vec<HeaderFault> {
         let runs = |name: &str| {
             let mut programs = installed.scripts.iter().map(|script| script.interpreter.as_str());

@@ -1,4 +1,4 @@
-//! What starts a script, and what is in it: a second reading, independent of that of the build.
+//! The interpreter and the words of a script: a second reading, independent of the build's.
 //!
 //! Source: `load_script` of Linux (`fs/binfmt_script.c`).
 
@@ -88,7 +88,7 @@ fn runner(start: &[u8]) -> Runner {
     }
     let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty());
     match (words.next(), words.next()) {
-        // What stands for bytes that are no text.
+        // The replacement for bytes that are no text.
         (Some(path), _) if path.contains(char::REPLACEMENT_CHARACTER) => Runner::Nothing,
         (Some(env), Some(option)) if env.ends_with("/bin/env") && option.starts_with('-') => {
             Runner::Env

@@ -1,5 +1,5 @@
-//! What scripts make of a folder or link that an earlier version had: read from them, and believed where
-//! the package has at that path what comes out.
+//! The changes that scripts make to a folder or link of an earlier version. They are read from the scripts, and
+//! trusted if the package has the result at that path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,7 +115,7 @@ impl RpmChanges {
     /// The values of the template for them.
     pub(super) fn values(&self, prefix: &str, is_moved: bool, moved: &str) -> Value {
         let folder = |(path, members): (&String, &BTreeSet<String>)| {
-            // What is in a folder comes before it.
+            // The content of a folder comes before it.
             let members: Vec<String> =
                 members.iter().rev().map(|member| lua_text(member)).collect();
             context! { path => lua_text(path), members }
@@ -213,8 +213,8 @@ fn word(value: &str) -> Option<String> {
     quoted(value).filter(|(_, rest)| rest.is_empty()).map(|(word, _)| word)
 }
 
-/// The word in single quotes at the beginning of a text for a shell, in which `'\''` stands for a quote,
-/// and what is behind it.
+/// The word in single quotes at the start of a shell text, with `'\''` for a quote,
+/// and the rest of the text.
 pub(super) fn quoted(text: &str) -> Option<(String, &str)> {
     let (first, mut rest) = text.strip_prefix('\'')?.split_once('\'')?;
     let mut word = first.to_owned();
@@ -231,8 +231,8 @@ pub(super) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The text that a string of Lua in double quotes stands for, in which a backslash stands before another
-/// one or a quote.
+/// The text of a Lua string in double quotes, in which a backslash escapes a quote or another
+/// backslash.
 pub(super) fn lua_word(value: &str) -> Option<String> {
     let mut inside = value.strip_prefix('"')?.strip_suffix('"')?.chars();
     let mut text = String::new();

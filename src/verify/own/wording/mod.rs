@@ -32,10 +32,10 @@ pub(in crate::verify) const LDCONFIG: &str = "/sbin/ldconfig";
 /// The line by which a `.deb` has the loader's cache made anew.
 const TRIGGER: &str = "activate-noawait ldconfig";
 
-/// Where the loader's configuration is read from.
+/// The folder of the loader's configuration.
 const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
 
-/// What keeps alternatives, as every script for them names it.
+/// The command that registers alternatives, as scripts call it.
 const ALTERNATIVES: &str = "update-alternatives --install ";
 
 /// The templates by their names.
@@ -57,7 +57,7 @@ const TEMPLATES: [(&str, &str); 15] = [
     ("folders-postun", include_str!("../../../../templates/folders-postun.sh")),
 ];
 
-/// What is behind each phase of a `.deb`: the templates in the order in which they stand in its script.
+/// The templates of each phase of a `.deb`, in the order of its script.
 const DEB_PARTS: [(&str, [&str; 3]); 3] = [
     ("postinst", ["kinds", "alternatives", "debug"]),
     ("prerm", ["", "alternatives", "debug"]),
@@ -133,12 +133,12 @@ fn is_plain_path(path: &str) -> bool {
     TreePath::new(path).is_ok() && path.chars().all(plain)
 }
 
-/// What the scripts of one package say.
+/// The words in the scripts of one package.
 struct PackageWords<'a> {
     package: &'a Installed,
     prefix: &'a str,
     path: TreePath,
-    /// The loader's file, as far as it is known.
+    /// The known parts of the loader's file.
     loader: Option<LoaderFile<&'a str>>,
     /// Whether the package has the loader's file.
     is_common: bool,

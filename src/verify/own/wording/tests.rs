@@ -98,7 +98,7 @@ fn the_search_for_links_ends_where_the_prefix_says() {
     let rpm = scripts(&package(Format::Rpm, plain()));
     assert!(rpm["%pre"].contains("/opt | /root | /sbin"), "{rpm:?}");
     assert!(rpm["%pre"].contains("${RPM_INSTALL_PREFIX:-/opt/amd/rocm-7.1}"), "{rpm:?}");
-    // No build takes such a prefix, whatever scripts say of it.
+    // No build takes such a prefix, even if scripts name it.
     let odd = package(Format::Deb, plain());
     for prefix in ["/opt/$(evil)", "/opt/../x", "opt", "/opt/a b"] {
         assert!(SetWords::of(prefix, [&odd]).scripts(&odd).unwrap().is_empty(), "{prefix}");
@@ -169,7 +169,7 @@ fn an_rpm_changes_what_it_has() {
     }
 }
 
-/// As the builder quotes names, in each language.
+/// Names are read as the builder quotes them, in each language.
 #[test]
 fn quoted_names_are_read_as_each_language_reads_them() {
     let word = |value: &str| -> Option<String> {

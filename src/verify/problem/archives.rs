@@ -1,4 +1,4 @@
-//! What is wrong with kernel archives, binaries, databases and manifests, and the words for it.
+//! Faults of kernel archives, binaries, databases and manifests, with their texts.
 
 use derive_more::Display;
 use rockpack_base::gfx::{BaseArch, Target};
@@ -24,7 +24,7 @@ pub enum HostedCode {
     /// An index for one arch.
     #[display("is an index for {arch} alone")]
     Index { arch: BaseArch },
-    /// What claims to be device code and cannot be read.
+    /// A file that claims to be device code and cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
     /// An offload bundle in a binary.
@@ -38,12 +38,12 @@ pub enum HostedCode {
     Section,
 }
 
-/// What is wrong with a kernel archive.
+/// A fault of a kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchiveFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
     /// One of its code objects cannot be read.
@@ -55,13 +55,13 @@ pub enum ArchiveFault {
     /// There are rows for a target that it does not list.
     #[display("has rows for {target}, which it does not list")]
     NotListed { target: String },
-    /// It lists a target without rows.
+    /// The archive lists a target without rows.
     #[display("lists {target}, for which it has no row")]
     WithoutRow { target: String },
-    /// It lists a target of another arch than loaders look for by its name.
+    /// The archive lists a target of another arch than its name says.
     #[display("is where loaders look for {arch}, and lists {target}")]
     OtherArch { arch: BaseArch, target: Target },
-    /// It lists so many features.
+    /// The archive lists more features than there are.
     #[display("lists {count} features, more than there are")]
     Features { count: usize },
 }
@@ -71,18 +71,18 @@ pub enum ArchiveFault {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RowFault {
-    /// The target is none.
+    /// The target cannot be parsed.
     #[display("{reason}")]
     NoTarget { reason: String },
-    /// It is no code object.
+    /// The row refers to something else than a code object.
     #[display("what stands there is no code object")]
     NoCodeObject,
-    /// It is compiled for another target.
+    /// The code object is compiled for another target.
     #[display("its code object is for {_0}")]
     CompiledFor(Target),
 }
 
-/// Which partner of a database file does not come with it.
+/// The missing partner of a database file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -105,7 +105,7 @@ fn for_archs(archs: &[BaseArch]) -> String {
     if archs.is_empty() { String::new() } else { format!(" for {}", few(archs, 5)) }
 }
 
-/// What a database file needs beside it.
+/// The partner that a database file needs beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DatabasePartner {
@@ -117,7 +117,7 @@ pub enum DatabasePartner {
     CodeObject,
 }
 
-/// Who finds no code under a key, or less specific code than there is.
+/// The loader that finds no code under a key, or less specific code than exists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -151,15 +151,15 @@ impl RowLack {
     }
 }
 
-/// What is inconsistent in a host binary.
+/// An inconsistency of a host binary.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum HostFault {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
-    /// Its marker cannot be read.
+    /// The marker cannot be read.
     #[display("{reason}")]
     Marker { reason: String },
     /// Nothing points to its marker.
@@ -192,7 +192,7 @@ pub enum WrapperFault {
     Index { index: u32 },
 }
 
-/// What is wrong with a kernel manifest, or with an archive that ought to be in one.
+/// A fault of a kernel manifest, or of an archive that should be in one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -200,7 +200,7 @@ pub enum ManifestFault {
     /// The manifest cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
-    /// It does not lie where it says.
+    /// The manifest is in another place than it says.
     #[display("says it is {component}.kpm in a folder of {prefix}")]
     Misplaced { component: String, prefix: String },
     /// An archive is not there, while database code of its arch is, at `path`.

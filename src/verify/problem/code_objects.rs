@@ -10,23 +10,23 @@ use super::archives::RowFault;
 use super::sets::PackagePath;
 use crate::report::words::few;
 
-/// Where a code object should be, and is not.
+/// The place where a code object is missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodeLoss {
-    /// It is not where the receipt says.
+    /// The code object is not where the receipt says.
     Recorded { installed: String, fault: RecordFault },
-    /// A wrapper of a shard's build has it, and no archive does.
+    /// A wrapper of a shard's build has the code, and no archive has it.
     OfWrapper { shard: String, wrapper: usize },
-    /// A shard's build has it without a wrapper, and no finding names it.
+    /// A shard's build has the code without a wrapper, and no finding names it.
     WithoutWrapper { shard: String },
-    /// A file of a shard contains it, and no package does.
+    /// A file of a shard contains the code, and no package does.
     OfFile { shard: String },
 }
 
 impl CodeLoss {
-    /// What is lost, from the file at `path`.
+    /// The subject of the text: the lost code of the file at `path`.
     pub(super) fn subject(&self, path: &str, target: &str) -> String {
         match self {
             Self::Recorded { .. } => format!("{path} {target}"),
@@ -63,7 +63,7 @@ impl CodeLoss {
 pub enum RecordFault {
     /// No package installs the file.
     NotInstalled,
-    /// It is not at this key of the archive.
+    /// The archive does not have the code object under this key.
     NotAtKey { key: String },
     /// The file is another.
     NotTheFile,
@@ -105,7 +105,7 @@ impl RecordFault {
     }
 }
 
-/// Where in a file a code object stands. Its text is the beginning of a sentence.
+/// The place of a code object in a file. Its text begins a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -128,7 +128,7 @@ impl CodePosition {
     }
 }
 
-/// Who ought to know a code object.
+/// The record that should name a code object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeWitness {
@@ -147,18 +147,18 @@ impl CodeWitness {
     }
 }
 
-/// Which code stands where it ought not to.
+/// Code in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Misplacement {
-    /// That of one wrapper, under several numbers.
+    /// Code of one wrapper under several numbers.
     #[display("its code objects are scattered over several wrappers' keys")]
     Scattered { path: TreePath, shard: String, wrapper: usize },
-    /// That of every build, under numbers of others.
+    /// Code of every build under the numbers of other wrappers.
     #[display("the archives have other code for its wrappers than any of the builds")]
     NoOwnBuild { path: TreePath },
-    /// That of one wrapper, under a number of the primary build that has other kernels.
+    /// Code of one wrapper under a number that has other kernels in the primary build.
     #[display("its code objects stand under a wrapper of {primary} that has other kernels")]
     OtherKernels { path: TreePath, shard: String, wrapper: usize, primary: String },
     /// Archives have different code under the same keys.

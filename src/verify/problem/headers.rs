@@ -45,7 +45,7 @@ pub enum HeaderFault {
     /// A file that rpm treats as no build has it.
     #[display("its header gives {path} the flags {flags:#x}, and no build writes these")]
     FileFlags { path: String, flags: u32 },
-    /// A file of which `rpm --verify` leaves something out.
+    /// A file that `rpm --verify` checks only in part.
     #[display("its header has `rpm --verify` pass over what becomes of {path}")]
     Unverified { path: String },
     /// Configuration that rpm would replace.
@@ -58,7 +58,7 @@ pub enum HeaderFault {
         list(wanted)
     )]
     Prefixes { stated: Vec<String>, wanted: Vec<String> },
-    /// What is in it takes more or less than it says.
+    /// The installed size is not that of the content.
     #[display("says that it takes {stated} bytes once it is installed, and takes {own}")]
     Size { stated: u64, own: u64 },
     /// Files have different times.
@@ -79,7 +79,7 @@ pub enum LeftOutAs {
     /// Left out where the macro `_install_langs` names other languages.
     #[display("for one language (%lang)")]
     Language,
-    /// Left out by `--noconfigs`, and kept as it is where somebody changed it.
+    /// A configuration file: `--noconfigs` leaves it out, and changed ones are kept.
     #[display("configuration (%config)")]
     Config,
     /// Left out by `--excludeartifacts`.
@@ -93,7 +93,7 @@ pub enum LeftOutAs {
     Colour,
 }
 
-/// What a `.deb` has that no `.deb` of rockpack has.
+/// A feature of a `.deb` that rockpack never writes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -112,7 +112,7 @@ pub enum DebFault {
     /// Configuration that dpkg would replace.
     #[display("its conffiles does not list {path}, so that dpkg replaces it")]
     NotKept { path: String },
-    /// What is in it takes more or less than it says.
+    /// The installed size is not that of the content.
     #[display("says that it takes {stated} bytes once it is installed, and takes {own}")]
     Size { stated: u64, own: u64 },
     /// Files have different times.
@@ -137,7 +137,7 @@ pub enum ScriptFault {
     /// The text is not that of a template.
     #[display("its {phase} is not, word for word, what this version of rockpack writes")]
     Text { phase: String },
-    /// There is none, and what the package installs needs it.
+    /// The script is missing, and the files of the package need it.
     #[display("has no {phase}, which this version of rockpack writes for what is in the package")]
     Missing { phase: String },
     /// Another program runs it.

@@ -1,7 +1,7 @@
-//! What verification has to say.
+//! The problems that verification reports.
 //!
 //! The [table](table) declares each check with its stable code, its typed fields and the text that is
-//! made of them, as that of findings does. Whoever finds something says what it is, and no text.
+//! made of them, as that of findings does. Checks report typed facts, never texts.
 
 mod archives;
 mod code_objects;
@@ -27,8 +27,8 @@ use std::collections::BTreeMap;
 
 use crate::receipt::{FindingRecord, Receipt};
 
-/// Most problems of a check that are told of a repository: whoever has more has to begin somewhere, and a
-/// few bytes of an index may be a problem each.
+/// Most problems of one check that are reported for a repository. More do not help to begin the repair, and
+/// every few bytes of an index may be a problem.
 pub(super) const MOST_TOLD: usize = 1000;
 
 /// Problems while they are collected.
@@ -93,7 +93,7 @@ impl Problems {
 pub struct Report {
     /// Packages read.
     pub packages: usize,
-    /// What parts of a set are together.
+    /// The parts of a set that were verified together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined: Option<Joined>,
     /// Artifacts read.
@@ -203,20 +203,20 @@ impl CheckCount {
 /// A package of a repository that is compressed in a way that is not read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct UnreadData {
-    /// Its path in the repository.
+    /// The path in the repository.
     pub file: String,
-    /// Why it was not read.
+    /// The reason why it was not read.
     pub reason: String,
 }
 
 /// Parts of a set that were joined.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Joined {
-    /// How many.
+    /// The number of parts.
     pub parts: usize,
     /// SHA-256 of the receipt that one build of the whole set writes, in hex.
     pub receipt_sha256: String,
-    /// That receipt.
+    /// The joined receipt.
     #[serde(skip)]
     pub receipt: Receipt,
 }

@@ -19,7 +19,8 @@ pub enum FileLoss {
     /// A package has something else there.
     #[display("{was} is in a package with other content")]
     OtherContent { was: InputVariant },
-    /// The same, of what the artifacts have there and what cannot be read as what it claims to be.
+    /// A package has other content than the artifacts, whose file cannot be read as the kind that it claims
+    /// to be.
     #[display("{was} is in a package with other content; that of the artifacts {reason}")]
     OtherThanUnread { was: InputVariant, reason: String },
     /// No package has the binary.
@@ -40,7 +41,7 @@ pub enum FileLoss {
     OtherMode { mode: u32, wanted: u32 },
 }
 
-/// What the shards have at a path.
+/// The files of the shards at a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -61,7 +62,7 @@ pub enum InputVariant {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PathExcess {
-    /// Its last name.
+    /// The last name of the path.
     #[display("the name has {bytes} bytes, and the package manager unpacks {limit} at most")]
     Name { bytes: usize, limit: usize },
     /// All of it.
@@ -69,14 +70,14 @@ pub enum PathExcess {
     Path { bytes: usize, limit: usize },
 }
 
-/// What contradicts the owner of a path.
+/// A contradiction to the owner of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PathConflict {
     /// Another owner.
     Owners { sharing: BadSharing, first: String, second: String },
-    /// `package` has it below what is no directory in `other`.
+    /// `package` has the path below one that is no directory in `other`.
     BelowFile { above: String, other: String, package: String },
     /// One package has it twice.
     InPackage { package: String, earlier: String, later: String },
@@ -123,7 +124,7 @@ impl fmt::Display for PathConflict {
     }
 }
 
-/// What two owners may not share.
+/// A path that two owners must not share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadSharing {

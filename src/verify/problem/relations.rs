@@ -1,4 +1,4 @@
-//! What packages need, exclude and are to each other, and the words for it.
+//! Faults of the relations between packages, with their texts.
 
 use std::fmt;
 
@@ -18,26 +18,26 @@ pub enum DependencyLack {
     /// One on any package of its version.
     #[display("depends on no package of exactly its own version")]
     OwnVersion,
-    /// One on the version that the set has of a package.
+    /// A dependency on another version of a package than the set has.
     #[display("depends on {dependency} ({sign} {wanted}), and the set has {version}")]
     OtherVersion { dependency: String, sign: String, wanted: String, version: String },
 }
 
-/// What a package excludes.
+/// A package name that another one excludes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Exclusion {
     /// `Breaks`, `Conflicts` or `Obsoletes`.
     pub field: String,
     /// A package or capability.
     pub excluded: String,
-    /// Which versions of it.
+    /// The excluded versions; all if absent.
     pub bound: Option<ExclusionBound>,
 }
 
 /// Versions on one side of one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ExclusionBound {
-    /// As the format of the package writes it.
+    /// The comparison as the format of the package writes it.
     pub sign: String,
     /// The version.
     pub version: String,
@@ -79,28 +79,28 @@ pub enum InterpreterLack {
     /// No dependency is on the package that has its interpreter.
     #[display("needs {interpreter}, which is {} of {}, and no dependency brings that", holder.path, holder.package)]
     NotBrought { interpreter: String, holder: PackagePath },
-    /// Neither the set nor any distribution that is known has its interpreter.
+    /// The interpreter is in neither the set nor a known distribution.
     #[display("needs {interpreter}, which neither the set nor a known distribution has")]
     Nowhere { interpreter: String },
-    /// Its first line names nothing that Linux could start, or is longer than what Linux reads.
+    /// The first line names nothing that Linux can start, or is longer than Linux reads.
     #[display("has a first line that Linux does not start, or of which it reads only a part")]
     Unreadable,
 }
 
-/// What makes a package one and the same to those who install it.
+/// The identity of a package for those who install it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{package} {version} for {arch}")]
 pub struct NamedVersion {
-    /// Its name, of no file.
+    /// The package name, not the file name.
     pub package: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// Its architecture, as its format calls it.
+    /// The architecture, as the format calls it.
     pub arch: String,
 }
 
 impl NamedVersion {
-    /// That version of the package called `package`.
+    /// The identity of this version of `package`.
     pub fn new(package: &str, version: &str, arch: &str) -> Self {
         let [package, version, arch] = [package, version, arch].map(str::to_owned);
         Self { package, version, arch }

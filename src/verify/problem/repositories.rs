@@ -1,4 +1,4 @@
-//! What is wrong with repositories, and the words for it.
+//! Faults of repositories, with their texts.
 
 use std::fmt;
 
@@ -14,46 +14,46 @@ use crate::report::words::{either, few};
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexFault {
-    /// What it holds is no index.
+    /// The content is no index.
     #[display("{reason}")]
     Unreadable { reason: String },
-    /// It is no text.
+    /// The file is not text.
     #[display("is no UTF-8")]
     NotUtf8,
-    /// It is said to lie outside of the repository.
+    /// The path is outside of the repository.
     #[display("`{}` lies outside of the repository", path.escape_debug())]
     Outside { path: String },
-    /// It is no file.
+    /// The path is no regular file.
     #[display("is no file")]
     NoFile,
-    /// It has more bytes than such a file has.
+    /// The file has more bytes than such files may have.
     #[display("has {len} bytes, more than the {most} that such a file may have")]
     Large { len: u64, most: u64 },
-    /// It names more lists than clients read.
+    /// The index names more lists than clients read.
     #[display("names {count} lists, more than the {most} that are read")]
     Lists { count: usize, most: usize },
-    /// It names a list outside of the repository.
+    /// The index names a list outside of the repository.
     #[display("names `{}`", path.escape_debug())]
     NamesOutside { path: String },
-    /// It names two lists of one kind.
+    /// The index names two lists of the same kind.
     #[display("lists {list} twice")]
     ListTwice { list: String },
-    /// It says something of a list twice.
+    /// The index describes a list twice.
     #[display("{list} has <{element}> twice")]
     ElementTwice { list: String, element: String },
-    /// It names no list of packages that can be read.
+    /// The index names no readable list of packages.
     #[display("lists no primary that can be read")]
     NoPrimary,
     /// The list is named without a digest that counts.
     #[display("is listed without SHA-256")]
     NoSha256,
-    /// It has a package without `Filename`.
+    /// The index has a package without `Filename`.
     #[display("has a package without Filename")]
     NoFilename,
-    /// It has packages for too many architectures.
+    /// The index has packages for too many architectures.
     #[display("has packages for {count} architectures, more than {most}")]
     Architectures { count: usize, most: usize },
-    /// It says something of the package twice.
+    /// The index has an element of a package twice.
     #[display("primary has <{element}> twice for it")]
     PackageElementTwice { element: String },
 }
@@ -63,10 +63,10 @@ pub enum IndexFault {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexDifference {
-    /// It is not there.
+    /// The file is missing.
     #[display("is listed, but the file is missing")]
     Absent,
-    /// Its bytes are not those that the file of this name lists.
+    /// The bytes differ from those that another file lists.
     #[display("is not the one that {listed_by} lists")]
     Bytes { listed_by: String },
     /// The text in it is not the one that `repomd.xml` lists.
@@ -75,7 +75,7 @@ pub enum IndexDifference {
     /// The index in it is not the one that `Release` lists.
     #[display("does not hold the {index} that Release lists")]
     Unpacked { index: String },
-    /// It lies under the digest of something else.
+    /// The file is named after the digest of other content.
     #[display("its content does not have the digest that is its name")]
     Digest,
     /// Other forms of it have another text.
@@ -86,12 +86,12 @@ pub enum IndexDifference {
     Page,
 }
 
-/// In what a package differs from what an index says of it.
+/// A difference between a package and its entry in an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexedDifference {
-    /// It cannot be read.
+    /// The package cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
     /// In a property of the file, or in what its header says.
@@ -102,7 +102,7 @@ pub enum IndexedDifference {
     Field(String),
 }
 
-/// What is wrong with a signature.
+/// A fault of a signature.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -110,10 +110,10 @@ pub enum SignatureFault {
     /// The file with it is not there.
     #[display("is not there")]
     Absent,
-    /// It is no signature, or by none of the keys, or of something else.
+    /// The signature is invalid, by an unknown key, or of other content.
     #[display("{reason}")]
     Bad { reason: String },
-    /// The same of the header of a package.
+    /// The signature of a package's header has such a fault.
     #[display("its header {reason}")]
     BadHeader { reason: String },
     /// A package has none, and clients are told to refuse it.
@@ -126,9 +126,9 @@ pub enum SignatureFault {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OpenDependency {
-    /// Of a `.deb`, in the index for an architecture, if it is for one.
+    /// The dependency of a `.deb`, in the index of `arch` or in all of them.
     Deb { alternatives: Vec<String>, arch: Option<String> },
-    /// Of an `.rpm`, on such machines.
+    /// The dependency of an `.rpm` on machines of `arch`.
     Rpm { alternatives: Vec<String>, arch: String },
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for OpenDependency {
     }
 }
 
-/// What contradicts itself in the indexes of a repository.
+/// A contradiction in the indexes of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -150,10 +150,10 @@ pub enum IndexContradiction {
     /// The index has a package for another architecture.
     #[display("has {package}, which is for {arch}")]
     OtherArch { package: String, arch: String },
-    /// It describes a package otherwise than another.
+    /// The index describes a package in another way than an earlier entry.
     #[display("describes {package} in another way than an earlier entry")]
     Description { package: String },
-    /// It lists a package that another one of the architecture, if it is for one, lists.
+    /// The index lists a package that an earlier entry lists, for the same architecture if it is for one.
     #[display("lists {package}, which an earlier entry lists{}", for_arch(arch.as_deref()))]
     PackageTwice { package: String, arch: Option<String> },
     /// Two packages are the same by all that clients know them by.
@@ -219,7 +219,7 @@ pub enum ClientFault {
     NoSuite { suite: String },
 }
 
-/// How a path of a repository stands in the way of two packages.
+/// The conflict of two packages of a repository about a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]

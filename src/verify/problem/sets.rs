@@ -1,4 +1,4 @@
-//! What is wrong with packages by themselves, their receipts and documents, and the words for it.
+//! Faults of single packages, their receipts and documents, with their texts.
 
 use derive_more::Display;
 use rockpack_base::content::Sha256Digest;
@@ -23,7 +23,7 @@ impl PackagePath {
     }
 }
 
-/// Where something is wrong.
+/// The place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemPlace {
@@ -49,7 +49,7 @@ pub enum ReadFault {
     /// No package can have its name.
     #[display("its name is no UTF-8")]
     NameNotUtf8,
-    /// It is a link that leads to what no package can name.
+    /// The link has a target that no package can name.
     #[display("its target is no UTF-8")]
     TargetNotUtf8,
 }
@@ -62,10 +62,10 @@ pub enum ReceiptDifference {
     /// The file is another.
     #[display("its size or SHA-256 is not the receipt's")]
     Bytes { size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String },
-    /// It says that it is for other archs.
+    /// The package states other archs.
     #[display("is for {}, and the receipt says {}", few(archs, 5), few(stated, 5))]
     Archs { archs: Vec<String>, stated: Vec<String> },
-    /// It holds more code objects, or fewer.
+    /// The package has more or fewer code objects.
     #[display("has {count} code objects, and the receipt says {stated}")]
     CodeObjects { count: u64, stated: u64 },
     /// The package states a relation that the receipt does not have.
@@ -97,7 +97,7 @@ pub enum ReceiptDifference {
     LeftOut,
 }
 
-/// Which of a package and its record in the receipt is not there.
+/// The missing one of a package and its record in the receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptLack {
@@ -109,7 +109,7 @@ pub enum ReceiptLack {
     Record,
 }
 
-/// What is wrong with the digest that a package states of a file.
+/// A fault of the digest that a package states for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigestFault {
@@ -119,7 +119,7 @@ pub enum DigestFault {
     /// The digest of the rpm header is another.
     #[display("its SHA-256 is not the one of the header")]
     Sha256,
-    /// There is none.
+    /// The digest is missing.
     #[display("the package states no digest of it")]
     Unstated,
     /// There is one, and no file.
@@ -127,7 +127,7 @@ pub enum DigestFault {
     WithoutFile,
 }
 
-/// What is wrong with an SPDX document, or with what all of them say.
+/// A fault of an SPDX document, or of all of them together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -153,7 +153,7 @@ pub enum DocumentFault {
     /// Another licence is stated than the package states.
     #[display("{package} states the licence {license}, and is described with another")]
     OtherLicense { package: String, license: String },
-    /// A file of a package is not described as it is.
+    /// A file of a package is described wrongly.
     #[display("{package} does not hold {} as described", path.escape_debug())]
     OtherFile { package: String, path: String },
     /// The package is described, and not there.

@@ -22,7 +22,7 @@ coded! {
 
     /// A package, or a file of an artifact or prefix, cannot be read.
     Unreadable = "V001" "unreadable" { place: ProblemPlace, fault: ReadFault } ["{place}"] ["{fault}"];
-    /// A package differs from what the receipt says of it.
+    /// A package differs from its entry in the receipt.
     ReceiptMismatch = "V002" "receipt-mismatch" { place: ProblemPlace, difference: ReceiptDifference }
         ["{place}"] ["{difference}"];
     /// The receipt names a package that is not there, or the folder holds one it does not name.
@@ -114,7 +114,7 @@ coded! {
         { package: String, path: String, library: Soname, lack: LibraryLack }
         ["{package}"] ["{path} needs {library}, {lack}"];
     /// An SPDX document does not describe the packages beside it as they are. The file is a document,
-    /// or the package that is not described as it is.
+    /// or the package that is described wrongly.
     DocumentMismatch = "V064" "document-mismatch" { file: String, fault: DocumentFault }
         ["{file}"] ["{fault}"];
     /// Two files are one package by format, name, version and architecture.
@@ -168,7 +168,7 @@ coded! {
     /// is an index, or the package that is described.
     IndexInconsistent = "V078" "index-inconsistent" { file: String, fault: IndexContradiction }
         ["{file}"] ["{fault}"];
-    /// Two packages of a repository own a path, and stand in each other's way.
+    /// Two packages of a repository own the same path and cannot both be installed.
     RepositoryPath = "V079" "repository-path-owned-twice" { path: String, fault: RepositoryPathFault }
         ["{path}"] ["{fault}"];
     /// A part of a set is not there.
@@ -242,7 +242,7 @@ coded! {
         ["{package}"] ["{fault}"];
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
     ClientFile = "V104" "client-file" { file: String, fault: ClientFault } ["{file}"] ["{fault}"];
-    /// An index of a kernel database contradicts what is installed beside it, and no finding says so.
+    /// An index of a kernel database contradicts the files beside it, and no finding reports that.
     DatabaseInconsistent = "V105" "database-inconsistent" { file: PackagePath, fault: Inconsistency }
         ["{file}"] ["{fault}"];
 }

@@ -722,7 +722,7 @@ fn of_very_many_problems_of_a_check_some_are_told() {
     own.add(Problem::OrphanFile { file: text("a") });
     let mut all = Problems::default();
     all.extend(own);
-    // Of two repositories, each is bounded by itself; what is no repository is told whole.
+    // Each repository has a bound of its own; problems of anything else are all reported.
     all.add(missing(MOST_TOLD + 3));
     let more: Vec<_> = all.more().iter().map(|more| (more.code, more.count)).collect();
     assert_eq!(more, [("V072", 3)]);

@@ -1,9 +1,9 @@
 //! Checks finished output (packages, repositories, artifacts, installed prefixes, single files) against the
 //! invariants, with eyes of its own.
 //!
-//! Nothing here uses the split, host binary, pack or emit stages: what they did is what is in
-//! question. The receipt is a claim like any other; without one, packages are checked against each
-//! other and against what they say of themselves. `--against` compares with the artifacts, whose
+//! Nothing here uses the split, host binary, pack or emit stages, whose work is checked.
+//! The receipt is a claim like any other; without one, packages are checked against each
+//! other and against their own metadata. `--against` compares with the artifacts, whose
 //! bundles are taken apart a second way.
 //!
 //! Packages are read once, several at a time. Only facts about their files are kept; a file that
@@ -129,9 +129,9 @@ pub struct Options<'a> {
     pub wheels: &'a [PathBuf],
     /// How much of the package set is named.
     pub extent: Extent,
-    /// What repositories are trusted by.
+    /// The keys by which repositories are trusted.
     pub trust: Trust,
-    /// What reading takes is drawn from it.
+    /// The memory budget of all reading.
     pub budget: Budget,
 }
 
@@ -196,7 +196,7 @@ fn verify_packages(
     Ok(report)
 }
 
-/// What packages were made from, and what explains that something of it is not in them.
+/// The origins of packages, with the findings that explain missing parts.
 struct Origins<'a> {
     receipts: &'a [&'a Receipt],
     excuses: &'a Excuses,
@@ -262,7 +262,7 @@ impl Origins<'_> {
     }
 }
 
-/// What nobody made, files and scripts, is known where all artifacts and the prefix are.
+/// Leaves the checks of files and scripts without an origin open: they need all artifacts and the prefix.
 fn leave_uninvited(sieve: &mut Sieve, packages: usize) {
     [Check::FileForeign, Check::ScriptForeign].into_iter().for_each(|check| {
         sieve.leave_open(check, packages);

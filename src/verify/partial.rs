@@ -1,8 +1,8 @@
 //! A part of a set: which failed checks say something about it, and which could only be decided with
 //! the packages that are not there.
 //!
-//! Most checks hold packages against each other. Where some are missing, that nothing is at a path may
-//! mean that it is in one of those. What is there and wrong is wrong in any case.
+//! Most checks compare packages with each other. If some are missing, an absent path may
+//! be in one of those. Content that exists and is wrong is wrong in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ impl Sieve {
         Self { extent, open: BTreeMap::new() }
     }
 
-    /// What of `problems` does not depend on what else is in the set that `packages` are of.
+    /// Keeps the `problems` that do not depend on the rest of the set that `packages` are part of.
     pub(super) fn sift<'a>(
         &mut self,
         problems: Problems,
@@ -57,7 +57,7 @@ impl Sieve {
         decided
     }
 
-    /// Counts a check that was not made of so many packages, as something of a part of a set is not known.
+    /// Counts the packages for which a check was left out, since a part of the set is unknown.
     pub(super) fn leave_open(&mut self, check: Check, packages: usize) {
         if self.extent == Extent::Part {
             *self.open.entry(check).or_default() += packages;

@@ -49,7 +49,7 @@ struct Row<'a> {
 type RowsByBinary<'a> = BTreeMap<&'a str, Vec<Row<'a>>>;
 
 impl GivenBinary {
-    /// Reads the binary at `path`; refuses what is none with device code.
+    /// Reads the binary at `path`; refuses a file that is no binary with device code.
     pub(in crate::verify) fn open(path: &Path, budget: &Budget) -> Result<Self> {
         let content = Content::open(path, budget).map_err(Error::of_named)?;
         let place = TreePath::new(file_name(path)).file(path)?;

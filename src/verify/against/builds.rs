@@ -1,8 +1,8 @@
-//! Which wrapper of a build is which wrapper of the installed binary.
+//! The match between the wrappers of a build and those of the installed binary.
 //!
 //! The installed binary is one shard's build with that build's numbers. All code objects of a
-//! wrapper must stand under one number; in the build that is installed, under the wrapper's own;
-//! in others, under that of a wrapper of the installed build that has kernels in common with it.
+//! wrapper must have one number. In the build that is installed, it is the wrapper's own;
+//! in others, that of a wrapper of the installed build that has kernels in common with it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -11,11 +11,11 @@ use super::inputs::Plain;
 use super::plain::same;
 use crate::verify::own::installed::{Installed, InstalledNode};
 
-/// Where debuggers look for debug files.
+/// The folder in which debuggers look for debug files.
 const DEBUG_FOLDER: &str = "/usr/lib/debug/";
 
-/// Where builds with split debug files put them, relative to the prefix; the name of the same
-/// folder where debuggers look.
+/// The folder in which builds put split debug files, relative to the prefix, and its name in the folder
+/// of debuggers.
 const BUILD_ID_FOLDER: &str = ".build-id/";
 
 impl SetComparison<'_> {

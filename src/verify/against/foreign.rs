@@ -1,7 +1,7 @@
 //! Files and scripts of packages that no artifact has and no rule makes.
 //!
-//! Rules make kernel archives and their manifests, documents, the loader's file, and scripts. What they
-//! make is known by its place and, where it has something done, by what it says.
+//! Rules make kernel archives and their manifests, documents, the loader's file, and scripts. These are
+//! recognised by their place, and those that run or configure something also by their content.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{FileLoss, Problem, Problems};
 
-/// What is known of files wherever they lie.
+/// The known files, independent of their place.
 struct KnownFiles<'a> {
     /// The digests of all files of the artifacts.
     digests: BTreeSet<Sha>,

@@ -48,7 +48,8 @@ impl<'a> SetComparison<'a> {
         Ok(())
     }
 
-    /// What of the installed file no build accounts for; of several builds the one that leaves the least.
+    /// The parts of the installed file that no build accounts for. Of several builds, the one that leaves the
+    /// least counts.
     fn other_bytes(
         &self,
         path: &TreePath,

@@ -1,4 +1,4 @@
-//! What the artifacts hold, by install-relative path.
+//! The content of the artifacts, by install-relative path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::verify::own::originals::{self, DeviceEntry};
 /// All artifacts of all shards.
 #[derive(Default)]
 pub(in crate::verify) struct ArtifactInputs {
-    /// What is packaged as it is: all that the shards have at a path.
+    /// The files that are packaged unchanged: all that the shards have at a path.
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
@@ -30,14 +30,14 @@ pub(in crate::verify) struct ArtifactInputs {
     unclaimed: Vec<UnclaimedCode>,
 }
 
-/// What one shard has at a path.
+/// The file of one shard at a path.
 pub(in crate::verify) enum Plain {
     /// A file, and the code objects of one that is device code: itself, or those of its bundles.
     File {
         shard: String,
         sha256: Sha,
         device: Vec<DeviceEntry>,
-        /// Its mode in the artifact.
+        /// The mode in the artifact.
         mode: u32,
         content: Content,
         /// Why it cannot be read as what it claims to be, if it cannot.
@@ -64,7 +64,7 @@ pub(in crate::verify) enum ExaminedInput {
     Fat(BinaryBuild),
     Transformed(TransformedInput),
     Archive(ArchiveRows),
-    /// A manifest of archives, which is made again for every package: the files that it lists.
+    /// A manifest of archives, which every package rewrites: the files that it lists.
     Manifest(Vec<String>),
 }
 
@@ -181,8 +181,8 @@ pub(in crate::verify) struct CodeInFile<'a> {
     pub(in crate::verify) entry: &'a DeviceEntry,
 }
 
-/// What a file of a shard is. A build may package as it is what cannot be taken apart here, such as an odd
-/// ELF file: that it has to be in a package with the same bytes.
+/// Examines a file of a shard. A build may package a file unchanged that this reader cannot take apart, such
+/// as an odd ELF file: a package must have it with the same bytes.
 fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
     let InputFile { path, shard, content, mode } = *file;
     match examine(path, shard, (content, mode)) {
@@ -209,8 +209,8 @@ fn plain(
     Ok(Plain::File { shard, sha256, device, mode, content, unread })
 }
 
-/// What the file `content` with `mode`, at an install-relative path, is; fails where it claims to be what
-/// it cannot be read as.
+/// Examines the file `content` with `mode` at an install-relative path. Fails if it cannot be read as the
+/// kind that it claims to be.
 pub(in crate::verify) fn examine(
     path: &TreePath,
     shard: &str,

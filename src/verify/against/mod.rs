@@ -98,7 +98,7 @@ impl<'a> SetComparison<'a> {
         self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
     }
 
-    /// What stands at an install-relative path, in any package.
+    /// The nodes at an install-relative path, in any package.
     fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
         let absolute = format!("{}/{path}", self.prefix);
         self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()

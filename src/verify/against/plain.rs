@@ -1,4 +1,4 @@
-//! Files that are packaged as they are, but for what findings say, and their modes.
+//! Files that are packaged unchanged, except for changes that findings name, and their modes.
 
 use std::collections::BTreeSet;
 
@@ -157,7 +157,7 @@ impl SetComparison<'_> {
         }
     }
 
-    /// Where a file is in a folder below its own, as a finding says of its folder.
+    /// The place of a file that a finding moved into a folder below its own.
     fn moved(
         &self,
         path: &TreePath,
@@ -202,7 +202,7 @@ fn note_mode(path: &str, mode: u32, wanted: &BTreeSet<u32>, problems: &mut Probl
     }
 }
 
-/// Whether the node is what an artifact has, but for its mode.
+/// Tells whether the node is the artifact's, apart from its mode.
 pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
     match (plain, node) {
         (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
@@ -248,7 +248,8 @@ fn is_settled(own: &Script, installed: &Script, interpreters: &BTreeSet<String>)
     own.body == installed.body && starts.iter().any(is_at)
 }
 
-/// Where the interpreter of a first line may begin: behind `#!`, or behind `env -S` and what that sets.
+/// The offsets at which the interpreter of a first line may begin: behind `#!`, or behind `env -S` and its
+/// variables.
 fn interpreter_starts(line: &[u8]) -> Vec<usize> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let next = |at: usize| {
@@ -279,8 +280,8 @@ fn is_library_name(name: &str) -> bool {
     versioned || name.ends_with(".so")
 }
 
-/// That there is other content than that of a file that cannot be read as what it claims to be, if one
-/// of `variants` is none.
+/// The loss of a file of which one variant cannot be read as the kind that it claims to be; `None` if all
+/// can.
 pub(super) fn other_than_unread(variants: &[Plain]) -> Option<FileLoss> {
     let reason = variants.iter().find_map(|plain| match plain {
         Plain::File { unread, .. } => unread.clone(),
@@ -289,7 +290,7 @@ pub(super) fn other_than_unread(variants: &[Plain]) -> Option<FileLoss> {
     Some(FileLoss::OtherThanUnread { was: described(variants), reason })
 }
 
-/// What the shards have at a path.
+/// Describes the files of the shards at a path.
 fn described(variants: &[Plain]) -> InputVariant {
     let shards: BTreeSet<&str> = variants
         .iter()

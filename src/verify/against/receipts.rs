@@ -1,5 +1,5 @@
-//! What receipts say of artifacts, held against these: from which shard a code object came, and which paths
-//! are left out on purpose.
+//! Statements of receipts about artifacts, compared with these: the shard of each code object, and the paths
+//! that are left out on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ fn is_of_artifacts(
     let inside = path.strip_prefix(&receipt.prefix).and_then(|path| path.strip_prefix('/'));
     let Some(path) = inside.and_then(|path| TreePath::new(path).ok()) else { return false };
     let mut above = std::iter::successors(path.parent(), TreePath::parent);
-    // Folders of kernel archives are none of the artifacts that are compared.
+    // Folders of kernel archives do not belong to the compared artifacts.
     path.name() == ".kpack"
         || inputs.has(&path)
         || above.any(|folder| excuses.moved.contains(&folder))

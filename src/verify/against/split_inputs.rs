@@ -28,7 +28,7 @@ pub(in crate::verify) struct BinaryBuild {
     pub(in crate::verify) device: DeviceCode,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
-    /// Its mode in the artifact.
+    /// The mode in the artifact.
     pub(in crate::verify) mode: u32,
     pub(in crate::verify) content: Content,
 }
@@ -40,7 +40,7 @@ pub(in crate::verify) struct TransformedInput {
     pub(in crate::verify) wrappers: usize,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
-    /// Its mode in the artifact.
+    /// The mode in the artifact.
     pub(in crate::verify) mode: u32,
     pub(in crate::verify) content: Content,
 }
@@ -60,7 +60,7 @@ pub(in crate::verify) struct UnclaimedCode {
 pub(in crate::verify) struct ArchiveInput {
     pub(in crate::verify) path: TreePath,
     pub(in crate::verify) rows: ArchiveRows,
-    /// Its mode in the artifact.
+    /// The mode in the artifact.
     pub(in crate::verify) mode: u32,
     pub(in crate::verify) content: Content,
 }
@@ -120,7 +120,8 @@ pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> 
     Ok(Some(rows))
 }
 
-/// Of the targets of one arch that name the same code, keeps the one with the fewest features.
+/// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features
+/// stays.
 fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
     let arch = |entry: &DeviceEntry| entry.target.split(':').next().map(str::to_owned);
     let features = |entry: &DeviceEntry| entry.target.matches(':').count();

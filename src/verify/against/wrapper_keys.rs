@@ -1,4 +1,4 @@
-//! The wrapper numbers of a binary under which its code objects stand in the archives.
+//! The wrapper numbers under which the archives have the code objects of a binary.
 //!
 //! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked
 //! up once.
@@ -23,7 +23,7 @@ pub(in crate::verify) type Numbers = Arc<BTreeSet<usize>>;
 pub(in crate::verify) struct WrapperKeys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
 
 impl<'a> WrapperKeys<'a> {
-    /// Those of the binary at `path`.
+    /// The numbers of the binary at `path`.
     pub(in crate::verify) fn of(path: &TreePath, rows: &InstalledRows<'a>) -> Self {
         let prefix = format!("{path}#");
         let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
@@ -37,7 +37,7 @@ impl<'a> WrapperKeys<'a> {
         Self(keys.into_iter().map(|(entry, numbers)| (entry, Arc::new(numbers))).collect())
     }
 
-    /// Those under which `entry` stands, if it is packed.
+    /// The numbers of `entry`; `None` if it is not packed.
     pub(in crate::verify) fn get<'k>(&'k self, entry: &'k DeviceEntry) -> Option<&'k Numbers> {
         self.0.get(&(entry.target.as_str(), &entry.sha256))
     }
@@ -56,10 +56,10 @@ impl<'a> WrapperKeys<'a> {
     }
 }
 
-/// What sets have in common, found once for two of them: many bundles may have the same code objects.
+/// Intersections of sets, computed once per pair: many bundles may have the same code objects.
 #[derive(Default)]
 struct Shared {
-    /// By where both lie.
+    /// The intersections by the addresses of both sets.
     known: BTreeMap<[*const BTreeSet<usize>; 2], Numbers>,
     /// Keeps them where they lie.
     asked: Vec<Numbers>,
@@ -82,8 +82,8 @@ impl Shared {
     }
 }
 
-/// What `of` says of the bundle of each wrapper, asked once for each bundle, with the index of the
-/// first wrapper that has it.
+/// Calls `of` once for each bundle, with the index of its first wrapper, and returns the results by
+/// wrapper.
 pub(in crate::verify) fn by_bundle<T: Clone>(
     wrappers: &[Arc<Vec<DeviceEntry>>],
     mut of: impl FnMut(usize, &[DeviceEntry]) -> T,
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(shared.known.len(), 2);
     }
 
-    /// As many wrappers as a file has room for may have one bundle.
+    /// A file full of wrappers may have one bundle for all of them.
     #[test]
     fn a_bundle_is_asked_once_for_all_its_wrappers() {
         let (one, other) = (Arc::new(vec![entry(0)]), Arc::new(vec![entry(0), entry(1)]));

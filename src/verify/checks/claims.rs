@@ -1,4 +1,4 @@
-//! What the receipt says, held against the packages.
+//! The statements of the receipt, compared with the packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What may be in which kind of package, by content.
+//! The content that each kind of package may have.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ impl<'a> Together<'a> {
         Self { packages, shipped: shipped(packages) }
     }
 
-    /// A file by itself, of which nobody knows where it is installed: an archive is one that was split
+    /// Single files with an unknown place of installation: archives count as split
     /// off binaries.
     pub(in crate::verify) fn alone(packages: &'a [&'a Installed]) -> Self {
         Self { packages, shipped: BTreeSet::new() }
@@ -171,8 +171,8 @@ impl CheckedFile<'_> {
         }
     }
 
-    /// A bundle or archive that its library opens whole is not cut: it lies, as it is, in the artifacts
-    /// of all archs that it is for.
+    /// Checks a bundle or archive that its library opens whole and that is not cut: it is unchanged in the
+    /// packages of all archs that it is for.
     fn whole_file(&mut self, archs: BTreeSet<BaseArch>, sha256: &Sha) {
         let own = |arch: &BaseArch| self.package.states(arch) || self.serves_family(arch);
         if !archs.iter().any(own) {
@@ -200,8 +200,8 @@ impl CheckedFile<'_> {
         }
     }
 
-    /// Whether code for `arch` runs on members of the family whose directory holds the file, one of which
-    /// the package is for.
+    /// Tells whether code for `arch` runs on the arch family of the file's directory, if the package is for
+    /// one of its members.
     fn serves_family(&self, arch: &BaseArch) -> bool {
         arch.is_generic()
             && arch_family_at(self.path).iter().any(|member| self.package.states(member))
@@ -243,7 +243,7 @@ impl CheckedFile<'_> {
         self.is_shipped && archive.entries().all(kept)
     }
 
-    /// Where host and device code lie together, files have to be in order by themselves.
+    /// Checks a file of a package with host and device code by itself.
     fn of_both(&mut self, class: &Class, excuses: &Excuses) {
         match class {
             Class::Host(host) if host.claims_to_be_transformed() => self.host(host, excuses),
@@ -291,7 +291,7 @@ impl CheckedFile<'_> {
     }
 }
 
-/// What is wrong with a row of an archive that rockpack did not write: it may spell targets in any of
+/// The fault of a row of an archive that rockpack did not write. Such a row may spell its target in any of
 /// the ways in use, and have code for a generic target in rows of single archs.
 fn shipped_fault(target: &str, nature: &Nature) -> Option<RowFault> {
     let plain = Target::parse_spelling(target).map(|target| target.to_string());
@@ -306,7 +306,7 @@ fn archs_of<'t>(targets: impl Iterator<Item = &'t str>) -> BTreeSet<BaseArch> {
     targets.map(|target| target.base().clone()).collect()
 }
 
-/// What contradicts itself in the wrappers of a host binary.
+/// The contradictions in the wrappers of a host binary.
 fn wrapper_faults(elf: &HostElf) -> Vec<HostFault> {
     let mut faults = Vec::new();
     let transformed = elf.wrappers.iter().filter(|w| w.magic == HIPK).count();

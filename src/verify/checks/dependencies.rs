@@ -1,4 +1,4 @@
-//! What installing a kernel package brings with it.
+//! The packages that come with a kernel package.
 
 use std::collections::{BTreeMap, BTreeSet};
 

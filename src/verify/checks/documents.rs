@@ -1,5 +1,5 @@
-//! What the SPDX documents beside packages say, held against the packages: which there are, and every
-//! file in them, each with its SHA-256.
+//! The SPDX documents beside packages, compared with the packages: the list of packages, and every
+//! file in them with its SHA-256.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
@@ -60,7 +60,7 @@ pub(in crate::verify) fn check(
     Ok(())
 }
 
-/// What a document says, or why it says nothing. An error is one of reading.
+/// Reads a document, or says why it cannot be parsed. The outer error is one of reading.
 fn read(path: &Path) -> Result<Result<Document, DocumentFault>> {
     let unread = |error| Error::io(path, "read", error);
     let file = open_file(path).map_err(unread)?;
@@ -152,8 +152,8 @@ fn differs(
     Some(DocumentFault::OtherFile { package: file, path: (*path).to_owned() })
 }
 
-/// Whether an element declares the licence that its package states: as an expression of SPDX, or, where
-/// it is none, in a comment.
+/// Tells whether an element declares the licence that its package states: as an SPDX expression, or in a
+/// comment if it cannot be one.
 fn is_declared(element: &spdx::SpdxPackage, license: &str) -> bool {
     let is_open = element.license_concluded == spdx::NO_ASSERTION;
     let comment = element.license_comments.as_deref();

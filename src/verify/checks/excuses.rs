@@ -1,4 +1,4 @@
-//! What the findings of a build account for.
+//! The deviations that findings of a build explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ const LEAVING_OUT: [Code; 10] = [
     Code::NotListed,
 ];
 
-/// What is where it is, or not, because of a finding.
+/// The files and code that are missing, moved or kept because of findings.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct Excuses {
     /// Whether there is a receipt at all.
@@ -272,7 +272,7 @@ impl Excuses {
         !self.absent.is_empty()
     }
 
-    /// Whether device code of this digest may be where it is: in a file as it is.
+    /// Tells whether a finding lets a file keep device code of this digest.
     pub(in crate::verify) fn keeps(&self, sha256: &Sha) -> bool {
         self.kept.contains(&(*sha256).into())
     }

@@ -6,7 +6,7 @@ use crate::package::lengths::overlong;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{PathExcess, Problem, Problems};
 
-/// Names each part of a path once that is too long. What is no package is not unpacked.
+/// Reports each too long part of a path once. Only packages are checked, since others are not unpacked.
 pub(in crate::verify) fn check(package: &Installed, problems: &mut Problems) {
     let Some(format) = package.format else { return };
     let mut named = BTreeSet::new();

@@ -5,7 +5,7 @@ use rockpack_base::formats::kpm::Manifest;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Installed;
 
-/// What a manifest calls the install prefix, where its folder lies right below.
+/// The name of the install prefix in a manifest whose folder is right below it.
 const PREFIX_ITSELF: &str = ".";
 
 /// A manifest of a package.

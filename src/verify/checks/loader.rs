@@ -1,4 +1,4 @@
-//! What a loader finds in an archive, acted out.
+//! A simulation of loaders: what each device finds in an archive.
 //!
 //! A device reports a fully specified target ID. The loader forms all target IDs with some of its
 //! features left out, most features first and, among equally many, those first that keep the
@@ -17,7 +17,7 @@ use crate::verify::problem::{ArchiveFault, RowLack};
 /// Most features of one arch that are tried in all combinations; two exist.
 const FEATURE_LIMIT: usize = 8;
 
-/// Which devices an archive is for, and which of its targets each of them commits to.
+/// The devices of an archive, with the target that each commits to.
 pub(in crate::verify) struct Loader<'a> {
     archive: &'a ArchiveFacts,
     /// Device → the listed target.
@@ -45,8 +45,8 @@ impl<'a> Loader<'a> {
         Ok(Self { archive, devices: devices.collect() })
     }
 
-    /// What is wrong for the wrapper with this key: devices that its code runs on, but that find
-    /// nothing or less than there is.
+    /// The faults of the wrapper with this key: devices that can run its code, but find
+    /// none or a less specific one.
     pub(in crate::verify) fn faults(&self, key: &str) -> Vec<RowLack> {
         let Some(rows) = self.archive.rows.get(key) else {
             return Vec::new();
@@ -59,7 +59,7 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// What a device of target ID `device` looks for, in order.
+/// The targets that a device of target ID `device` looks for, in order.
 fn looked_for(device: &Target) -> Vec<Target> {
     let features = device.features();
     let choices = 0..1_usize << features.len().min(FEATURE_LIMIT);

@@ -8,8 +8,8 @@ use crate::package::Format;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DebFault, HeaderFault, Problem, Problems};
 
-/// Adds what packages have that no package of rockpack has. `is_claimed` says of which somebody claims
-/// that rockpack made them; of others this is known if they have what no other tool packs.
+/// Reports features of packages that rockpack never writes. `is_claimed` tells which packages are claimed to
+/// be made by rockpack; others count as such if they have content that no other tool packs.
 pub(in crate::verify) fn check(
     packages: &[Installed],
     is_claimed: impl Fn(&Installed) -> bool,
@@ -35,7 +35,7 @@ pub(in crate::verify) fn check(
     }
 }
 
-/// The problem of a package that says of itself that it takes more or less than what is in it.
+/// The problem of a package whose stated installed size is not that of its content.
 fn other_size(package: &Installed) -> Option<Problem> {
     let (stated, own) = (package.installed_size.unwrap_or_default(), package.size_of_content());
     let file = package.file.clone();

@@ -1,5 +1,5 @@
-//! What must hold of packages: each by itself, those of a set among each other, and what their
-//! receipts and documents say of them.
+//! The checks of packages: each by itself, those of a set among each other, and against their
+//! receipts and documents.
 
 pub(super) mod claims;
 pub(super) mod conflicts;

@@ -1,4 +1,4 @@
-//! Which package owns which path.
+//! The owners of paths.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::package::Format;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
 
-/// Where rpm's packages of debug files own what they have in common.
+/// The folder in which rpm's packages of debug files share files.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
 
 /// A package that owns a path, and what the path is in it.
@@ -18,7 +18,7 @@ struct PathOwner<'a> {
 
 /// Everything but a directory has one owner, in artifacts what is for several archs one in each of
 /// theirs, with the same content; debug files of `.rpm` may have several, if they are the same.
-/// Directories agree in their mode, and nothing lies below what is none.
+/// Checks that directories agree in their mode, and that paths are below directories only.
 pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
     let mut owners: BTreeMap<&str, PathOwner<'_>> = BTreeMap::new();
     for package in packages {

@@ -1,9 +1,9 @@
 //! Kernel databases: whether indexes and code come together.
 //!
 //! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name
-//! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Whoever installs one of them has to
-//! get the other: it lies in the same package, or in the host's that the package needs. Partners
-//! have the same name but for the ending, or an arch in common, or one of them serves all. The same
+//! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Installing one of them must
+//! bring the other: it is in the same package, or in the host's that the package needs. Partners
+//! have the same name apart from the ending, or an arch in common, or one of them serves all. The same
 //! holds for the files that an index refers to. The rules of the databases say which files are indexes
 //! and code, and which of them have no partner.
 
@@ -37,10 +37,10 @@ struct Single<'a> {
     class: &'a Class,
 }
 
-/// By kind, folder and what partners share of their names.
+/// Files by kind, folder and the shared part of their names.
 type Partners<'a> = BTreeMap<(DatabaseFileKind, &'a str, &'a str), Vec<&'a Single<'a>>>;
 
-/// By folder and name.
+/// Files by folder and name.
 type Beside<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Single<'a>>>;
 
 /// Checks the databases of what is installed together.
@@ -76,7 +76,7 @@ pub(in crate::verify) fn check(
     Ok(())
 }
 
-/// What the file at `path` is, if it is code or an index.
+/// The file at `path` with its kind, if it is code or an index.
 fn single<'a>(
     package: &'a Installed,
     path: &'a str,
@@ -114,8 +114,8 @@ fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
     if own.is_empty() { named } else { own }
 }
 
-/// Whether whoever installs `package` gets `other`. The host's files serve all kernel packages, so any
-/// of them may hold what these need; what several groups share is in a package that they depend on.
+/// Tells whether installing `package` brings `other`. The host's files serve all kernel packages, so any
+/// of them may have partners of theirs; files of several groups are in a package that they depend on.
 pub(in crate::verify) fn reaches(package: &Installed, other: &Installed) -> bool {
     let of_host = |one: &Installed| one.side() != Side::Kernels;
     of_host(package) || of_host(other) || std::ptr::eq(package, other) || package.depends_on(other)
@@ -167,7 +167,7 @@ impl Single<'_> {
         archs.is_empty() || !self.archs.is_empty() || archs.iter().any(own)
     }
 
-    /// What an index refers to has to be beside it.
+    /// Files that an index refers to and that are not beside it.
     fn reference_lacks(&self, beside: &Beside<'_>) -> Vec<PartnerLack> {
         let Class::Index(index) = self.class else {
             return Vec::new();
@@ -193,7 +193,7 @@ impl Single<'_> {
     }
 }
 
-/// What partners share of a stem: what stands before the arch.
+/// The part of a stem that partners share: the text before the arch.
 fn common(stem: &str) -> &str {
     match stem.find("gfx").filter(|_| !gfx::archs_in(stem).is_empty()) {
         Some(at) => stem[..at].trim_end_matches(['_', '-']),

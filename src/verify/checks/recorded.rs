@@ -20,8 +20,8 @@ pub(in crate::verify) struct Recorded<'a> {
 }
 
 impl Recorded<'_> {
-    /// Every code object stands in the package and at the place that the receipt names, and the
-    /// packages hold no others.
+    /// Checks that every code object is in the package and at the place that the receipt names, and that the
+    /// packages have no others.
     pub(in crate::verify) fn check(&self, problems: &mut Problems) {
         let often = self.too_often();
         for record in self.receipt.all_code_objects() {
@@ -76,8 +76,8 @@ impl Recorded<'_> {
         often.map(|(place, _)| place).collect()
     }
 
-    /// How many code objects for the target of a record may be at its place: bundles may have several
-    /// entries of one name.
+    /// The number of code objects for the target of a record at its place: bundles may have several
+    /// entries with the same name.
     fn count_at(&self, record: &CodeObjectRecord) -> usize {
         let CodeObjectPlace::File { file, entry: Some(id) } = &record.place else { return 1 };
         match self.file(file).map(|(_, facts)| &facts.class) {

@@ -1,6 +1,6 @@
 //! How much of a release is there when it is verified.
 
-/// What is checked together.
+/// The packages that are checked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verify) enum Scope {
     /// A package set: all groups, with the manifests of their archives.

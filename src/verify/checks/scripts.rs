@@ -1,6 +1,6 @@
-//! Scripts of packages: what is done where they are installed and removed has to be, word for word, what
-//! a build writes for what is in them, and nothing of that may be missing. Scripts of an `.rpm` rely on the
-//! prefix from which rpm says that it moved them.
+//! Scripts of packages: they must be, word for word, the scripts that a build writes for the content of the
+//! package, and none may be missing. Scripts of an `.rpm` use the
+//! prefix that rpm passes for relocated packages.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::verify::problem::{HeaderFault, Problem, Problems, ScriptFault};
 /// The phases at which dpkg runs scripts of packages of rockpack, and the file of triggers.
 const DEB_PHASES: [&str; 5] = ["preinst", "postinst", "prerm", "postrm", "triggers"];
 
-/// What runs scripts of packages of rockpack; those of a `.deb` say it themselves.
+/// The interpreters of scripts in packages of rockpack; empty for those of a `.deb`, which name it.
 const INTERPRETERS: [&str; 4] = ["", "/bin/sh", "<lua>", LDCONFIG];
 
 /// Adds every script of the packages of a set, whose install prefix is `prefix`, that no build writes, and

@@ -1,5 +1,5 @@
-//! What a receipt says of packages beside their bytes, and of the set as a whole, held against what the
-//! packages say of themselves.
+//! The statements of a receipt about the metadata of packages and about the whole set, compared with the
+//! packages.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ fn add(package: &Installed, field: &str, own: &str, stated: &str, problems: &mut
     problems.add(Problem::ReceiptMismatch { place, difference });
 }
 
-/// The name of the file of a package that says of itself what this one says.
+/// The file name that a package with these metadata has.
 fn file_name(package: &Installed) -> String {
     let Installed { name, version, arch, format, .. } = package;
     let version = version.split_once(':').map_or(version.as_str(), |(_, rest)| rest);

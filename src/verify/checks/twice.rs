@@ -51,7 +51,7 @@ pub(in crate::verify) fn check_versions(packages: &[&Installed], problems: &mut 
 /// way round.
 const FOR_ALL: [&str; 2] = ["all", "noarch"];
 
-/// Stands for every architecture.
+/// The architecture that matches all.
 const ANY: &str = "";
 
 /// Packages of one format without those that a newer version of them replaces.

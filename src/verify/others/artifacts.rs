@@ -41,7 +41,7 @@ use crate::verify::problem::{
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
 
-/// What was named.
+/// The named subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verify) enum Extent {
     /// Single artifacts: those that belong to them may lie elsewhere.
@@ -50,7 +50,7 @@ pub(in crate::verify) enum Extent {
     Shards,
 }
 
-/// What of a component is there.
+/// The given artifacts of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum There {
     /// Some of its split artifacts, which need others that were not named.
@@ -92,7 +92,7 @@ pub(in crate::verify) fn check(
     Ok(all)
 }
 
-/// What a scan that failed found, one problem for each fault.
+/// Adds a problem for each fault of a failed scan.
 pub(in crate::verify) fn refused(error: &Error, problems: &mut Problems) {
     for fault in std::iter::once(error).chain(error.others()) {
         let file = fault.place().file.as_ref().map(|file| file.display().to_string());
@@ -178,7 +178,7 @@ fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
     of_archs > 1
 }
 
-/// What an artifact may hold. A generic one is for every GPU, whoever made it.
+/// Sets the kind of content that an artifact may have. A generic one is for every GPU.
 fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
     let family = artifact.name.gpu_family.as_str();
     if family == GENERIC {

@@ -21,7 +21,7 @@ use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::report::Progress;
 use artifacts::Extent;
 
-/// What was checked so far.
+/// The subjects that were checked so far.
 pub(super) struct Others {
     budget: Budget,
     artifacts: usize,
@@ -73,7 +73,7 @@ impl Others {
         // What cannot be read may be what the others need.
         let extent = if error.is_some() { Extent::One } else { extent };
         if let Some(error) = error {
-            // What is no folder of artifacts at all is a wrong argument.
+            // A folder without any artifact is a wrong argument.
             if error.kind() == Kind::Usage {
                 return Err(or_prefix(&error));
             }
@@ -137,7 +137,7 @@ impl Others {
     }
 }
 
-/// The error for a folder that is none of artifacts, which may be one around installed prefixes.
+/// The error for a folder without artifacts, which may contain installed prefixes.
 fn or_prefix(error: &Error) -> Error {
     let hint = error.hint_text().map_or(String::new(), |hint| format!("{hint}; "));
     let hint =

@@ -30,7 +30,7 @@ const YES: [&str; 6] = ["yes", "true", "with", "on", "enable", "1"];
 /// Words that they take for no.
 const NO: [&str; 6] = ["no", "false", "without", "off", "disable", "0"];
 
-/// What else `.sources` files may say: whether and how the suites named are asked.
+/// Further fields that `.sources` files may have: whether and how clients ask the named suites.
 const PLAIN_FIELDS: [&str; 11] = [
     "types",
     "suites",
@@ -45,7 +45,7 @@ const PLAIN_FIELDS: [&str; 11] = [
     "x-repolib-name",
 ];
 
-/// What else `.repo` files may say.
+/// Further options that `.repo` files may have.
 const PLAIN_OPTIONS: [&str; 14] = [
     "name",
     "enabled",
@@ -63,7 +63,7 @@ const PLAIN_OPTIONS: [&str; 14] = [
     "refresh",
 ];
 
-/// Where apt has the keyrings that `.sources` files name.
+/// The folder of the keyrings that `.sources` files name.
 const KEYRINGS: &str = "/usr/share/keyrings/";
 
 /// The beginning of keys in a text.
@@ -149,7 +149,7 @@ fn switched(stanza: &Stanza) -> Vec<ClientFault> {
     stanza.lines.iter().filter(is_bad).map(line).collect()
 }
 
-/// Lines that no publication writes, and that are none of those which may be added.
+/// Lines that no publication writes and users may not add.
 fn unknown(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
     let mut faults = Vec::new();
     for (name, value) in &stanza.lines {
@@ -245,8 +245,8 @@ fn unsigned(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<Cl
     Ok(faults)
 }
 
-/// The keys in a value, in place of the name of a keyring: its lines may have blanks in front, and `.`
-/// stands for an empty one.
+/// The keys in a value, in place of the name of a keyring: its lines may begin with blanks, and a
+/// line of `.` is an empty one.
 fn keys_within(value: &str) -> String {
     let line = |line: &str| match line.trim() {
         "." => "\n".to_owned(),

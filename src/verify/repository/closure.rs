@@ -42,7 +42,7 @@ impl Sign {
         }
     }
 
-    /// By its spelling in a control file or in `primary`.
+    /// Parses the spelling of a control file or of `primary`.
     pub fn of(text: &str) -> Option<Self> {
         Some(match text {
             "<<" | "LT" => Self::Less,
@@ -59,7 +59,7 @@ impl Sign {
 pub(super) struct RelationsLeft(usize);
 
 impl RelationsLeft {
-    /// Those of a list of `len` bytes.
+    /// The bounds for a list of `len` bytes.
     pub fn of(len: usize) -> Self {
         Self(len / SHORTEST + ASIDE)
     }
@@ -101,7 +101,7 @@ pub(super) struct PackageNode<'a> {
 pub(super) struct OpenWish {
     /// The package that has it.
     pub path: String,
-    /// What would do, each in words.
+    /// The alternatives that would meet it, in words.
     pub alternatives: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> KnownNames<'a> {
     }
 }
 
-/// What is open among packages.
+/// The dependencies among packages that nothing meets.
 #[derive(Default)]
 pub(super) struct OpenWishes {
     /// The first of them.
@@ -170,9 +170,9 @@ pub(super) fn open(
     open
 }
 
-/// All that is offered: by name; of one name first without a version, then the versions without a
-/// release, then those with one, each in their order. Between versions with and without a release,
-/// releases are not compared everywhere.
+/// All offered capabilities by name. Within a name come those without a version, then versions without a
+/// release, then versions with one, each in order. Not every comparison of a version with and one without
+/// a release looks at releases.
 struct Offers<'a> {
     sorted: Vec<Offer<'a>>,
     rules: VersionRules,
@@ -215,7 +215,7 @@ impl<'a> Offers<'a> {
     }
 }
 
-/// The place of a version among those of one name: without one, without a release, with one.
+/// The rank of a version among those of one name: no version, a version without a release, or with one.
 fn class(version: Option<&str>) -> u8 {
     version.map_or(0, |version| 1 + u8::from(version.contains('-')))
 }

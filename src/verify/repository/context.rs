@@ -1,4 +1,4 @@
-//! What the checks of a repository work on: its indexes, as a client reads them.
+//! The context of the checks of a repository: its indexes, read as a client reads them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::verify::problem::{
 /// An index is held in memory; those of the largest distributions are below this.
 const INDEX_MAX: u64 = 2 << 30;
 
-/// Bytes that one byte of a compressed index may stand for. Lists of a distribution have some ten.
+/// Most bytes that one byte of a compressed index may decode to. Lists of a distribution have some ten.
 const UNPACKED: u64 = 64;
 
 /// Bytes that all indexes together may have beside that.
@@ -37,13 +37,13 @@ const DAY: i64 = 86_400;
 /// Packages that are looked at together, before what is wrong with them is counted.
 pub(super) const LOOKED_AT: usize = 1024;
 
-/// What a check works on.
+/// The context of a check.
 pub(super) struct Context<'a> {
     pub(super) root: &'a Path,
     pub(super) files: NamedFiles<'a>,
-    /// What indexes have to be signed by.
+    /// The keys that must have signed indexes.
     pub(super) trust: &'a Trust,
-    /// The same and the keys that indexes signed by them name: what clients take packages by.
+    /// These keys and those named in indexes that they signed: clients accept packages by them.
     pub(super) takes: &'a Trust,
     /// Paths that an index named, relative to the root.
     pub(super) named: BTreeSet<String>,
@@ -97,8 +97,8 @@ impl<'a> Context<'a> {
         Ok(Some(bytes))
     }
 
-    /// What is in a compressed index, if it is not more than indexes have: [`UNPACKED`] for each byte,
-    /// and what others left of [`ASIDE`].
+    /// Decodes a compressed index. Fails if it has more content than [`UNPACKED`] for each byte, plus the
+    /// rest of [`ASIDE`] that other indexes left.
     pub(super) fn open(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         let method =
             method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
@@ -193,7 +193,7 @@ pub(super) struct NamedFiles<'a> {
 }
 
 impl NamedFiles<'_> {
-    /// Where the file at `path` is, if it is there and inside of the repository.
+    /// The location of the file at `path`; `None` if it is missing or outside of the repository.
     pub(super) fn find(self, path: &str) -> Result<Option<PathBuf>> {
         let Some(file) = place(self.root, path) else { return Ok(None) };
         Ok(is_file(&file)?.then_some(file))

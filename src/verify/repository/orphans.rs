@@ -13,10 +13,10 @@ use crate::verify::problem::Problem;
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 
-/// Where the writer of a repository remembers what waits to be removed.
+/// The folder in which the writer of a repository records files that wait for their removal.
 const STATES: &str = ".rockpack";
 
-/// What the names of states begin with that are being published.
+/// The start of the names of states that are being published.
 const NEXT: &str = "next-";
 
 /// Looks for files that are neither named nor about to be removed. Which earlier indexes another

@@ -7,7 +7,7 @@ use crate::package::Format;
 use crate::package::owners::{Obstacle, Owner, obstacles};
 use crate::verify::problem::{Problem, RepositoryPathFault};
 
-/// Names every path by which two packages stand in each other's way. `named` gives the path of a package
+/// Reports every path at which two packages conflict. `named` gives the path of a package
 /// by the position of the package and the number of the path; `differ` says whether two have two files there.
 pub(super) fn check(
     context: &mut Context<'_>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use crate::verify::problem::{IndexContradiction, NamedVersion};
 
-/// What makes a package one and the same to those who install it: name, architecture, version.
+/// The identity of a package for those who install it: name, architecture, version.
 pub(super) type PackageIdentity<'a> = (&'a str, &'a str, &'a str);
 
 /// An epoch of zero is that of a version without one.
@@ -13,7 +13,7 @@ pub(super) fn identity<'a>(name: &'a str, arch: &'a str, version: &'a str) -> Pa
     (name, arch, version.strip_prefix("0:").unwrap_or(version))
 }
 
-/// Where an index has a package.
+/// The place of a package in an index.
 #[derive(Clone, Copy)]
 pub(super) struct IndexedVersion<'a> {
     pub identity: PackageIdentity<'a>,

@@ -16,7 +16,7 @@ use super::trust::{PublicKeys, Trust};
 /// How the name of a keyring for clients ends.
 pub(super) const KEYRING: &str = "-archive-keyring.asc";
 
-/// What a tag of `repomd.xml` has in front of the fingerprint of a key that clients get.
+/// The start of a tag of `repomd.xml` that names the fingerprint of a key for clients.
 const KEYRING_KEY: &str = "keyring-key:";
 
 /// A text that is signed.
@@ -78,7 +78,7 @@ pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
 }
 
 /// The keys of the repository's keyrings, beside those given, that an index names which one of those
-/// given signed: whoever trusts it trusts these.
+/// given signed: clients that trust it trust these.
 pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys> {
     if trust.keys.is_empty() {
         return Ok(PublicKeys::default());
@@ -92,8 +92,8 @@ pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys
     Ok(published(files)?.without(&trust.keys).of(&names))
 }
 
-/// The keys of all keyrings at the top of the repository. One that is no keyring has none here; that it
-/// is none is told of it by itself.
+/// The keys of all keyrings at the top of the repository. An invalid keyring counts as empty: another check
+/// reports it.
 fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
     let mut all = PublicKeys::default();
     for entry in list(files.root)? {

@@ -17,10 +17,10 @@ const SIGNATURES_MAX: usize = 16;
 
 const NO_KEY: &str = "is signed by none of the keys given";
 
-/// What repositories are trusted by.
+/// The keys by which repositories are trusted.
 #[derive(Debug, Default, Clone)]
 pub struct Trust {
-    /// Keys of which one must have signed; without any, signatures are not looked at.
+    /// The keys, one of which must have signed. Without keys, signatures are not checked.
     pub keys: PublicKeys,
     /// When signatures, keys and indexes are judged.
     pub at: Moment,
@@ -56,7 +56,7 @@ impl PublicKeys {
         Self(self.0.into_iter().filter(is_new).collect())
     }
 
-    /// Those with these fingerprints, in small letters.
+    /// The keys with these fingerprints, in lower case.
     pub(super) fn of(mut self, fingerprints: &BTreeSet<String>) -> Self {
         self.0.retain(|key| fingerprints.contains(&key.fingerprint().to_string().to_lowercase()));
         self
@@ -116,9 +116,9 @@ impl Trust {
         Err(Error::new(Kind::Verify, message))
     }
 
-    /// Fails unless one of the binary signatures, of which each text has some, is of `data` and one of
-    /// the keys', and clients take it. What is no signature is passed over, as rpm does where another one
-    /// is good.
+    /// Fails unless one of the binary signatures in `texts` is of `data`, by one of
+    /// the keys, and acceptable to clients. Bytes that are no signature are skipped, as rpm does beside a
+    /// good one.
     pub(super) fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
         refuse_many(texts.len())?;
         let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
     keys_in(&bytes).map_err(|error| error.file(path))
 }
 
-/// The keys in a file, as they are judged; an error where there is none.
+/// The keys in a file, as clients judge them; an error if there is no key.
 fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     let fault = |_: pgp::errors::Error| Error::new(Kind::Usage, "is no public key of OpenPGP");
     let mut keys = Vec::new();

@@ -27,11 +27,11 @@ const HELD_MAX: usize = 10_000;
 /// An element.
 #[derive(Debug, Default)]
 pub struct Element {
-    /// Its name, with its prefix.
+    /// The name, with its prefix.
     pub name: String,
-    /// Its attributes, in the order of their names.
+    /// The attributes, in the order of their names.
     pub attributes: Vec<(String, String)>,
-    /// Its text without that of its children.
+    /// The text, without that of its children.
     pub text: String,
     /// The elements in it.
     pub children: Vec<Element>,
@@ -67,12 +67,12 @@ impl Element {
         names.filter(|name| !may_repeat.contains(name)).find(|name| !seen.insert(*name))
     }
 
-    /// The text of a child, empty if there is none.
+    /// The text of a child, or an empty one.
     pub fn text_of(&self, name: &str) -> &str {
         self.child(name).map_or("", |child| child.text.as_str())
     }
 
-    /// An attribute, empty if there is none.
+    /// An attribute, or an empty text.
     pub fn attribute(&self, name: &str) -> &str {
         let found = self.attributes.binary_search_by(|(own, _)| own.as_str().cmp(name));
         found.ok().and_then(|at| self.attributes.get(at)).map_or("", |(_, value)| value)
@@ -184,7 +184,7 @@ impl<'a> Parser<'a> {
 
     fn element(&mut self, start: &BytesStart<'_>) -> Result<Element> {
         let mut attributes = Vec::new();
-        // The reader would hold each attribute against all others.
+        // The reader would compare each attribute with all others.
         for attribute in start.attributes().with_checks(false) {
             let attribute = attribute.map_err(fault)?;
             let value = quick_xml::escape::unescape(&attribute.value).map_err(fault)?;

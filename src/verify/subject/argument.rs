@@ -1,4 +1,4 @@
-//! What the arguments name: packages, and receipts beside them.
+//! Arguments that name packages, with the receipts beside them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
 pub(in crate::verify) struct PackageArgument {
     pub(in crate::verify) packages: Vec<PathBuf>,
     pub(in crate::verify) receipt: Option<Receipt>,
-    /// The receipts of parts, where there is none of a whole set.
+    /// The receipts of parts, if there is no receipt of a whole set.
     pub(in crate::verify) parts: Vec<Receipt>,
     /// The SPDX documents beside the packages.
     pub(in crate::verify) documents: Vec<PathBuf>,
@@ -66,7 +66,7 @@ impl PackageArgument {
 pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<()> {
     let mut seen = BTreeSet::new();
     for argument in arguments {
-        // A link to nothing keeps its name: that it cannot be read is told by whoever reads it.
+        // A broken link keeps its name: its reader reports that it cannot be read.
         let real = |path: &PathBuf| Ok(real_path(path)?.unwrap_or_else(|| path.clone()));
         let own: Vec<_> = argument.packages.iter().map(real).collect::<Result<_>>()?;
         // A folder keeps what an earlier argument named where something speaks of all of it.
@@ -136,7 +136,7 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(documents)
 }
 
-/// Whose SPDX document a file of this name is.
+/// The part of a set whose SPDX document has this name.
 pub(in crate::verify) fn part_described(path: &Path) -> Option<Option<SetPart>> {
     part_of_sbom(path.file_name()?.to_str()?)
 }

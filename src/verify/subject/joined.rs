@@ -3,9 +3,9 @@
 //! Every machine decided the whole set and says so by the digest of its plan; each receipt says
 //! what its own packages are. So if all parts are there, agree on the plan, and each package is in
 //! exactly the part that the plan gives it to, then their receipts together are that of one build
-//! of the set, and whoever holds the packages against them holds them against that build. What the
-//! plan does not cover is the content of files: that every machine read the same is shown by
-//! `--against`, where all packages are held against one copy of the artifacts.
+//! of the set, and comparing the packages with them compares with that build. The
+//! plan does not cover the content of files: `--against` shows that every machine read the same, since it
+//! compares all packages with one copy of the artifacts.
 
 use rockpack_base::content::hex;
 use rockpack_base::error::Result;

@@ -1,7 +1,7 @@
 //! Packages of earlier builds that a set keeps, found among the other arguments.
 //!
-//! A receipt names them with their digests. Whoever names the folders of the earlier builds, too, has
-//! the whole set checked; of those folders, what the set has made anew is no part of it.
+//! A receipt names them with their digests. If the folders of the earlier builds are named, too,
+//! the whole set is checked; packages of those folders that the set has rebuilt do not belong to it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

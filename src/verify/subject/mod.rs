@@ -1,4 +1,4 @@
-//! What an argument of `verify` names, told by what is there.
+//! The subjects of `verify`: the kind of each argument, recognised by its content.
 //!
 //! | argument | taken for |
 //! |---|---|
@@ -30,7 +30,7 @@ use crate::package::Format;
 use argument::PackageArgument;
 use wheels::WheelArgument;
 
-/// What is verified.
+/// A subject of verification.
 pub(super) enum Subject {
     Packages(Box<PackageArgument>),
     Wheels(WheelArgument),
@@ -43,12 +43,12 @@ pub(super) enum Subject {
     Repository(PathBuf),
 }
 
-/// Whether folders are taken for installed prefixes.
+/// The meaning of folders among the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderMeaning {
-    /// By what is in them.
+    /// Kinds are recognised by content.
     ByContent,
-    /// All of them.
+    /// All folders are installed prefixes.
     Prefixes,
 }
 
@@ -109,7 +109,7 @@ fn refuse_packages(path: &Path, argument: &PackageArgument) -> Result<()> {
         .hint("name the wheels, or the packages, one by one"))
 }
 
-/// The installed prefix at `path`, as it is called.
+/// The subject of a folder that was named as an installed prefix; refuses folders of packages.
 fn prefix(path: PathBuf) -> Result<Subject> {
     refuse_empty(&path)?;
     if PackageArgument::of_folder(&path)?.packages.is_empty() {

@@ -11,7 +11,7 @@ use rockpack_base::error::{Error, Result};
 pub(in crate::verify) struct Edits(BTreeMap<u64, (u64, Content)>);
 
 impl Edits {
-    /// Has `with` stand in place of `range`; fails where another change concerns the same bytes.
+    /// Replaces `range` by `with`. Fails if another change concerns the same bytes.
     pub(in crate::verify) fn put(&mut self, range: Range<u64>, with: Content) -> Result<()> {
         let before = self.0.range(..range.end.max(range.start.saturating_add(1))).next_back();
         let meets =

@@ -14,7 +14,7 @@ use crate::verify::own::tables::{
 /// The name of the section that stands where the device code was.
 const MARKER: &[u8] = b".rocm_kpack_ref\0";
 
-/// Where the names of sections and the table of sections are afterwards.
+/// The places of the section names and the section table after the transform.
 #[derive(Debug)]
 pub(super) struct Tail {
     /// The file is kept up to here.
@@ -54,7 +54,7 @@ impl Removal<'_> {
         Ok(table)
     }
 
-    /// What is left of the segment that held the device code.
+    /// The remaining parts of the segment that held the device code.
     fn parts(&self, cut: &Cut, content: &Content, names: &[u8]) -> Result<Vec<Segment>> {
         let own = self.segment();
         let end = own.p_vaddr(LE).saturating_add(own.p_memsz(LE));
@@ -205,7 +205,7 @@ impl Removal<'_> {
         Ok(Tail { keep_end, names_at, names, table_at })
     }
 
-    /// Where everything ends but the names of sections and their table.
+    /// The end of everything except the section names and their table.
     fn content_end(&self) -> u64 {
         let rows = self.before.sections.iter().enumerate();
         let kept =

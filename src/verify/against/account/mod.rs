@@ -1,9 +1,9 @@
 //! An account of every byte of a host binary: unchanged from its build, or changed by what taking the
 //! device code out implies.
 //!
-//! The builder's transform is what is in question, so none of it is used: what moved and what was cut out
-//! is read off the header tables of both files ([`removal`]), and from that, the build and the reference
-//! to kernel archives follows what the whole file has to be. A file with another digest has a byte that
+//! The check must not trust the builder's transform, so it uses none of it. It reads the moved and removed
+//! parts off the header tables of both files ([`removal`]). These, the build and the reference
+//! to kernel archives determine the whole file. A file with another digest has a byte that
 //! nothing accounts for.
 //!
 //! | part | may differ from the build |
@@ -42,7 +42,7 @@ use removal::Removal;
 const FATBIN: &str = ".hip_fatbin";
 /// The name of the section with the reference to kernel archives.
 const MARKER: &str = ".rocm_kpack_ref";
-/// What tools write where sections were that they moved elsewhere.
+/// The bytes that tools write in place of sections that they moved.
 const FILLERS: [u8; 3] = [0, b'X', b'Z'];
 /// Most bytes that are looked at between the program headers and the sections behind them.
 const GAP_LIMIT: u64 = 1 << 20;
@@ -62,7 +62,7 @@ pub(in crate::verify) struct SearchRewrite<'a> {
 }
 
 impl SearchRewrite<'_> {
-    /// What of the file changes for its search paths, each way by itself.
+    /// The possible changes of the file for its search paths.
     fn changes(&self, content: &Content, tables: &Tables) -> Result<Vec<Edits>> {
         if self.rewritten {
             search::rewritten(content, tables, self.path, self.prefix)
@@ -86,8 +86,8 @@ pub(in crate::verify) fn is_plain(
     Ok(false)
 }
 
-/// What of the installed file nothing accounts for, if it was made of `build`: names of its parts; none
-/// where there is nothing.
+/// The names of the parts of the installed file that nothing accounts for, if it was made of `build`;
+/// empty if all is accounted for.
 pub(in crate::verify) fn unaccounted(
     build: &BinaryBuild,
     facts: &FileFacts,

@@ -1,5 +1,5 @@
-//! What changes inside of tables when device code is taken out: wrappers lead to the marker, and what
-//! leads to sections that moved follows them.
+//! The changes inside of tables when device code is taken out: wrappers point to the marker, and references
+//! to sections that moved follow them.
 
 use std::collections::BTreeSet;
 
@@ -194,7 +194,7 @@ impl Removal<'_> {
         })
     }
 
-    /// Symbols of device code stand for the marker, and those of sections that moved follow them.
+    /// Points symbols of device code to the marker, and moves those of sections that moved.
     fn patch_symbols(
         &self,
         content: &Content,

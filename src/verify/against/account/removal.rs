@@ -25,7 +25,7 @@ const MOST_MOVED: usize = 64;
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
 
-/// What was taken out of a binary, and what moved for it.
+/// The parts of a binary that were taken out, and those that moved.
 #[derive(Debug)]
 pub(super) struct Removal<'a> {
     pub(super) before: &'a Tables,
@@ -34,13 +34,13 @@ pub(super) struct Removal<'a> {
     pub(super) fatbin: usize,
     /// The index before of the load segment that held it.
     pub(super) load: usize,
-    /// Where the file goes on behind what was cut out; none where nothing was.
+    /// The place where bytes were cut out; `None` if none were.
     pub(super) cut: Option<Cut>,
     /// Whether the entry for the program headers themselves is gone.
     pub(super) drops_own_entry: bool,
     /// The sections that moved up, by their offsets.
     pub(super) shifted: Vec<usize>,
-    /// By how many bytes.
+    /// The distance in bytes.
     pub(super) shift: u64,
     /// The section that went to the place of the device code, and its address there.
     pub(super) displaced: Option<(usize, u64)>,
@@ -55,7 +55,7 @@ pub(super) struct Cut {
     pub(super) bytes: Range<u64>,
     /// The segment behind them, where there is one.
     pub(super) second: Option<Segment>,
-    /// What is left in front of them.
+    /// The segment that remains before the cut.
     pub(super) first: Segment,
 }
 
@@ -179,8 +179,8 @@ impl<'a> Removal<'a> {
         self.cut.as_ref().map_or(0, |cut| cut.bytes.end - cut.bytes.start)
     }
 
-    /// Where what was at `offset` is afterwards. Inside of what was cut out lie no bytes, but segments
-    /// and sections without any may: they stay congruent.
+    /// The new offset of the bytes at `offset`. Only segments and sections without bytes may lie inside of the
+    /// cut: they stay congruent.
     pub(super) fn new_offset(&self, offset: u64) -> u64 {
         let Some(Cut { bytes, .. }) = &self.cut else { return offset };
         if offset >= bytes.end {

@@ -139,7 +139,7 @@ fn names(path: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// What the builder writes has its own test with the same paths.
+    /// The builder's own output has a test with the same paths.
     #[test]
     fn a_search_path_is_written_in_terms_of_the_file() {
         let new =

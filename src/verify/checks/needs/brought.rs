@@ -1,4 +1,4 @@
-//! What installing a package brings with it.
+//! The packages that come with a package.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::verify::problem::{LibraryLack, PackagePath};
 /// How the names of libraries begin that rpm makes capabilities of.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
-/// What comes with a package.
+/// The packages that come with a package.
 pub(in crate::verify::checks) struct Brought<'a> {
     set: &'a InstalledSet<'a>,
     package: &'a Installed,
     /// Files of the packages.
     files: BTreeSet<&'a str>,
-    /// What they need that the set does not have.
+    /// Their dependencies that the set does not have.
     outside: BTreeSet<&'a str>,
     /// Whether some of it is of the same version as a package of the set: a part of the set is not
     /// here, and nothing is known of what it would bring.

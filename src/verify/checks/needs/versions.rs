@@ -7,8 +7,8 @@ use super::set::LinkedFile;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::problem::{PackagePath, Problem, Problems};
 
-/// Checks the versions that these files of a package need. Where several libraries of one name come
-/// along, one that has the version is enough.
+/// Checks the versions that these files of a package need. If several libraries with the same name
+/// come along, one that has the version is enough.
 pub(super) fn check(
     brought: &Brought<'_>,
     files: &[&LinkedFile<'_>],

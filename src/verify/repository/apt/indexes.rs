@@ -31,7 +31,7 @@ pub(super) fn check(
     Ok(texts)
 }
 
-/// What the rows of `Release` say together.
+/// The indexes that the rows of `Release` describe together.
 struct ReleaseIndexes<'a> {
     /// The folder of `Release`.
     folder: &'a str,
@@ -120,7 +120,7 @@ fn is_as_listed(bytes: &[u8], file: &IndexFile) -> bool {
         && file.sha512.as_ref().is_none_or(|digest| sha512(bytes) == *digest)
 }
 
-/// An index that is there in other forms alone: what is in those that can be read is as listed.
+/// Checks an index that exists only in other forms: the content of readable ones must be as listed.
 fn check_unstored(
     context: &mut Context<'_>,
     path: &str,

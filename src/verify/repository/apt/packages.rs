@@ -70,7 +70,7 @@ impl SuitePackage {
     }
 }
 
-/// The packages of all indexes by path; the texts are let go.
+/// The packages of all indexes by path. Frees the texts.
 fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
     let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
@@ -184,7 +184,7 @@ fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
     }
 }
 
-/// What the data archive of a package says.
+/// The facts in the data archive of a package.
 #[derive(Default)]
 struct PackageData {
     /// The files and links that it owns.
@@ -193,7 +193,7 @@ struct PackageData {
     unread: Option<String>,
 }
 
-/// What is wrong with a package beside what its index says.
+/// The differences between a package and its entry in the index.
 fn package_faults(
     named: NamedFiles<'_>,
     package: &SuitePackage,

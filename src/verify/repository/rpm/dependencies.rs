@@ -1,4 +1,4 @@
-//! What packages require of each other, for each machine.
+//! The requirements of packages on each other, for each machine.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
     }
 }
 
-/// Where one of the two has no release, it is not compared.
+/// Compares two versions. Releases count only if both have one.
 fn compare_versions(left: &str, right: &str) -> Ordering {
     let bare = |evr: &str| evr.split('-').next().unwrap_or_default().to_owned();
     if left.contains('-') && right.contains('-') {

@@ -18,7 +18,7 @@ use crate::verify::repository::xml::{self, Element};
 /// some more.
 const SHORTEST_ENTRY: usize = 400;
 
-/// The same in the other lists, where its digest alone has 64.
+/// The shortest entry of the other lists, where the digest alone has 64 bytes.
 const SHORTEST: usize = 64;
 
 /// Relations that `primary` states of a package.
@@ -33,10 +33,10 @@ pub(super) const RELATIONS: [&str; 8] = [
     "rpm:enhances",
 ];
 
-/// What `primary` says of a package. A text that it does not state is empty.
+/// The entry of a package in `primary`. Absent texts are empty.
 #[derive(Debug, Default)]
 pub(super) struct RpmEntry {
-    /// Where the package is, from the root of the repository.
+    /// The path of the package from the root of the repository.
     pub path: String,
     /// The digest of the package, by which the other lists name it.
     pub checksum: String,
@@ -48,11 +48,11 @@ pub(super) struct RpmEntry {
     pub version: [String; 3],
     /// Bytes of the package.
     pub size: String,
-    /// Where the header begins and ends in the package.
+    /// The start and end of the header in the package.
     pub header_range: Option<[String; 2]>,
-    /// By the places of their lists in [`RELATIONS`].
+    /// The relations, by the positions of their lists in [`RELATIONS`].
     relations: Relations,
-    /// What is said twice of the package.
+    /// The element that the entry has twice.
     pub twice: Option<String>,
 }
 
@@ -75,7 +75,7 @@ const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
 /// The files of a package.
 #[derive(Debug)]
 pub(super) struct RpmFiles {
-    /// Of all paths ([`paths_digest`]).
+    /// The digest of all paths ([`paths_digest`]).
     pub digest: [u8; 32],
     /// Files and links, without those that debug files may share.
     pub owned: PathDigests,
@@ -174,7 +174,7 @@ pub(super) fn filelists(text: &[u8]) -> Result<Vec<(String, RpmFiles)>> {
     })
 }
 
-/// The digests of the packages in a list, whatever it says of them.
+/// The digests of the packages in a list.
 pub(super) fn ids(text: &[u8]) -> Result<Vec<String>> {
     let part = |(): &mut (), _: &[Element], _: Element| Ok(None);
     packages(text, SHORTEST, part, |package, ()| package.attribute("pkgid").to_owned())
@@ -219,8 +219,8 @@ pub(super) fn paths_digest(mut paths: Vec<&str>) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// What `read` keeps of each package, none of which takes less than `shortest` bytes; `part` gets its
-/// parts before ([`xml::each_below_root`]).
+/// Collects the result of `read` for each package, each of at least `shortest` bytes. `part` gets the
+/// parts of a package before ([`xml::each_below_root`]).
 fn packages<P: Default, T>(
     text: &[u8],
     shortest: usize,

@@ -20,8 +20,8 @@ use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
 use package::{Observation, Unsigned};
 
-/// What the lists of packages are called; other files that `repomd.xml` names are left to their
-/// digests.
+/// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
+/// checked.
 const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
 /// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
@@ -31,7 +31,7 @@ const LISTS_MAX: usize = 100;
 #[derive(Default)]
 struct RpmLists {
     primary: Option<Vec<RpmEntry>>,
-    /// By the digests of the packages.
+    /// The files by the digests of their packages.
     filelists: Option<Vec<(String, RpmFiles)>>,
     /// The digests of the packages.
     other: Option<Vec<String>>,
@@ -208,7 +208,7 @@ fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) 
     }
 }
 
-/// What primary says of a package it says once, its files aside.
+/// Checks that primary has each element of a package once, except its files.
 fn check_said_once(context: &mut Context<'_>, primary: &[RpmEntry]) {
     for package in primary {
         if let Some(element) = package.twice.clone() {
@@ -270,8 +270,8 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
     packages
 }
 
-/// What `.repo` files beside the indexes tell clients to do with packages without a signature. One
-/// that cannot be read may tell them to refuse those.
+/// The rule for unsigned packages in the `.repo` files beside the indexes. An unreadable one may tell
+/// clients to refuse them.
 fn unsigned_packages(files: NamedFiles<'_>) -> Result<Unsigned> {
     for entry in content::list(files.root)? {
         let path = entry?.path();

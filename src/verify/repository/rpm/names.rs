@@ -1,4 +1,4 @@
-//! What the rpm repository calls its index and its versions.
+//! The names of the index and of versions in an rpm repository.
 
 pub(super) const REPOMD: &str = "repodata/repomd.xml";
 

@@ -12,10 +12,10 @@ use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::NamedFiles;
 use crate::verify::repository::trust::Trust;
 
-/// Of the symbols of this library that a package requires, createrepo_c keeps the newest version.
+/// The library of whose required symbol versions createrepo_c keeps the newest.
 const LIBC: &str = "libc.so.6";
 
-/// What clients are told to do with packages without a signature.
+/// The treatment of unsigned packages by clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unsigned {
     Accepted,
@@ -28,7 +28,7 @@ pub(super) enum Observation {
     GoodSignature,
 }
 
-/// What is seen of a package, whose files are `files` by the index.
+/// Looks at a package, which has `files` by the index.
 pub(super) fn look(
     named: NamedFiles<'_>,
     package: &RpmEntry,
@@ -178,7 +178,7 @@ fn entry_line(entry: &RelationEntry) -> RelationLine<'_> {
     }
 }
 
-/// What the signature over the header is worth, where that is asked.
+/// Checks the signature over the header; `None` if there is nothing to check it by.
 fn signature(
     content: &Content,
     front: &Front,

@@ -1,4 +1,4 @@
-//! Files of packages by the list of files, and packages that stand in each other's way.
+//! Files of packages by the list of files, and packages that conflict by them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const LISTS: [(&str, RelationKind); 4] = [
     ("rpm:provides", RelationKind::Provides),
 ];
 
-/// Names every path by which two packages of `primary` stand in each other's way; `files` has those of
+/// Reports every path at which two packages of `primary` conflict. `files` has the files of
 /// each package by its digest.
 pub(super) fn check(
     context: &mut Context<'_>,

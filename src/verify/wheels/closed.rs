@@ -1,75 +1,100 @@
-//! Whether the extras of a host wheel and the device wheels beside it are those of each other.
+//! The extras of a host wheel against the device wheels beside it, and these against their host.
 
 use std::collections::BTreeSet;
 use std::str::FromStr as _;
 
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 
-use super::set::{ALL, DEVICE, EXTRA, WheelSet, by_extra, device_extras, requirements};
+use super::set::{ALL, DEVICE, EXTRA, Sets, WheelSet, requirements};
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
 
 /// The field with the Pythons that a wheel is for.
 const PYTHONS: &str = "Requires-Python";
 
-/// Checks extras, pins, tags and the folder that is installed into.
-pub(super) fn check(set: &WheelSet<'_>, problems: &mut Problems) {
-    check_extras(set, problems);
+/// Checks extras, pins, tags and the root of a set of `sets`. Wheels in `unread` are there and cannot be read.
+pub(super) fn check(
+    set: &WheelSet<'_>,
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    problems: &mut Problems,
+) {
+    check_extras(set, sets, unread, problems);
     for device in &set.devices {
+        check_brought(set.host, device, sets, problems);
         check_device(set.host, device, problems);
     }
 }
 
-/// Every extra has what it needs, and every device wheel an extra.
-fn check_extras(set: &WheelSet<'_>, problems: &mut Problems) {
+fn add_lack(wheel: &Wheel, lack: ExtraLack, problems: &mut Problems) {
+    problems.add(Problem::WheelExtra { wheel: wheel.installed.file.clone(), lack });
+}
+
+/// The extras that a host offers for device wheels.
+fn offered(host: &Wheel) -> BTreeSet<String> {
+    host.metadata.extras().filter(|extra| extra.starts_with(EXTRA)).collect()
+}
+
+/// Every extra has what it needs, and nothing brings a device wheel without one.
+fn check_extras(
+    set: &WheelSet<'_>,
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    problems: &mut Problems,
+) {
     let host = &set.host.installed;
-    let by_extra = by_extra(set.host);
-    let offered: BTreeSet<String> = device_extras(set.host).collect();
+    let offered = offered(set.host);
     let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
-    let mut add = |wheel: &Wheel, lack| {
-        problems.add(Problem::WheelExtra { wheel: wheel.installed.file.clone(), lack });
-    };
-    for extra in offered.iter().filter(|extra| !by_extra.contains_key(*extra)) {
-        add(set.host, ExtraLack::Nothing { extra: extra.clone() });
+    let required: Vec<Requirement> = requirements(set.host).collect();
+    let asked: BTreeSet<&String> = required.iter().flat_map(|it| it.condition.extras()).collect();
+    for extra in offered.iter().filter(|extra| !asked.contains(extra)) {
+        add_lack(set.host, ExtraLack::Nothing { extra: extra.clone() }, problems);
     }
-    for (extra, needed) in &by_extra {
+    for (extra, needed) in &set.host.extras {
         for requirement in needed {
             let (extra, wheel) = (extra.clone(), requirement.project.clone());
+            let is_there = there.contains(wheel.as_str())
+                || unread.contains(&wheel)
+                || sets.is_in_another(&wheel, &host.name);
             if !offered.contains(&extra) {
-                add(set.host, ExtraLack::NotOffered { extra, wheel });
-            } else if !there.contains(wheel.as_str()) {
-                add(set.host, ExtraLack::WheelAbsent { extra, wheel });
+                add_lack(set.host, ExtraLack::NotOffered { extra, wheel }, problems);
+            } else if !is_there {
+                add_lack(set.host, ExtraLack::WheelAbsent { extra, wheel }, problems);
             }
+            check_pin(set.host, requirement, set.host.metadata.version(), problems);
         }
     }
-    let brings = |requirements: &Vec<Requirement>, device: &Wheel| {
-        requirements.iter().any(|requirement| requirement.project == device.installed.name)
+    for Requirement { project: wheel, condition, .. } in required {
+        if condition == Condition::Always && there.contains(wheel.as_str()) {
+            add_lack(set.host, ExtraLack::WithoutExtra { wheel }, problems);
+        }
+    }
+}
+
+/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group. Another project
+/// may do that in place of the host, as `rocm` does for `rocm-sdk-libraries`.
+fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
+    let name = device.installed.name.as_str();
+    let brings = |extra: &String| {
+        let required = host.extras.get(extra).into_iter().flatten();
+        required.into_iter().any(|requirement| requirement.project == name)
     };
-    for device in &set.devices {
-        let name = host.file.clone();
-        let mut others = by_extra.iter().filter(|(extra, _)| *extra != ALL);
-        if !others.any(|(_, requirements)| brings(requirements, device)) {
-            add(device, ExtraLack::NotBrought { host: name.clone() });
-        }
-        if !by_extra.get(ALL).is_some_and(|requirements| brings(requirements, device)) {
-            add(device, ExtraLack::NotInAll { extra: ALL.to_owned(), host: name.clone() });
-        }
-        let group = device.installed.name.split_once(DEVICE).map(|(_, group)| group);
-        let own = group.map(|group| format!("{EXTRA}{group}"));
-        if let Some(extra) = own.filter(|extra| offered.contains(extra))
-            && !by_extra.get(&extra).is_some_and(|requirements| brings(requirements, device))
-        {
-            add(device, ExtraLack::NotOwn { extra, host: name });
-        }
+    let by: Vec<&String> = host.extras.keys().filter(|extra| brings(extra)).collect();
+    if by.is_empty() && sets.is_brought_by_another(name, &host.installed.name) {
+        return;
     }
-    let always = requirements(set.host).filter(|it| it.condition == Condition::Always);
-    for Requirement { project: wheel, .. } in
-        always.filter(|it| there.contains(it.project.as_str()))
-    {
-        add(set.host, ExtraLack::WithoutExtra { wheel });
+    let file = host.installed.file.clone();
+    if by.iter().all(|extra| *extra == ALL) {
+        add_lack(device, ExtraLack::NotBrought { host: file.clone() }, problems);
     }
-    for requirement in by_extra.values().flatten() {
-        check_pin(set.host, requirement, set.host.metadata.version(), problems);
+    if !by.iter().any(|extra| *extra == ALL) {
+        let lack = ExtraLack::NotInAll { extra: ALL.to_owned(), host: file.clone() };
+        add_lack(device, lack, problems);
+    }
+    let group = name.split_once(DEVICE).map(|(_, group)| group);
+    let own = group.map(|group| format!("{EXTRA}{group}"));
+    if let Some(extra) = own.filter(|extra| offered(host).contains(extra) && !by.contains(&extra)) {
+        add_lack(device, ExtraLack::NotOwn { extra, host: file }, problems);
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rockpack_base::content::real_path;
 use rockpack_base::error::Result;
+use rockpack_base::formats::wheel::{WheelName, normalized};
 use rockpack_base::run::Budget;
 
 use super::checks::contents::{self, Together};
@@ -54,8 +55,10 @@ pub(super) fn check(
     let excuses = Excuses::of_wheels(&findings);
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
+    let unread = unread(&paths, &wheels);
     for set in &sets.sets {
         check_set(set, &excuses, &mut found)?;
+        closed::check(set, &sets, &unread, &mut found);
     }
     for (device, host) in &sets.alone {
         let (wheel, host) = (device.installed.file.clone(), host.clone());
@@ -132,6 +135,14 @@ fn read_all(
     wheels
 }
 
+/// The normalized names of the wheels among `paths` that could not be read.
+fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
+    let read: BTreeSet<&str> = wheels.iter().map(|wheel| wheel.installed.file.as_str()).collect();
+    let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+    let names = names.filter(|name| !read.contains(name)).filter_map(|name| name.parse().ok());
+    names.map(|name: WheelName| normalized(&name.distribution)).collect()
+}
+
 /// Checks a host wheel with its device wheels.
 fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
@@ -147,7 +158,6 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
     markers::check(&packages, excuses, Scope::Wheels, problems);
     pairs::check(&packages, excuses, problems)?;
     integrity::check(&packages, excuses, problems)?;
-    closed::check(set, problems);
     Ok(())
 }
 

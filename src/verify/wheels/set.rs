@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::formats::wheel::{Condition, Requirement};
+use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 use rockpack_base::gfx::{BaseArch, arch_of_sanitized, archs_in, members_of_arch_family};
 
 use crate::verify::checks::set_archives::is_in_kernel_folder;
@@ -32,7 +32,7 @@ impl<'a> WheelSet<'a> {
     }
 }
 
-/// All wheels, by what they belong to.
+/// All wheels: sets, device wheels without a host, and others.
 #[derive(Default)]
 pub(super) struct Sets<'a> {
     pub(super) sets: Vec<WheelSet<'a>>,
@@ -40,6 +40,10 @@ pub(super) struct Sets<'a> {
     pub(super) alone: Vec<(&'a Wheel, String)>,
     /// Fat wheels, and those without device code.
     pub(super) others: Vec<&'a Wheel>,
+    /// Device wheel → projects in whose sets it is; without one, it is alone.
+    hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Device wheel → projects whose extras bring it.
+    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
 /// The part of a wheel in a set.
@@ -50,10 +54,21 @@ enum Role {
     Other,
 }
 
-/// Says of each wheel what may be in it, by what it and the others say.
+/// Names of wheels → distributions that each always requires in one version.
+type Pins = BTreeMap<String, BTreeSet<String>>;
+
+/// Finds the part of each wheel in a set, and so which files it may have, by the metadata of all wheels.
 pub(super) fn take_sides(wheels: &mut [Wheel]) {
-    let brought: Vec<String> = wheels.iter().flat_map(brought).collect();
-    let companions: Vec<_> = wheels.iter().flat_map(companions).collect();
+    let mut pins = Pins::new();
+    for wheel in wheels.iter() {
+        pins.entry(wheel.installed.name.clone()).or_default().extend(pinned(wheel));
+    }
+    wheels.iter_mut().for_each(|wheel| wheel.extras = device_extras(wheel, &pins));
+    let brought: BTreeSet<String> = wheels.iter().flat_map(brought).map(str::to_owned).collect();
+    let mut companions = BTreeMap::<String, BTreeSet<String>>::new();
+    for (name, others) in wheels.iter().flat_map(companions_of) {
+        companions.entry(name).or_default().extend(others);
+    }
     for wheel in wheels {
         let role = role(wheel, &brought);
         wheel.installed.side = Some(match role {
@@ -63,29 +78,57 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         });
         if role == Role::Device {
             wheel.installed.stated_archs = archs(&wheel.installed.name);
-            let own = companions.iter().filter(|(name, _)| *name == wheel.installed.name);
-            wheel.installed.comes_with = own.flat_map(|(_, names)| names.clone()).collect();
+            let own = companions.get(&wheel.installed.name);
+            wheel.installed.comes_with = own.cloned().unwrap_or_default();
         }
     }
 }
 
-/// The distributions that the device extras of a wheel need.
-fn brought(wheel: &Wheel) -> Vec<String> {
-    let of_device = requirements(wheel).filter(|requirement| {
-        matches!(&requirement.condition, Condition::Extra(extra) if extra.starts_with(EXTRA))
-    });
-    of_device.map(|requirement| requirement.project).collect()
+/// The requirements of a wheel's extras that are for device wheels, by extra. Other wheels have extras `device-…`
+/// as well, and such extras may bring other packages.
+fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement>> {
+    let own = &wheel.installed.name;
+    let (mut found, mut named) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+    for requirement in requirements(wheel) {
+        let Condition::Extra(extra) = &requirement.condition else { continue };
+        let Some(label) = extra.strip_prefix(EXTRA) else { continue };
+        let project = &requirement.project;
+        let is_of_label =
+            project.strip_suffix(label).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'));
+        let is_device = project.contains(DEVICE)
+            || is_of_label && archs_of(label).is_some()
+            || pins.get(project).is_some_and(|pins| pins.contains(own));
+        if project == own {
+            named.push((extra.clone(), requirement.extras));
+        } else if is_device {
+            found.entry(extra.clone()).or_default().push(requirement);
+        }
+    }
+    // An extra may name others of the same wheel: `demo[device-gfx942]; extra == "device-all"`.
+    for (extra, others) in named {
+        let others = others.iter().filter(|other| **other != extra);
+        let brought = others.filter_map(|other| found.get(other)).flatten().cloned();
+        let brought: Vec<Requirement> = brought.collect();
+        if !brought.is_empty() {
+            found.entry(extra).or_default().extend(brought);
+        }
+    }
+    found
 }
 
-fn role(wheel: &Wheel, brought: &[String]) -> Role {
+/// The device wheels that the extras of a wheel bring.
+fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
+    wheel.extras.values().flatten().map(|requirement| requirement.project.as_str())
+}
+
+fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
     let has = |is_it: fn(&str, &Class) -> bool| {
         wheel.installed.files().any(|(path, facts)| is_it(path, &facts.class))
     };
-    let name = &wheel.installed.name;
-    if device_extras(wheel).next().is_some() {
+    if !wheel.extras.is_empty() {
         return Role::Host;
     }
-    if brought.contains(name) || name.contains(DEVICE) && required_host(wheel).is_some() {
+    if brought.contains(&wheel.installed.name) || is_named_for_host(wheel) {
         return Role::Device;
     }
     if has(|_, class| matches!(class, Class::Host(host) if host.claims_to_be_transformed())) {
@@ -97,9 +140,13 @@ fn role(wheel: &Wheel, brought: &[String]) -> Role {
     }
 }
 
-/// The extras of a wheel that bring device wheels, by their normalized names.
-pub(super) fn device_extras(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
-    wheel.metadata.extras().filter(|extra| extra.starts_with(EXTRA))
+/// Tells if a wheel is called after a distribution that it always requires in one version:
+/// `amd-torch-device-gfx942` after `torch`.
+fn is_named_for_host(wheel: &Wheel) -> bool {
+    let Some((stem, _)) = wheel.installed.name.split_once(DEVICE) else { return false };
+    pinned(wheel).any(|host| {
+        stem.strip_suffix(host.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
+    })
 }
 
 /// The requirements of a wheel.
@@ -107,17 +154,21 @@ pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> +
     wheel.metadata.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok())
 }
 
-/// The first distribution that a wheel always needs in one version.
-fn required_host(wheel: &Wheel) -> Option<String> {
-    let mut always =
+/// The distributions that a wheel always requires in one version.
+fn pinned(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
+    let always =
         requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact().is_some());
-    always.next().map(|requirement| requirement.project)
+    always.map(|requirement| requirement.project)
 }
 
 /// The archs that a device wheel says in its name that it is for; none if it says so in words that are
 /// those of a configuration.
 fn archs(name: &str) -> Option<Vec<String>> {
-    let (_, group) = name.split_once(DEVICE)?;
+    name.split_once(DEVICE).and_then(|(_, group)| archs_of(group))
+}
+
+/// The archs in the name of a group; none if it names none.
+fn archs_of(group: &str) -> Option<Vec<String>> {
     let names =
         |archs: Vec<BaseArch>| -> Vec<String> { archs.iter().map(ToString::to_string).collect() };
     if let Some(arch) = arch_of_sanitized(&group.replace('-', "_")) {
@@ -130,11 +181,11 @@ fn archs(name: &str) -> Option<Vec<String>> {
     (!all.is_empty()).then_some(all)
 }
 
-/// Distributions that come with each device wheel of a host, by every extra that brings it.
-fn companions(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
+/// The distributions that come with each device wheel of a host, by every extra that brings it.
+fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (_, requirements) in by_extra(host).into_iter().filter(|(extra, _)| extra != ALL) {
-        let names: BTreeSet<String> = requirements.into_iter().map(|it| it.project).collect();
+    for (_, requirements) in host.extras.iter().filter(|(extra, _)| *extra != ALL) {
+        let names: BTreeSet<String> = requirements.iter().map(|it| it.project.clone()).collect();
         for name in &names {
             match all.get_mut(name) {
                 Some(known) => known.retain(|other| names.contains(other)),
@@ -148,53 +199,97 @@ fn companions(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
 impl<'a> Sets<'a> {
     /// Puts together `wheels`, which have sides.
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
-        let mut sets = Self::default();
         let with_side = |side| wheels.iter().filter(move |it| it.installed.side == Some(side));
-        sets.sets =
-            with_side(Side::Host).map(|host| WheelSet { host, devices: Vec::new() }).collect();
-        sets.others = with_side(Side::Both).collect();
+        let index = HostIndex::of(with_side(Side::Host).collect());
+        let mut sets = Self {
+            sets: index.hosts.iter().map(|host| WheelSet { host, devices: Vec::new() }).collect(),
+            others: with_side(Side::Both).collect(),
+            ..Self::default()
+        };
         for device in with_side(Side::Kernels) {
-            match sets.host_of(device) {
-                Some(set) => set.devices.push(device),
+            let name = device.installed.name.as_str();
+            match index.host_of(device).and_then(|at| sets.sets.get_mut(at)) {
+                Some(set) => {
+                    sets.hosts_of.entry(name).or_default().insert(&set.host.installed.name);
+                    set.devices.push(device);
+                }
                 None => {
-                    let stem = device.installed.name.split_once(DEVICE).map(|(stem, _)| stem);
-                    let named = stem.unwrap_or(&device.installed.name).to_owned();
-                    let host = required_host(device).unwrap_or(named);
+                    let stem = name.split_once(DEVICE).map_or(name, |(stem, _)| stem);
+                    let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
+                    sets.hosts_of.entry(name).or_default();
                     sets.alone.push((device, host));
                 }
             }
         }
+        sets.bringing = index.bringing;
         sets
     }
 
-    /// The set whose host a device wheel requires, or that brings it; of several, the one that fits best.
-    fn host_of(&mut self, device: &Wheel) -> Option<&mut WheelSet<'a>> {
-        let required = required_host(device);
-        let name = &device.installed.name;
-        let fits = |set: &&mut WheelSet<'a>| {
-            let host = set.host.installed.name.as_str();
-            let is_named = name.split_once(DEVICE).is_some_and(|(stem, _)| stem == host);
-            required.as_deref() == Some(host) || is_named || brought(set.host).contains(name)
-        };
-        let likeness = |set: &&mut WheelSet<'a>| {
-            let (host, own) = (&set.host.name, &device.name);
-            let is_version = host.parsed_version() == own.parsed_version();
-            let is_tagged = set.host.tags() == device.tags();
-            (is_version, is_tagged, host.build == own.build)
-        };
-        self.sets.iter_mut().filter(fits).max_by_key(likeness)
+    /// Tells if the device wheel is there, and in no set of `host`.
+    pub(super) fn is_in_another(&self, device: &str, host: &str) -> bool {
+        self.hosts_of.get(device).is_some_and(|hosts| !hosts.contains(host))
+    }
+
+    /// Tells if extras of another project than `host` bring the device wheel.
+    pub(super) fn is_brought_by_another(&self, device: &str, host: &str) -> bool {
+        self.bringing.get(device).into_iter().flatten().any(|other| *other != host)
     }
 }
 
-/// The requirements of the device extras of a host, by extra.
-pub(super) fn by_extra(host: &Wheel) -> BTreeMap<String, Vec<Requirement>> {
-    let mut found: BTreeMap<String, Vec<Requirement>> = BTreeMap::new();
-    for requirement in requirements(host) {
-        if let Condition::Extra(extra) = &requirement.condition
-            && extra.starts_with(EXTRA)
-        {
-            found.entry(extra.clone()).or_default().push(requirement);
+/// Host wheels by what leads to them; numbers are positions in the list of hosts.
+struct HostIndex<'a> {
+    hosts: Vec<&'a Wheel>,
+    by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
+    /// Device wheel → projects whose extras bring it.
+    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl<'a> HostIndex<'a> {
+    fn of(hosts: Vec<&'a Wheel>) -> Self {
+        let mut index =
+            Self { hosts: Vec::new(), by_name: BTreeMap::new(), bringing: BTreeMap::new() };
+        for (at, host) in hosts.iter().enumerate() {
+            let name = host.installed.name.as_str();
+            let versions = index.by_name.entry(name).or_default();
+            versions.entry(host.name.parsed_version()).or_default().push(at);
+            for device in brought(host) {
+                index.bringing.entry(device).or_default().insert(name);
+            }
         }
+        index.hosts = hosts;
+        index
     }
-    found
+
+    /// The host that a device wheel requires, or is called after, or that brings it; of several, the most
+    /// alike.
+    fn host_of(&self, device: &Wheel) -> Option<usize> {
+        let pins: BTreeSet<String> = pinned(device).collect();
+        let name = device.installed.name.as_str();
+        let stem = name.split_once(DEVICE).map(|(stem, _)| stem);
+        let mut names: Vec<&str> = pins.iter().map(String::as_str).collect();
+        names.retain(|name| self.by_name.contains_key(name));
+        if names.is_empty() {
+            names.extend(stem.filter(|stem| self.by_name.contains_key(stem)));
+        }
+        if names.is_empty() && pins.is_empty() {
+            names.extend(self.bringing.get(name).into_iter().flatten());
+        }
+        let version = device.name.parsed_version();
+        let candidates = names.into_iter().flat_map(|name| self.of_version(name, version.as_ref()));
+        candidates.max_by_key(|at| self.hosts.get(*at).map(|host| likeness(host, device)))
+    }
+
+    /// The hosts of a project that have the version; all of the project if none has it.
+    fn of_version(&self, project: &str, version: Option<&Version>) -> Vec<usize> {
+        let Some(versions) = self.by_name.get(project) else { return Vec::new() };
+        let exact = versions.get(&version.cloned());
+        exact.cloned().unwrap_or_else(|| versions.values().flatten().copied().collect())
+    }
+}
+
+/// Ranks hosts of a device wheel: by its extras, its version, its tags and its build.
+fn likeness(host: &Wheel, device: &Wheel) -> (bool, bool, bool, bool) {
+    let brings = brought(host).any(|name| name == device.installed.name);
+    let is_version = host.name.parsed_version() == device.name.parsed_version();
+    (brings, is_version, host.tags() == device.tags(), host.name.build == device.name.build)
 }

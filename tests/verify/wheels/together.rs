@@ -203,3 +203,75 @@ fn what_several_groups_read_comes_with_each_of_them() {
     let wheels = shared(&["device-gfx1101", "device-all"]);
     wheels.fires(&["V024"], &["TensileLibrary_gfx1100.dat", "which it does not need"]);
 }
+
+/// The folder of the set, in which the host has other lines of METADATA: `edit` gets those of its extras.
+fn with_extras(edit: impl FnOnce(String) -> String) -> Wheels {
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| {
+        let metadata = host.info("METADATA");
+        let text = host.text(&metadata);
+        let is_own = |line: &&str| line.starts_with("Provides-Extra") || line.contains("; extra");
+        let lines = |own: bool| -> String {
+            let lines = text.lines().filter(|line| is_own(line) == own);
+            lines.map(|line| format!("{line}\n")).collect()
+        };
+        host.add(&metadata, lines(false).trim_end().to_owned() + "\n" + &edit(lines(true)));
+    });
+    wheels
+}
+
+#[test]
+fn extras_may_name_extras_and_bring_other_packages() {
+    let named = ARCHS.map(|arch| format!("device-{arch}")).join(",");
+    let all = format!("Requires-Dist: ex-blas[{named}]; extra == \"device-all\"\n");
+    with_extras(|text| {
+        let lines = text.lines().filter(|line| !line.ends_with("== \"device-all\""));
+        lines.map(|line| format!("{line}\n")).collect::<String>() + &all
+    })
+    .fires_nothing();
+    with_extras(|text| {
+        text + "Requires-Dist: rocm[libraries] == 7.1; extra == \"device-gfx1100\"\n"
+            + "Provides-Extra: device-serial\nRequires-Dist: pyserial; extra == \"device-serial\"\n"
+    })
+    .fires_nothing();
+}
+
+#[test]
+fn another_project_may_bring_the_device_wheels() {
+    let mut extras = String::new();
+    let wheels = with_extras(|text| {
+        extras = text;
+        String::new()
+    });
+    let mut meta = LooseWheel::new(&format!("rocm-{VERSION}-py3-none-any.whl"), &extras);
+    meta.add("rocm/__init__.py", "");
+    meta.write(wheels.0.path());
+    wheels.fires_nothing();
+    // It is alone where nothing brings it, and there without its host.
+    fs::remove_file(wheels.0.path().join(&meta.name)).unwrap();
+    wheels.fires(&["V095"], &["no extra of its host"]);
+    meta.write(wheels.0.path());
+    wheels.remove(HOST);
+    wheels.fires(&["V097"], &["is a device wheel of ex-blas"]);
+}
+
+#[test]
+fn wheels_of_others_are_in_no_set() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, fields) in [
+        (
+            "iot",
+            "Provides-Extra: device-serial\nRequires-Dist: pyserial>=3; extra == \"device-serial\"\n",
+        ),
+        (
+            "iot2",
+            "Provides-Extra: device-mac\nRequires-Dist: iot2-mac == 1; extra == \"device-mac\"\n",
+        ),
+        ("my_device_tools", "Requires-Dist: click == 8.0\n"),
+    ] {
+        let mut wheel = LooseWheel::new(&format!("{name}-1.0-py3-none-any.whl"), fields);
+        wheel.add(&format!("{name}.py"), "");
+        wheel.write(folder.path());
+    }
+    verify(&[folder.path().to_str().unwrap()], &[]).fired(&[]);
+}

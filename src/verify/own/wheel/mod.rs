@@ -13,7 +13,9 @@ use std::path::Path;
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::formats::wheel::{Metadata, Record, WheelFile, WheelName, normalized};
+use rockpack_base::formats::wheel::{
+    Metadata, Record, Requirement, WheelFile, WheelName, normalized,
+};
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
@@ -44,6 +46,8 @@ pub(in crate::verify) struct Wheel {
     pub(in crate::verify) name: WheelName,
     pub(in crate::verify) metadata: Metadata,
     pub(in crate::verify) headers: WheelFile,
+    /// The device wheels that its extras require, by extra; known once all wheels are read.
+    pub(in crate::verify) extras: BTreeMap<String, Vec<Requirement>>,
     /// The files of its metadata by path, each with its digest.
     pub(in crate::verify) texts: BTreeMap<String, Sha>,
     /// Faults of a wheel that was split, which are none of others.
@@ -90,7 +94,8 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
     let folder = format!("/{folder}/");
     let texts = installed.files().filter(|(path, _)| path.starts_with(&folder));
     let texts = texts.map(|(path, facts)| (path.to_owned(), facts.sha256)).collect();
-    Ok((Wheel { installed, name, metadata, headers, texts, if_split }, problems))
+    let extras = BTreeMap::new();
+    Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split }, problems))
 }
 
 /// Refuses a wheel for Windows alone.

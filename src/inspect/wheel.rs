@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::package::{look_into, summary};
 use super::{Device, Inspected};
+use crate::package::device_wheel::{EXTRA, group, is_named_after};
 
 /// A Python wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -95,12 +96,6 @@ pub struct WheelMember {
 
 /// The longest METADATA or WHEEL that is read, in bytes.
 const TEXT_LIMIT: u64 = 16 << 20;
-
-/// The start of the names of extras that bring device wheels.
-const DEVICE_EXTRA: &str = "device-";
-
-/// The part of a device wheel's name behind that of the host.
-const DEVICE_NAME: &str = "-device-";
 
 pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
     let zip = ZipReader::open(content.clone())?;
@@ -199,15 +194,18 @@ fn role(
         let mut devices = members.iter().filter_map(|member| member.device.as_ref());
         devices.any(|device| device.what == what)
     };
-    let pins = |text: &str| {
-        let parsed = Requirement::parse(text);
-        parsed.is_ok_and(|it| it.exact().is_some() && it.condition == Condition::Always)
+    let own = normalized(metadata.name());
+    let is_host = |text: &str| {
+        Requirement::parse(text).is_ok_and(|it| {
+            let is_pin = it.exact().is_some() && it.condition == Condition::Always;
+            is_pin && is_named_after(&own, &it.project)
+        })
     };
-    let is_device = || {
-        let is_named = normalized(metadata.name()).contains(DEVICE_NAME);
-        is_named && metadata.all("Requires-Dist").any(pins)
-    };
-    if extras.keys().any(|extra| extra.starts_with(DEVICE_EXTRA)) {
+    let is_device = || metadata.all("Requires-Dist").any(is_host);
+    let brings =
+        |wish: &String| Requirement::parse(wish).is_ok_and(|it| group(&it.project).is_some());
+    let mut own_extras = extras.iter().filter(|(extra, _)| extra.starts_with(EXTRA));
+    if own_extras.any(|(_, wishes)| wishes.iter().any(brings)) {
         WheelRole::Host
     } else if is_device() {
         WheelRole::Device

@@ -7,6 +7,7 @@
 pub mod bounds;
 mod control;
 mod device_code;
+pub mod device_wheel;
 pub mod differing_files;
 mod digest;
 pub mod indexed;

@@ -7,11 +7,9 @@ use rockpack_base::formats::wheel::normalized;
 use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::tree::TreePath;
 
+use crate::package::device_wheel::{ALL, EXTRA};
 use crate::recombine::{Component, Group};
 use crate::split::DatabaseFile;
-
-/// What the extra of all device wheels has in place of a group.
-const ALL: &str = "all";
 
 /// The label of files that several groups read and that are for no arch family.
 const COMMON: &str = "common";
@@ -69,8 +67,8 @@ impl DevicePart<'_> {
 impl<'a> DeviceCode<'a> {
     /// The device code of `component`, by `groups`.
     pub fn of(component: &'a Component, groups: &'a [Group]) -> Result<Self> {
-        if let Some(group) = groups.iter().find(|group| normalized(&group.name) == ALL) {
-            let message = format!("the extra of the group {} would be device-{ALL}", group.name);
+        if let Some(group) = groups.iter().find(|group| extra(group) == ALL) {
+            let message = format!("the extra of the group {} would be {ALL}", group.name);
             let hint = "that is the extra of all device wheels: name the group otherwise";
             return Err(Error::new(Kind::Conflict, message).hint(hint));
         }
@@ -110,13 +108,17 @@ impl<'a> DeviceCode<'a> {
             let requires: Vec<String> =
                 own.filter(|(part, _)| reads(part)).map(|(_, name)| name.clone()).collect();
             if !requires.is_empty() {
-                let name = format!("device-{}", normalized(&group.name));
-                extras.push(Extra { name, requires });
+                extras.push(Extra { name: extra(group), requires });
             }
         }
-        extras.push(Extra { name: format!("device-{ALL}"), requires: distributions.to_vec() });
+        extras.push(Extra { name: ALL.to_owned(), requires: distributions.to_vec() });
         extras
     }
+}
+
+/// The name of the extra of a group.
+fn extra(group: &Group) -> String {
+    format!("{EXTRA}{}", normalized(&group.name))
 }
 
 fn ungrouped(what: &str) -> Error {

@@ -10,6 +10,7 @@ use super::device_name::GROUP;
 use super::{MemberSource, PlannedMember, WheelSettings};
 use crate::config::{Config, WheelKeys};
 use crate::input::wheel::Wheel;
+use crate::package::device_wheel::EXTRA;
 
 /// The program that WHEEL names.
 const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
@@ -124,7 +125,7 @@ pub(super) fn device_metadata(
         let requirement = requirement.replace(GROUP, &part.label);
         text.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
-    let extra = format!("{}[device-{}]", normalized(host), part.label);
+    let extra = format!("{}[{EXTRA}{}]", normalized(host), part.label);
     let how = if part.groups.len() == 1 {
         format!("`pip install \"{extra}=={version}\"` installs it with {host}.")
     } else {

@@ -5,7 +5,8 @@ use std::str::FromStr as _;
 
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 
-use super::set::{ALL, DEVICE, EXTRA, Sets, WheelSet, requirements};
+use super::set::{Sets, WheelSet, requirements};
+use crate::package::device_wheel::{ALL, EXTRA, group};
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
 
@@ -91,8 +92,7 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
         let lack = ExtraLack::NotInAll { extra: ALL.to_owned(), host: file.clone() };
         add_lack(device, lack, problems);
     }
-    let group = name.split_once(DEVICE).map(|(_, group)| group);
-    let own = group.map(|group| format!("{EXTRA}{group}"));
+    let own = group(name).map(|group| format!("{EXTRA}{group}"));
     if let Some(extra) = own.filter(|extra| offered(host).contains(extra) && !by.contains(&extra)) {
         add_lack(device, ExtraLack::NotOwn { extra, host: file }, problems);
     }

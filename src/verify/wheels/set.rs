@@ -5,19 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 use rockpack_base::gfx::{BaseArch, arch_of_sanitized, archs_in, members_of_arch_family};
 
+use crate::package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
 use crate::verify::checks::set_archives::is_in_kernel_folder;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Side;
 use crate::verify::own::wheel::Wheel;
-
-/// The start of the names of extras that bring device wheels.
-pub(super) const EXTRA: &str = "device-";
-
-/// The extra that brings the device wheels of all archs.
-pub(super) const ALL: &str = "device-all";
-
-/// The part of a device wheel's name between the distribution and the group.
-pub(super) const DEVICE: &str = "-device-";
 
 /// A host wheel with its device wheels.
 pub(super) struct WheelSet<'a> {
@@ -140,13 +132,9 @@ fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
     }
 }
 
-/// Tells if a wheel is called after a distribution that it always requires in one version:
-/// `amd-torch-device-gfx942` after `torch`.
+/// Tells if a wheel is called after a distribution that it always requires in one version.
 fn is_named_for_host(wheel: &Wheel) -> bool {
-    let Some((stem, _)) = wheel.installed.name.split_once(DEVICE) else { return false };
-    pinned(wheel).any(|host| {
-        stem.strip_suffix(host.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
-    })
+    pinned(wheel).any(|host| is_named_after(&wheel.installed.name, &host))
 }
 
 /// The requirements of a wheel.
@@ -164,7 +152,7 @@ fn pinned(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
 /// The archs that a device wheel says in its name that it is for; none if it says so in words that are
 /// those of a configuration.
 fn archs(name: &str) -> Option<Vec<String>> {
-    name.split_once(DEVICE).and_then(|(_, group)| archs_of(group))
+    group(name).and_then(archs_of)
 }
 
 /// The archs in the name of a group; none if it names none.

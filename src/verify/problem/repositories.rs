@@ -81,6 +81,15 @@ pub enum IndexDifference {
     /// Other forms of it have another text.
     #[display("its content differs from the other compressed forms of this index")]
     Forms,
+    /// The page of an index of wheels has an element that such pages do not have.
+    #[display("has an element <{element}>, which no page of an index has")]
+    Element { element: String },
+    /// The page of an index of wheels is for other clients.
+    #[display("is of version {version} of the interface, and clients read 1.0 and above")]
+    Interface { version: String },
+    /// A part of a page for programs contradicts the files on it.
+    #[display("its {part} contradicts its files")]
+    Part { part: &'static str },
     /// The page of an index of wheels has other links than the page for programs.
     #[display("does not say what index.json beside it says")]
     Page,

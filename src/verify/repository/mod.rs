@@ -9,6 +9,7 @@ mod apt;
 mod clients;
 mod closure;
 mod context;
+mod html;
 mod orphans;
 mod owners;
 mod places;

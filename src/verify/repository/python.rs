@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quick_xml::escape::unescape;
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file};
 use rockpack_base::error::Result;
 use rockpack_base::formats::python_index::{WheelPackage, metadata_of};
+use rockpack_base::formats::wheel::{Version, WheelName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::context::{Context, NamedFiles, sha256};
+use super::html::{self, HtmlPage};
 use crate::verify::problem::{IndexDifference, IndexFault, IndexedDifference, Problem};
 
 /// The list of projects, by which an index is known.
@@ -24,7 +25,14 @@ const UP: &str = "../../";
 
 #[derive(Deserialize)]
 struct Projects {
+    meta: Meta,
     projects: Vec<Project>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Meta {
+    api_version: String,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +42,9 @@ struct Project {
 
 #[derive(Deserialize)]
 struct Page {
+    meta: Meta,
+    name: String,
+    versions: BTreeSet<String>,
     files: Vec<File>,
 }
 
@@ -47,10 +58,11 @@ struct File {
     size: u64,
     requires_python: Option<String>,
     core_metadata: Hashes,
+    dist_info_metadata: Hashes,
     yanked: serde_json::Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq)]
 struct Hashes {
     sha256: String,
 }
@@ -62,17 +74,18 @@ pub(super) fn is_there(files: NamedFiles<'_>) -> Result<bool> {
 
 /// Checks the pages and the wheels that they list.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let Some(Projects { projects }) = page(context, LIST)? else { return Ok(()) };
+    let Some(Projects { meta, projects }) = page(context, LIST)? else { return Ok(()) };
+    check_interface(context, LIST, &meta.api_version);
     let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
-    let stated: BTreeSet<Link> =
-        names.iter().map(|name| Link::from([("href".to_owned(), format!("{name}/"))])).collect();
-    compare_html(context, "simple/index.html", &stated)?;
+    let stated = names.iter().map(|name| Link::new(name, [("href", format!("{name}/"))]));
+    compare_html(context, "simple/index.html", &stated.collect())?;
     for name in names {
         let path = format!("simple/{name}/index.json");
-        let Some(Page { files }) = page::<Page>(context, &path)? else { continue };
-        let stated: BTreeSet<Link> = files.iter().map(File::link).collect();
+        let Some(page) = page::<Page>(context, &path)? else { continue };
+        check_page(context, &path, &name, &page);
+        let stated: BTreeSet<Link> = page.files.iter().map(File::link).collect();
         compare_html(context, &format!("simple/{name}/index.html"), &stated)?;
-        check_files(context, &path, &name, &files);
+        check_files(context, &path, &name, &page.files);
     }
     Ok(())
 }
@@ -89,8 +102,46 @@ fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Op
     }
 }
 
-/// The attributes of a link.
-type Link = BTreeMap<String, String>;
+/// Checks what a page for programs says besides its files.
+fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page) {
+    check_interface(context, path, &page.meta.api_version);
+    let versions = page.files.iter().filter_map(|file| file.filename.parse::<WheelName>().ok());
+    let versions: BTreeSet<Option<Version>> = versions.map(|it| it.parsed_version()).collect();
+    let listed: BTreeSet<Option<Version>> =
+        page.versions.iter().map(|version| version.parse().ok()).collect();
+    let is_alike = |file: &File| file.core_metadata == file.dist_info_metadata;
+    for (part, is_right) in [
+        ("name", page.name == project),
+        ("list of versions", versions == listed),
+        ("dist-info-metadata", page.files.iter().all(is_alike)),
+    ] {
+        if !is_right {
+            context.index_differs(path, IndexDifference::Part { part });
+        }
+    }
+}
+
+/// Reports a version of the interface that clients do not read.
+fn check_interface(context: &mut Context<'_>, path: &str, version: &str) {
+    if version.split('.').next() != Some("1") {
+        let version = version.to_owned();
+        context.index_differs(path, IndexDifference::Interface { version });
+    }
+}
+
+/// A link: its text and its attributes.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Link {
+    text: String,
+    attributes: BTreeMap<String, String>,
+}
+
+impl Link {
+    fn new(text: &str, attributes: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
+        Self { text: text.to_owned(), attributes: attributes.collect() }
+    }
+}
 
 impl File {
     /// The link to it on the page for people and pip.
@@ -107,36 +158,32 @@ impl File {
             ("data-dist-info-metadata", Some(metadata)),
             ("data-yanked", yanked),
         ];
-        let set =
-            attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        set.collect()
+        let set = attributes.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        Link::new(&self.filename, set)
     }
 }
 
-/// Compares the links of a page for people and pip with those that the page for programs stands for.
+/// Compares the links of a page for people and pip with those on the page for programs.
 fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) -> Result<()> {
     let Some(bytes) = context.read(path)? else { return Ok(()) };
     let Ok(text) = String::from_utf8(bytes) else {
         context.bad_index(path, IndexFault::NotUtf8);
         return Ok(());
     };
-    let links: BTreeSet<Link> = text.split("<a ").skip(1).map(attributes).collect();
-    if links != *stated {
-        context.index_differs(path, IndexDifference::Page);
+    match html::read(&text) {
+        Ok(HtmlPage { interface, links, foreign }) => {
+            interface.iter().for_each(|version| check_interface(context, path, version));
+            if let Some(element) = foreign {
+                context.index_differs(path, IndexDifference::Element { element });
+            }
+            let links = links.into_iter().map(|(text, attributes)| Link { text, attributes });
+            if links.collect::<BTreeSet<Link>>() != *stated {
+                context.index_differs(path, IndexDifference::Page);
+            }
+        }
+        Err(reason) => context.bad_index(path, IndexFault::Unreadable { reason }),
     }
     Ok(())
-}
-
-/// The attributes of the element that `text` is the rest of, each in double quotes.
-fn attributes(text: &str) -> Link {
-    let mut parts = text.split('"');
-    let mut link = Link::new();
-    while let (Some(name), Some(value)) = (parts.next(), parts.next()) {
-        let Some(name) = name.trim().strip_suffix('=') else { break };
-        let value = unescape(value).map_or_else(|_| value.to_owned(), |value| value.into_owned());
-        link.insert(name.to_owned(), value);
-    }
-    link
 }
 
 /// Checks the wheels of a project, which `page` lists.

@@ -1,0 +1,94 @@
+//! Pages of an index for people and pip, as an HTML parser sees them.
+
+use std::collections::BTreeMap;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+/// The elements of such pages. Others may change where links lead, as `base` does.
+const ELEMENTS: [&str; 8] = ["html", "head", "meta", "title", "body", "h1", "a", "br"];
+
+/// The name of the element `meta` that has the version of the interface (PEP 629).
+const INTERFACE: &str = "pypi:repository-version";
+
+/// A page of an index.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct HtmlPage {
+    /// The version of the interface, if the page states one.
+    pub interface: Option<String>,
+    /// The links: their texts and their attributes.
+    pub links: Vec<(String, BTreeMap<String, String>)>,
+    /// The first element that such pages do not have.
+    pub foreign: Option<String>,
+}
+
+/// Reads a page; the error is a reason in words.
+pub(super) fn read(text: &str) -> Result<HtmlPage, String> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    // `meta` and `br` have no end.
+    (config.check_end_names, config.allow_unmatched_ends) = (false, true);
+    let (mut page, mut open) = (HtmlPage::default(), None);
+    loop {
+        let event = reader.read_event().map_err(|error| error.to_string())?;
+        match event {
+            Event::Eof => return Ok(page),
+            Event::Start(element) | Event::Empty(element) => {
+                let name = element.name().as_ref().to_ascii_lowercase();
+                let mut attributes = attributes(&element)?;
+                match name.as_str() {
+                    "a" => open = Some((String::new(), attributes)),
+                    "meta" if attributes.get("name").is_some_and(|name| name == INTERFACE) => {
+                        page.interface = attributes.remove("content");
+                    }
+                    known if ELEMENTS.contains(&known) => {}
+                    _ => drop(page.foreign.get_or_insert(name)),
+                }
+            }
+            Event::Text(text) => {
+                if let Some((own, _)) = &mut open {
+                    own.push_str(&text);
+                }
+            }
+            Event::End(end) if end.name().as_ref().eq_ignore_ascii_case("a") => {
+                page.links.extend(open.take());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn attributes(element: &BytesStart<'_>) -> Result<BTreeMap<String, String>, String> {
+    let mut found = BTreeMap::new();
+    for attribute in element.html_attributes().with_checks(false) {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let name = attribute.key.as_ref().to_ascii_lowercase();
+        let value =
+            quick_xml::escape::unescape(&attribute.value).map_err(|error| error.to_string())?;
+        found.insert(name, value.into_owned());
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_foreign_elements_are_found() {
+        let page = read(
+            "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\">\n\
+             <META name=\"pypi:repository-version\" content=\"1.1\"><BASE href='x'>\n\
+             <title>t</title></head><body><h1>t</h1><a href=\"a&amp;b\" data-yanked>t</a><br>\n\
+             <a href=\"c\">u</a><br></body></html>\n",
+        )
+        .unwrap();
+        assert_eq!(page.interface.as_deref(), Some("1.1"));
+        assert_eq!(page.foreign.as_deref(), Some("base"));
+        let texts: Vec<_> =
+            page.links.iter().map(|(text, all)| (text.as_str(), &all["href"])).collect();
+        assert_eq!(texts, [("t", &"a&b".to_owned()), ("u", &"c".to_owned())]);
+        assert_eq!(page.links[0].1["data-yanked"], "");
+        assert!(read("<a href=\"x").is_err());
+    }
+}

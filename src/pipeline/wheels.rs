@@ -127,7 +127,7 @@ impl Run<'_> {
             budget,
             progress: self.progress,
         };
-        if plan::wheels::is_unchanged(&wheel, &taken) {
+        if plan::wheels::is_unchanged(&wheel, &taken, &self.settings.plan.device_name) {
             // A copy has them all.
             let own = wheel.name.to_string();
             made.findings.retain(

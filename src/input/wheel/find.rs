@@ -1,26 +1,30 @@
 //! The wheels that arguments name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::{is_folder, list, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::wheel::WheelName;
+use rockpack_base::formats::wheel::{Tag, Version, WheelName, normalized};
 
 use crate::input::artifact::refuse_inside;
 
 /// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two of one
-/// name are refused: both would be written to one file.
+/// distribution, version, build and tags are refused, however they are spelled: their device wheels would have the
+/// same names.
 pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut names: BTreeMap<Identity, String> = BTreeMap::new();
     let mut faults = Faults::default();
     for root in roots {
         let Some(wheels) = faults.keep(wheels_at(root)) else { continue };
         for wheel in wheels {
             let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match found.get(&name) {
+            let known = names.entry(Identity::of(&name)).or_insert_with(|| name.clone());
+            match found.get(known) {
                 Some(other) if !is_same(other, &wheel) => {
-                    let message = format!("has the name of another wheel, {}", other.display());
+                    let message =
+                        format!("is the same version of the same wheel as {}", other.display());
                     let error = Error::new(Kind::Conflict, message).file(&wheel);
                     faults.add(error.hint("give one of the two"));
                 }
@@ -31,6 +35,32 @@ pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     faults.finish()?;
     Ok(found.into_values().collect())
+}
+
+/// The facts that tell wheels apart, in one spelling each.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Identity {
+    distribution: String,
+    version: Option<Version>,
+    build: Option<String>,
+    tags: BTreeSet<Tag>,
+    /// The file name, where it gives no version.
+    other: Option<String>,
+}
+
+impl Identity {
+    fn of(file: &str) -> Self {
+        let name = file.parse::<WheelName>().ok();
+        let version = name.as_ref().and_then(WheelName::parsed_version);
+        let other = version.is_none().then(|| file.to_owned());
+        Self {
+            distribution: name.as_ref().map(|it| normalized(&it.distribution)).unwrap_or_default(),
+            version,
+            tags: name.as_ref().map(|it| it.tags().into_iter().collect()).unwrap_or_default(),
+            build: name.and_then(|it| it.build),
+            other,
+        }
+    }
 }
 
 /// Refuses an output folder in which one of the wheels lies: a host wheel has the name of its input.

@@ -83,32 +83,17 @@ impl Wheel {
         artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
     }
 
-    /// The file in its `dist-info` folder that is called `name` there.
-    pub fn dist_info_member(&self, name: &str) -> Option<&WheelMember> {
-        self.members.get(&format!("{}/{name}", self.dist_info))
-    }
-
-    /// Tells if it requires another distribution in exactly its own version, as device wheels do.
-    pub fn pins_another(&self) -> bool {
-        self.pinned().next().is_some()
-    }
-
-    /// Tells if it is called after such a distribution.
-    pub fn belongs_to_another(&self) -> bool {
-        let own = normalized(self.metadata.name());
-        self.pinned().any(|name| own.contains(&name))
-    }
-
-    /// The other distributions that it requires in exactly its own version.
-    fn pinned(&self) -> impl Iterator<Item = String> {
+    /// The other distributions that it requires in exactly its own version, as device wheels do.
+    pub fn pinned(&self) -> Vec<String> {
         let own = normalized(self.metadata.name());
         let version: Option<Version> = self.metadata.version().parse().ok();
-        self.metadata.all("Requires-Dist").filter_map(move |text| {
+        let pins = self.metadata.all("Requires-Dist").filter_map(|text| {
             let needed = Requirement::parse(text).ok()?;
             let is_pin =
                 needed.condition == Condition::Always && needed.exact()? == version.as_ref()?;
             (is_pin && needed.project != own).then_some(needed.project)
-        })
+        });
+        pins.collect()
     }
 
     /// The scheme by which a member is installed, where its path names one: `platlib`, `scripts`.

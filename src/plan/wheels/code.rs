@@ -56,6 +56,11 @@ pub(super) struct Extra {
 }
 
 impl DevicePart<'_> {
+    /// Tells if it is the wheel of a group, which has an extra for it.
+    pub fn is_of_one_group(&self) -> bool {
+        matches!(self.groups.as_slice(), [group] if normalized(group) == self.label)
+    }
+
     /// The archs that it is for, sorted.
     pub fn archs(&self) -> Vec<BaseArch> {
         let databases = self.databases.iter().flat_map(|file| &file.archs);

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use derive_more::Display;
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::normalized;
 
 /// The placeholder of the host wheel's distribution.
 const NAME: &str = "{name}";
@@ -24,6 +25,16 @@ impl DeviceName {
         let message =
             format!("`{made}`, made by the pattern `{self}`, is no name of a distribution");
         Err(Error::new(Kind::Config, message).hint(HINT))
+    }
+
+    /// Tells if the normalized name `own` is one for a group of the distribution `host`.
+    pub(super) fn makes(&self, own: &str, host: &str) -> bool {
+        let pattern = self.0.replace(NAME, host);
+        let Some((before, after)) = pattern.split_once(GROUP) else { return false };
+        let group = own.strip_prefix(&normalized(before));
+        group
+            .and_then(|rest| rest.strip_suffix(&normalized(after)))
+            .is_some_and(|it| !it.is_empty())
     }
 }
 
@@ -63,6 +74,9 @@ mod tests {
             |pattern: &str| pattern.parse::<DeviceName>().unwrap().of("torch", "gfx942").unwrap();
         assert_eq!(of("{name}-device-{group}"), "torch-device-gfx942");
         assert_eq!(of("amd-{name}-device-{group}"), "amd-torch-device-gfx942");
+        let amd: DeviceName = "amd-{name}-device-{group}".parse().unwrap();
+        assert!(amd.makes("amd-torch-device-common", "torch"));
+        assert!(!amd.makes("amd-torch-device", "torch") && !amd.makes("torch-device-x", "torch"));
         for bad in ["{name}-device", "-{group}", "{group} x", "{other}-{group}", "{name}/{group}"] {
             assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
         }

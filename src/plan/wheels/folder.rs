@@ -6,6 +6,7 @@ use object::elf::EM_X86_64;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::formats::elf::ElfFile;
+use rockpack_base::formats::marker::ARCH_PLACEHOLDER;
 use rockpack_base::formats::wheel::escaped;
 use rockpack_base::tree::TreePath;
 
@@ -36,7 +37,13 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
     });
     let name = escaped(wheel.metadata.name());
     let top = most.map(|(top, _)| (*top).to_owned()).or_else(|| package(wheel, &name));
-    TreePath::new(format!("{}/{FOLDER}", top.unwrap_or_else(|| format!("{name}{LIBRARIES}"))))
+    let top = top.unwrap_or_else(|| format!("{name}{LIBRARIES}"));
+    if top.contains(ARCH_PLACEHOLDER) {
+        let message = format!("the folder {top} has {ARCH_PLACEHOLDER} in its name");
+        let hint = "loaders put an arch in its place: call the folder otherwise";
+        return Err(Error::unsupported(message).file(&wheel.path).hint(hint));
+    }
+    TreePath::new(format!("{top}/{FOLDER}"))
 }
 
 /// The folder of a package: the one that is called like the distribution, or the first that Python
@@ -57,11 +64,14 @@ pub fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
     let mut faults = Faults::default();
     let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };
     for (name, member) in &wheel.members {
-        let Some(scheme) = wheel.scheme(name).filter(|scheme| *scheme != root) else { continue };
+        let scheme = wheel.scheme(name).filter(|scheme| *scheme != root);
+        let place = match scheme {
+            Some(scheme) => format!("is installed by the scheme {scheme}, not {root}"),
+            None if wheel.is_dist_info(name) => format!("lies in {}", wheel.dist_info),
+            None => continue,
+        };
         if faults.keep(has_code(&member.content)) == Some(true) {
-            let message = format!(
-                "{name} has device code, and is installed by the scheme {scheme}, not {root}"
-            );
+            let message = format!("{name} has device code, and {place}");
             let error = Error::unsupported(message).file(&wheel.path);
             faults.add(error.hint("put it into the folder of a package at the root of the wheel"));
         }

@@ -172,7 +172,8 @@ impl Maker<'_> {
                     "the device wheel of {} would be called {name}, as that of {other}",
                     part.label
                 );
-                let hint = "name the groups otherwise, or give another pattern for their names";
+                let hint = "name the groups otherwise, and none like an arch family (gfx11xx) or `common`, \
+                            whose files several groups read; or give another pattern for their names";
                 return Err(Error::new(Kind::Conflict, message).hint(hint));
             }
             names.push(name);

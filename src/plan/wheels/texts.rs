@@ -47,7 +47,11 @@ pub fn check_requirements(config: &Config, faults: &mut Faults) {
     for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {
         for (index, text) in list.iter().enumerate() {
             let place = ["wheels", key, &index.to_string()];
-            let read = Requirement::parse(&text.replace(GROUP, "group"));
+            let line = match key {
+                "device_requires" => text.replace(GROUP, "group"),
+                _ => text.clone(),
+            };
+            let read = Requirement::parse(&line);
             faults.keep(read.map_err(|error| config.located(&place, &error)));
         }
     }
@@ -59,7 +63,9 @@ pub(super) fn host_metadata(
     extras: &[Extra],
     settings: &WheelSettings,
 ) -> Result<String> {
-    let there: BTreeSet<String> = wheel.metadata.extras().collect();
+    let mut there: BTreeSet<String> = wheel.metadata.extras().collect();
+    let required = wheel.metadata.all("Requires-Dist").filter_map(|it| Requirement::parse(it).ok());
+    there.extend(required.flat_map(|it| it.condition.extras().to_vec()));
     if let Some(extra) = extras.iter().find(|extra| there.contains(&extra.name)) {
         let message = format!("has an extra {} already", extra.name);
         return Err(Error::new(Kind::Conflict, message)
@@ -121,12 +127,14 @@ pub(super) fn device_metadata(
     }
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
-    for requirement in &settings.config.keys.wheels.device_requires {
+    // The wheel of the group comes with each wheel that several groups read, and requires what is the group's.
+    let lines = settings.config.keys.wheels.device_requires.iter();
+    for requirement in lines.filter(|line| part.is_of_one_group() || !line.contains(GROUP)) {
         let requirement = requirement.replace(GROUP, &part.label);
         text.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
     let extra = format!("{}[{EXTRA}{}]", normalized(host), part.label);
-    let how = if part.groups.len() == 1 {
+    let how = if part.is_of_one_group() {
         format!("`pip install \"{extra}=={version}\"` installs it with {host}.")
     } else {
         format!("The extras of {host} for these GPUs install it.")

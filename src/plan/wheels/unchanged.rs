@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_base::formats::wheel::normalized;
 use rockpack_base::gfx::BaseArch;
 
+use super::DeviceName;
 use crate::input::wheel::Wheel;
+use crate::package::device_wheel::is_named_after;
 use crate::split::{HostBinary, SplitArtifact};
 
-/// Tells if nothing is to be done with `wheel`: it has no device code, or is one half of a split wheel. Archives
-/// without a binary that claims them are of no use but beside one.
-pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
+/// Tells if nothing is to be done with `wheel`: it has no device code, or is one half of a split wheel, in whose
+/// set device wheels are called by `pattern`. Archives without a binary that claims them are of no use but
+/// beside one.
+pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
     let binaries = || taken.iter().flat_map(SplitArtifact::binaries);
     let is_fat = binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)));
     let has_host = binaries().next().is_some();
@@ -19,9 +23,15 @@ pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact]) -> bool {
     if is_fat || (has_host && (has_archives || has_databases)) {
         return false;
     }
+    if !has_databases || has_archives {
+        return true;
+    }
+    // A device wheel of databases has nothing else, and requires its host.
     let archs: BTreeSet<&[BaseArch]> = databases().map(|file| file.archs.as_slice()).collect();
-    !has_databases
-        || has_archives
-        || wheel.belongs_to_another()
-        || (archs.len() == 1 && wheel.pins_another())
+    let has_host_files =
+        taken.iter().any(|part| part.host.iter().any(|(_, it)| it.data().is_some()));
+    let own = normalized(wheel.metadata.name());
+    let is_of =
+        |host: &String| archs.len() == 1 || is_named_after(&own, host) || pattern.makes(&own, host);
+    !has_host_files && wheel.pinned().iter().any(is_of)
 }

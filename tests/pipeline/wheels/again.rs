@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use support::example::{contents, files, names};
-use support::fat_wheels::{Made, WheelSpec, wheel_command};
+use support::fat_wheels::{Made, WheelSpec, metadata, wheel_command};
+use support::kpack::{code_object, mach};
 use support::tools::said;
 
 use super::made;
@@ -66,6 +67,25 @@ fn wheels_without_device_code_are_copied() {
     let native = WheelSpec::new("native", "1.0").file("native/_C.so", &library);
     let wheels = [pure, empty, native].map(|wheel| wheel.write(&room.path().join("in")));
     copies(&wheels, &room.path().join("out"));
+}
+
+/// A fat wheel that requires another in its own version is not taken for a device wheel of that.
+#[test]
+fn fat_wheels_of_databases_are_split() {
+    support::kpack::need_python();
+    let code = |mach: u8| code_object(mach, "k");
+    let room = tempfile::tempdir().unwrap();
+    let mut wheel = WheelSpec::new("rocm-db", "1.0")
+        .info("METADATA", &metadata("rocm-db", "1.0", "Requires-Dist: rocm == 1.0\n"))
+        .text("rocm_db/__init__.py", "");
+    for (name, mach) in [("gfx1100", mach::GFX1100), ("gfx906", mach::GFX906)] {
+        let path = room.path().join(name);
+        fs::write(&path, code(mach)).unwrap();
+        wheel =
+            wheel.file(&format!("rocm_db/lib/rocblas/library/Kernels.so-000-{name}.hsaco"), &path);
+    }
+    let made = Made::of(&wheel, &[]);
+    assert_eq!(made.wheels().len(), 3, "{}", made.said);
 }
 
 /// A wheel of binaries that refer to the archives beside them is split as the fat wheel is.

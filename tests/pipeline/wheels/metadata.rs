@@ -197,8 +197,13 @@ fn configured_requirements_are_added() {
                 host_requires = [\"rocm-bootstrap\"]\n";
     fs::write(&config, text).unwrap();
     let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let wheel = wheel.text("x/lib/aotriton.images/amd-gfx11xx/flash/a.aks2", "a");
     let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
     assert_eq!(made.wheel("x").requires(""), ["rocm-bootstrap"].into());
+    // A family is no group: the wheels of its groups require what is theirs.
+    let family = made.wheel("x-gpu-gfx11xx");
+    assert_eq!(family.requires(""), ["x == 1.0"].into());
+    assert!(!family.metadata().contains("pip install"), "{}", family.metadata());
     let device = made.wheel("x-gpu-gfx1101");
     assert_eq!(device.requires(""), ["rocm-sdk-device-gfx1101 == 7.1", "x == 1.0"].into());
     // The option counts more than the key.

@@ -124,6 +124,10 @@ fn members_that_no_installer_puts_there_are_refused() {
     refuses(&below, 2, &["(x/__init__.py)", "other members lie below it"]);
     let script = plain().file("x-1.0.data/scripts/fat", &library());
     refuses(&script, 2, &["x-1.0.data/scripts/fat", "has device code"]);
+    let hidden = plain().file("x-1.0.dist-info/fat.so", &library());
+    refuses(&hidden, 2, &["x-1.0.dist-info/fat.so", "has device code"]);
+    let placeholder = WheelSpec::new("x", "1.0").file("@GFXARCH@/_C.so", &library());
+    refuses(&placeholder, 2, &["the folder @GFXARCH@"]);
     let mut pe = String::from("MZ") + &"\0".repeat(0x3a) + "\x40\0\0\0PE\0\0";
     pe.push_str("more");
     refuses(&with("x/x.dll").set("x/x.dll", "text", pe), 2, &["(x/x.dll)", "is a PE file"]);
@@ -133,6 +137,9 @@ fn members_that_no_installer_puts_there_are_refused() {
 fn extras_that_are_there_are_refused() {
     support::kpack::need_python();
     let lines = "Provides-Extra: Device_GFX906\n";
+    let text = support::fat_wheels::metadata("x", "1.0", lines);
+    refuses(&plain().info("METADATA", &text), 2, &["has an extra device-gfx906 already"]);
+    let lines = "Requires-Dist: foo; extra == 'device-gfx906' and os_name == 'posix'\n";
     let text = support::fat_wheels::metadata("x", "1.0", lines);
     refuses(&plain().info("METADATA", &text), 2, &["has an extra device-gfx906 already"]);
 }
@@ -159,7 +166,11 @@ fn arguments_that_are_no_wheels_are_refused() {
     fs::create_dir(at("empty")).unwrap();
     says(&[&at("empty")], &at("out"), 64, "is a folder without wheels");
     let other = plain().text("x/more.py", "").write(&at("other"));
-    says(&[&wheel, &other], &at("out"), 2, "has the name of another wheel");
+    says(&[&wheel, &other], &at("out"), 2, "is the same version of the same wheel as");
+    let name = other.file_name().unwrap().to_str().unwrap();
+    let spelled = at("other").join(name.replace("x-1.0-", "X-1.0.0-"));
+    fs::rename(&other, &spelled).unwrap();
+    says(&[&wheel, &spelled], &at("out"), 2, "is the same version of the same wheel as");
     // One wheel given twice is one.
     says(&[&wheel, &at("in")], &at("out"), 0, "");
     assert!(before == contents(&at("in")));
@@ -194,6 +205,7 @@ fn settings_that_make_no_wheels_are_refused() {
         "device_name = \"{name}\"",
         "host_requires = [\"a\\nProvides-Extra: device-gfx906\"]",
         "device_requires = [\"\"]",
+        "host_requires = [\"rocm-{group} == 1\"]",
     ];
     for key in keys {
         fs::write(&config, format!("[wheels]\n{key}\n")).unwrap();

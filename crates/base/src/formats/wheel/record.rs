@@ -194,6 +194,9 @@ fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
     Ok(RecordDigest { hash, bytes })
 }
 
+/// The fields of a row.
+const FIELDS: usize = 3;
+
 /// The fields of the first row of a text, and what follows it.
 fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str> {
     let mut fields = Vec::new();
@@ -208,6 +211,9 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
             }
         };
         fields.push(field);
+        if fields.len() > FIELDS {
+            return Err("has more than a path, a digest and a size");
+        }
         rest = match after.strip_prefix(',') {
             Some(next) => next,
             None => {

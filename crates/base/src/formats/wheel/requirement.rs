@@ -16,6 +16,9 @@ use super::marker;
 use super::name::normalized;
 use crate::error::{Error, Result};
 
+/// Most bytes of a requirement: what is read of it takes many times as much.
+const LONGEST: usize = 64 << 10;
+
 /// A distribution that another one needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
@@ -73,6 +76,10 @@ impl Requirement {
             let text = text.escape_debug();
             Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
         };
+        if text.len() > LONGEST {
+            let message = format!("a requirement has {} bytes, more than {LONGEST}", text.len());
+            return Err(Error::malformed(message));
+        }
         let (name, rest) = name(text.trim()).ok_or_else(|| error("it begins with no name"))?;
         let (extras, rest) = extras(rest).ok_or_else(|| error("its extras are no names"))?;
         let (wish, marker) = match rest.strip_prefix('@') {

@@ -21,10 +21,14 @@ version() {
   esac
 }
 
+python=${PYTHON:-python3.11}
+"$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
+  { echo "the wheels are for Python 3.11, and $python is none" >&2; exit 64; }
+
 mkdir -p "$folder"
 cd "$folder"
 [[ -x tools/bin/twine ]] || {
-  python3 -m venv tools
+  "$python" -m venv tools
   tools/bin/pip install -q --disable-pip-version-check 'pip>=25' uv wheel installer twine
 }
 
@@ -68,10 +72,10 @@ index=http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' http.log)/simple/
 for wheel in "${wheels[@]}"; do
   echo "== $wheel: install"
   rm -rf with-pip with-uv
-  python3 -m venv with-pip
+  "$python" -m venv with-pip
   with-pip/bin/pip install -q --disable-pip-version-check --no-deps --index-url "$index" "$wheel[device-gfx1100]" \
     "$wheel-device-gfx1100"
-  tools/bin/uv venv -q --python python3 with-uv
+  tools/bin/uv venv -q --python "$python" with-uv
   VIRTUAL_ENV=$PWD/with-uv tools/bin/uv pip install -q --no-deps --index-url "$index" "$wheel[device-gfx1100]" \
     "$wheel-device-gfx1100"
   for environment in with-pip with-uv; do
@@ -82,7 +86,7 @@ done
 if [[ " ${wheels[*]} " == *" onnxruntime-rocm "* ]]; then
   echo "== import"
   rm -rf with-pip
-  python3 -m venv with-pip
+  "$python" -m venv with-pip
   with-pip/bin/pip install -q --disable-pip-version-check numpy
   with-pip/bin/pip install -q --disable-pip-version-check --index-url "$index" "onnxruntime-rocm[device-gfx1100]"
   with-pip/bin/pip check

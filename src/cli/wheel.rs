@@ -8,6 +8,7 @@ use super::progress::Terminal;
 use crate::cli::render;
 use crate::pipeline;
 use crate::report::Progress;
+use crate::report::words::counted;
 use crate::settings::{Environment, WheelArguments};
 
 /// Split Python wheels into a host wheel and one device wheel per architecture or group.
@@ -38,7 +39,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         progress.print(&render::wheels_text(&made))?;
     }
     let out = printable(&settings.out.to_string_lossy()).into_owned();
-    let count = made.receipt.wheels.len();
-    progress.note(&format!("{count} wheels in {out}"));
+    let count = made.receipt.wheels.len() as u64;
+    progress.note(&format!("{} in {out}", counted(count, "wheel")));
     Ok(Outcome::Done)
 }

@@ -95,7 +95,7 @@ pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
 /// The reasons for which PyPI would refuse a wheel.
 pub fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
     let mut reasons = Vec::new();
-    if let Some((_, _)) = name.version.split_once('+') {
+    if name.version.contains('+') {
         reasons.push(PypiRefusal::LocalVersion { version: name.version.clone() });
     }
     let bare = name.platforms.iter().filter(|platform| platform.starts_with("linux_"));

@@ -8,9 +8,9 @@
 //!               ─► a host wheel with every other member, device wheels
 //! ```
 //!
-//! The host wheel has the name, the tags and the members of the input, but for device code. Code of one
-//! group is in the device wheel of that group; a file that several groups read is in one of its own,
-//! which the extras of exactly these groups require, so that no path is in two wheels. An extra also
+//! The host wheel has the name, the tags and the members of the input, without device code. Code of one
+//! group is in the device wheel of that group. Files of an arch family, and others that several groups read, are
+//! in device wheels of their own, which the extras of these groups require: no path is in two wheels. An extra also
 //! requires the wheel of a generic target, or of SPIR-V, where a wrapper has code for its archs in no
 //! other one.
 

@@ -9,10 +9,11 @@
 //!   10  4  time and date of MS-DOS           28  2  length of the extra fields
 //! per member   central header: 46 bytes, name, extra fields, comment
 //!    0  4  "PK\1\2"                          28  2  length of the name
-//!    4  2  version made by (upper byte: 3    30  2  length of the extra fields
-//!          where the mode is that of Unix)   32  2  length of the comment
+//!    4  2  version made by                   30  2  length of the extra fields
+//!          (upper byte: 3 is Unix)           32  2  length of the comment
 //!    6  22 bytes 4 to 26 of the local one    34  2  disk
-//!                                            38  4  attributes (upper half: the mode of Unix)
+//!                                            38  4  attributes (upper half: the mode of Unix, which
+//!                                                  pip takes whatever the upper byte is)
 //!                                            42  4  offset of the local header
 //! ZIP64 end record ("PK\6\6", 56 bytes) and its locator ("PK\6\7", 20 bytes), where a field of the
 //! end record is all ones

@@ -10,7 +10,7 @@ pub(super) struct NameParts {
 }
 
 impl NameParts {
-    /// Parts of `name_version_arch.deb` or `name-version-release.arch.rpm`.
+    /// Splits `name_version_arch.deb` or `name-version-release.arch.rpm`; `None` for any other text.
     pub fn of(format: Format, file_name: &str) -> Option<Self> {
         let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
         let (name, architecture) = match format {
@@ -31,8 +31,8 @@ impl NameParts {
 }
 
 impl PackageRecord {
-    /// The name of the package in its format, which its file name has; none if that is no name of a
-    /// package file.
+    /// The name of the package in its format, taken from its file name; `None` if that is not the file name
+    /// of a package.
     pub fn name(&self) -> Option<String> {
         NameParts::of(self.format, &self.file_name).map(|parts| parts.name)
     }

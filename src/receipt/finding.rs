@@ -1,4 +1,4 @@
-//! Findings as a receipt has them.
+//! Findings as a receipt records them.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::report::{Code, Finding, Findings, Severity, line};
 pub enum FindingRecord {
     /// A finding with the fields of its code.
     Known(Finding),
-    /// The same of one that the configuration of the set accepts.
+    /// A finding with the fields of its code that the configuration accepts.
     Accepted(AcceptedFinding),
     /// A finding of a later version of rockpack, whose own fields cannot be read.
     Unread(UnreadFinding),
@@ -27,11 +27,11 @@ pub struct AcceptedFinding {
     /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Why it is accepted.
+    /// The reason for accepting it.
     pub accepted: String,
 }
 
-/// A finding whose code this version of rockpack does not know. `verify` excuses nothing by it.
+/// A finding whose code this version of rockpack does not know. `verify` never excuses anything by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadFinding {
     /// Stable code, e.g. `R012`.
@@ -40,14 +40,14 @@ pub struct UnreadFinding {
     pub name: String,
     /// `note` or `warning`.
     pub severity: String,
-    /// What it is about.
+    /// The thing that the finding is about.
     pub subject: String,
-    /// What was found.
+    /// The text of the finding.
     pub message: String,
-    /// The code objects that it names.
+    /// The code objects that the finding names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_objects: Vec<Sha256Digest>,
-    /// Why it is accepted, if it is.
+    /// The reason for accepting the finding, if the configuration accepts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
 }
@@ -59,7 +59,7 @@ impl FindingRecord {
         findings.iter().map(record).collect()
     }
 
-    /// The record of a finding, with the reason why it is accepted, if it is.
+    /// The record of a finding; `accepted` is the reason for accepting it.
     pub fn new(finding: Finding, accepted: Option<&str>) -> Self {
         match accepted.map(str::to_owned) {
             Some(accepted) => Self::Accepted(AcceptedFinding { finding, accepted }),
@@ -67,7 +67,7 @@ impl FindingRecord {
         }
     }
 
-    /// The finding, unless it is one of a later version.
+    /// The finding; `None` if its code comes from a later version of rockpack.
     pub fn known(&self) -> Option<&Finding> {
         match self {
             Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => Some(finding),
@@ -75,7 +75,7 @@ impl FindingRecord {
         }
     }
 
-    /// Why it is accepted, if it is.
+    /// The reason for accepting the finding, if the configuration accepts it.
     pub fn accepted(&self) -> Option<&str> {
         match self {
             Self::Known(_) => None,
@@ -84,7 +84,7 @@ impl FindingRecord {
         }
     }
 
-    /// Its stable code, e.g. `R012`.
+    /// The stable code of the finding, e.g. `R012`.
     pub fn code(&self) -> &str {
         match self {
             Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
@@ -94,7 +94,7 @@ impl FindingRecord {
         }
     }
 
-    /// Whether it is a warning that nobody accepts.
+    /// Whether the finding is a warning that the configuration does not accept.
     pub fn is_warning(&self) -> bool {
         match self {
             Self::Known(finding) => finding.code().severity() == Severity::Warning,
@@ -103,7 +103,7 @@ impl FindingRecord {
         }
     }
 
-    /// What it is about.
+    /// The thing that the finding is about.
     pub fn subject(&self) -> String {
         match self {
             Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
@@ -113,7 +113,7 @@ impl FindingRecord {
         }
     }
 
-    /// The code objects it accounts for.
+    /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> &[Sha256Digest] {
         match self {
             Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
@@ -125,7 +125,7 @@ impl FindingRecord {
 }
 
 impl fmt::Display for FindingRecord {
-    /// With its severity, or with the reason why it is accepted.
+    /// Writes one line that begins with the severity, or with the acceptance and its reason.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Known(finding) => f.write_str(&line(finding, None)),

@@ -1,6 +1,7 @@
-//! The receipt: `packages.json`, what a build wrote and where every code object of its input went.
+//! The receipt `packages.json`: the packages that a build wrote, and where every code object of its input
+//! went.
 //!
-//! It is written last, so a folder with a receipt holds a whole set. `verify` reads it back as a
+//! A build writes the receipt last, so a folder with a receipt holds a whole set. `verify` treats it as a
 //! claim to be checked against the packages, never as a fact.
 
 pub mod difference;
@@ -38,41 +39,41 @@ use crate::report::Findings;
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
-/// Version of the receipt's shape; raised when a field changes its meaning. Receipts of another
-/// version are refused.
+/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of another version are
+/// refused.
 pub const SCHEMA: u32 = 3;
 
 /// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The version of the shape: [`SCHEMA`].
+    /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// Version of rockpack that wrote the set.
     pub generator: String,
-    /// The upstream version of the set, with `~` before the mark of a pre-release: `7.1.0~rc1`.
+    /// The upstream version of the set, with `~` before a pre-release: `7.1.0~rc1`.
     pub version: String,
     /// Release of the set.
     pub release: String,
-    /// Install prefix, absolute.
+    /// The install prefix, absolute.
     pub prefix: String,
-    /// Seconds since the epoch that every payload entry carries as its time.
+    /// Time of every payload entry, in seconds since the epoch.
     pub content_date: i64,
-    /// Where it is of one part of a set only: which, and what the whole is.
+    /// The part of the set that this receipt covers, and a description of the whole. Absent for a whole set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<PartRecord>,
-    /// The packages, by file name.
+    /// The packages, sorted by file name.
     pub packages: Vec<PackageRecord>,
-    /// Every code object of the input that is in a package, by place.
+    /// Every code object of the input that a package holds, sorted by place.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// Packages of earlier builds of the same version that the set keeps, as they did not change. Their files
-    /// are where those builds wrote them.
+    /// Packages of earlier builds of the same version that the set keeps because they did not change. Their
+    /// files are where those builds wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRecord>,
-    /// Absolute install paths of the input that are in no package because the set was limited to
-    /// other components (`--only`), in order.
+    /// Absolute install paths of the input that no package has because the set was limited to other
+    /// components (`--only`), sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Every finding; those that the configuration accepts with `accepted`, the reason.
+    /// Every finding. Findings that the configuration accepts have the reason in `accepted`.
     pub findings: Vec<FindingRecord>,
 }
 
@@ -81,40 +82,39 @@ pub struct Receipt {
 pub struct PackageRecord {
     /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
     pub id: String,
-    /// Its format.
+    /// The package format.
     pub format: Format,
     /// File name inside the output folder.
     pub file_name: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Bytes that the package says it takes: a deb's Installed-Size (whole KiB per entry, folders
-    /// and documents included) × 1024, an rpm's SIZE.
+    /// Installed size in bytes, as the package states it: a deb's Installed-Size (whole KiB per entry,
+    /// folders and documents included) × 1024, an rpm's SIZE.
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// What it is for.
+    /// The role of the package in the set.
     pub role: RoleKind,
-    /// For kernel packages: the name of the group.
+    /// For kernel packages: the name of the architecture group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// For kernel packages: the base archs inside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
-    /// Number of distinct code objects in the archives inside.
+    /// Number of distinct code objects in the kernel archives of the package.
     pub code_objects: u64,
-    /// Full version with the epoch, if any.
+    /// Full version, with the epoch if there is one.
     pub version: String,
-    /// SHA-256, in hex, of what the package says of itself apart from its version and the relations
-    /// that an earlier set makes necessary: by it, a later build knows what changed.
+    /// SHA-256, in hex, of the package's metadata without its version and the relations that an earlier set
+    /// makes necessary. A later build compares it to find out whether the package changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_sha256: Option<String>,
-    /// What clients of earlier sets need of it, beside its paths.
+    /// Relations and path changes that clients of earlier sets need for the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<UpdateRecord>,
-    /// The relations that the package states, sorted; without those that every package has with
-    /// itself.
+    /// The relations that the package states, sorted, without the ones to itself.
     pub relations: Vec<RelationRecord>,
-    /// What it installs, in path order.
+    /// The installed paths, sorted.
     pub members: Vec<MemberRecord>,
 }
 
@@ -123,7 +123,7 @@ pub struct PackageRecord {
 pub struct MemberRecord {
     /// Absolute path.
     pub path: String,
-    /// What stands there.
+    /// The kind of entry at the path.
     pub kind: MemberKind,
     /// Permission bits.
     pub mode: u32,
@@ -133,39 +133,39 @@ pub struct MemberRecord {
     /// For files: SHA-256 in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// For links: their text.
+    /// For links: the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }
 
-/// One code object of the input that is in a package. Those that are in none are named by the
-/// finding that says why.
+/// One code object of the input that a package holds. Findings name the code objects that no package holds,
+/// and say why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodeObjectRecord {
-    /// SHA-256 of its bytes, in hex.
+    /// SHA-256 of the code object, in hex.
     pub sha256: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its target ID.
+    /// The target ID.
     pub target: String,
-    /// The shard it came from; nothing for a file that serves all shards.
+    /// The shard it came from; absent for a file that serves all shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// The package that holds it (format-independent name).
+    /// The package that holds it, by its format-independent name.
     pub package: String,
-    /// Where it lies in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
+    /// The place in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
     #[serde(flatten)]
     pub place: CodeObjectPlace,
 }
 
-/// The part of a receipt that says how to read the rest.
+/// The field that says which schema the rest of a receipt has.
 #[derive(Deserialize)]
 struct Version {
     schema: u32,
 }
 
 impl Receipt {
-    /// The receipt as the bytes of its file.
+    /// Returns the content of the receipt's file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write(&mut bytes)
@@ -173,17 +173,17 @@ impl Receipt {
         Ok(bytes)
     }
 
-    /// Writes it as its file has it.
+    /// Writes the receipt as JSON.
     pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;
         sink.write_all(b"\n")
     }
 
-    /// Reads the bytes of a receipt.
+    /// Parses a receipt. Fails on another schema, and on contents that no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let malformed =
             |error| Error::malformed("is no receipt of rockpack").structure("receipt").cause(error);
-        // The number first: a receipt of another schema may lack any other field.
+        // The schema first: a receipt of another schema may lack any other field.
         let Version { schema } = serde_json::from_slice(bytes).map_err(malformed)?;
         if schema != SCHEMA {
             let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
@@ -196,22 +196,22 @@ impl Receipt {
         Ok(receipt)
     }
 
-    /// Version and release of the set.
+    /// The full version: `{version}-{release}`.
     pub fn release(&self) -> String {
         format!("{}-{}", self.version, self.release)
     }
 
-    /// The packages of the whole set: those of this build and those that it keeps.
+    /// The packages of the whole set: those of this build and those kept from earlier ones.
     pub fn all_packages(&self) -> impl Iterator<Item = &PackageRecord> {
         self.packages.iter().chain(self.kept.iter().flat_map(|kept| &kept.packages))
     }
 
-    /// The code objects of the whole set.
+    /// The code objects of the whole set, including kept packages.
     pub fn all_code_objects(&self) -> impl Iterator<Item = &CodeObjectRecord> {
         self.code_objects.iter().chain(self.kept.iter().flat_map(|kept| &kept.code_objects))
     }
 
-    /// Its findings, accepted as it says, but for those of a later version of rockpack.
+    /// The findings with their acceptances, without those of later versions of rockpack.
     pub fn known_findings(&self) -> Findings {
         let mut findings = Findings::default();
         for record in &self.findings {

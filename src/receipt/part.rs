@@ -1,8 +1,8 @@
 //! Receipts of parts of a set, built on several machines, and how they are joined.
 //!
-//! A part has a receipt of its own, `packages-2-of-3.json`, so that the packages of all parts fit
-//! into one folder. It says what the whole set is: the digest of its plan, which is the same on
-//! every machine that is given the same, and which package belongs to which part.
+//! Each part has a receipt of its own, such as `packages-2-of-3.json`, so that the packages of all parts fit
+//! into one folder. The receipt describes the whole set: the digest of its plan, which is the same on every
+//! machine with the same input, and the part that each package belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -16,16 +16,16 @@ use super::{FILE_NAME, Receipt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{index}/{of}")]
 pub struct SetPart {
-    /// Which part, from 1 on.
+    /// The number of the part, from 1.
     pub index: u32,
-    /// How many parts there are.
+    /// The number of parts.
     pub of: u32,
 }
 
 impl FromStr for SetPart {
     type Err = String;
 
-    /// From `2/3`.
+    /// Parses `2/3`. Leading zeros and more than [`Self::MOST`] parts are refused.
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|numbers| Self::new(numbers.0, numbers.1));
         parsed.ok_or_else(|| {
@@ -35,7 +35,7 @@ impl FromStr for SetPart {
 }
 
 impl SetPart {
-    /// A set is cut into so many parts at the most: more than any CI system has jobs for.
+    /// The most parts of a set: more than any CI system has jobs for.
     pub const MOST: u32 = 1000;
 
     fn new(index: &str, of: &str) -> Option<Self> {
@@ -59,31 +59,31 @@ pub fn sbom_name(receipt: &str) -> String {
     format!("{}.spdx.json", receipt.strip_suffix(".json").unwrap_or(receipt))
 }
 
-/// The part whose receipt has this file name.
+/// The part whose receipt has this file name; `None` if no part has such a name.
 pub fn part_of_file(name: &str) -> Option<SetPart> {
     let numbers = name.strip_prefix("packages-")?.strip_suffix(".json")?;
     let (index, of) = numbers.split_once("-of-")?;
     SetPart::new(index, of)
 }
 
-/// Whose SPDX document has this file name: that of a part, or, without one, of a whole set.
+/// The receipt beside the SPDX document `name`: `Some(Some(part))` for a part, `Some(None)` for a whole set,
+/// `None` if this is no name of an SPDX document.
 pub fn part_of_sbom(name: &str) -> Option<Option<SetPart>> {
     let receipt = format!("{}.json", name.strip_suffix(".spdx.json")?);
     if receipt == FILE_NAME { Some(None) } else { part_of_file(&receipt).map(Some) }
 }
 
-/// What the receipt of a part says of the whole.
+/// The description of the whole set in the receipt of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRecord {
-    /// Which part it is.
+    /// The part that this receipt is about.
     #[serde(flatten)]
     pub part: SetPart,
-    /// SHA-256 of the plan, in hex: every package with all that it says of itself, every path with
-    /// the size of what is known, every code object with its size, how everything is compressed,
-    /// stamped and signed, every finding, the paths that are left out, the prefix, the time of the
-    /// files, and the version of rockpack.
+    /// SHA-256 of the plan, in hex. The plan covers every package with all its metadata, every path with its
+    /// known size, every code object with its size, how everything is compressed, stamped and signed, every
+    /// finding, the paths that are left out, the prefix, the time of the files, and the version of rockpack.
     pub plan: String,
-    /// Every package file of the set, and the number of the part that it belongs to.
+    /// Every package file of the set, with the number of its part.
     #[serde(deserialize_with = "rockpack_base::once::map")]
     pub packages: BTreeMap<String, u32>,
 }
@@ -91,11 +91,11 @@ pub struct PartRecord {
 /// Why receipts do not make up one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JoinFault {
-    /// This part is not there.
+    /// The receipt of this part is missing.
     Missing(SetPart),
-    /// These parts belong to different sets, or are there twice.
+    /// Two parts belong to different sets, or one part is given twice.
     Different(DifferentParts),
-    /// This package is in the wrong part, in none, in two, or not in the plan.
+    /// This package is in the wrong part, in no part, in two parts, or not in the plan.
     Package(String, PlanBreach),
 }
 
@@ -104,41 +104,42 @@ pub enum JoinFault {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DifferentParts {
-    /// One of them is there twice.
+    /// One part is given twice.
     #[display("one part is there twice")]
     Twice,
-    /// They are of sets with other numbers of parts.
+    /// The parts are of sets with different numbers of parts.
     #[display("part {part} is beside part {first}, of another division")]
     Division { part: SetPart, first: SetPart },
-    /// They were planned otherwise.
+    /// The parts were built by different plans.
     #[display(
         "part {part} was built by another plan than part {first}: other artifacts, options, or \
          another version of rockpack"
     )]
     Plan { part: SetPart, first: SetPart },
-    /// They do not say the same of the whole set.
+    /// The parts describe the whole set differently.
     #[display("part {part} says other things of the whole set than part {first}")]
     Whole { part: SetPart, first: SetPart },
 }
 
-/// How a package is not in exactly the part that it is planned for.
+/// How a package fails to be in exactly its planned part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PlanBreach {
-    /// A part has it, and the plan does not.
+    /// A part has the package, but the plan does not.
     #[display("is in a part but not in the plan")]
     NotPlanned,
-    /// Another part has it, or two.
+    /// Another part has the package, alone or as well.
     #[display("is not in part {planned} alone, as planned")]
     NotAlone { planned: u32 },
-    /// The part that it is planned for does not have it.
+    /// The planned part does not have the package.
     #[display("is planned for part {planned}, whose receipt does not name it")]
     Absent { planned: u32 },
 }
 
-/// The receipt of the whole set, made of those of its parts: what one build of all packages writes,
-/// byte for byte. `None` where these are no receipts of parts of one set; whole if there is no fault.
+/// Joins the receipts of all parts into the receipt of the whole set, byte for byte the one that a single
+/// build writes. The receipt is `None` if `parts` are not all receipts of parts of one set; it is whole only
+/// if there are no faults.
 pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     let records: Vec<&PartRecord> = parts.iter().filter_map(|part| part.part.as_ref()).collect();
     let (Some(first), Some(record)) = (parts.first(), records.first()) else {
@@ -162,7 +163,7 @@ pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     (Some(joined(first, parts)), faults)
 }
 
-/// In what two parts that are of one set cannot differ.
+/// The first contradiction between two parts about the set they belong to; `None` if they agree.
 fn difference(
     one: &Receipt,
     record: &PartRecord,
@@ -183,7 +184,7 @@ fn difference(
     (!same).then_some(DifferentParts::Whole { part, first })
 }
 
-/// Packages that are not exactly in the part that the plan gives them to.
+/// Faults of packages that are not in exactly their planned part.
 fn misplaced(parts: &[&Receipt], record: &PartRecord, present: &BTreeSet<u32>) -> Vec<JoinFault> {
     let mut faults = Vec::new();
     let mut found: BTreeSet<&str> = BTreeSet::new();

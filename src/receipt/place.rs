@@ -1,8 +1,8 @@
-//! Where a package holds a code object.
+//! The place of a code object in a package.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a package holds a code object.
+/// The place of a code object in a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged, try_from = "Stated")]
 pub enum CodeObjectPlace {
@@ -12,16 +12,15 @@ pub enum CodeObjectPlace {
         binary: String,
         /// Absolute install path of the archive.
         archive: String,
-        /// Its key in the archive, `<kernel_name>#<co_index>`.
+        /// Key of the code object in the archive, `<kernel_name>#<co_index>`.
         key: String,
     },
-    /// A file that was packed as it is, such as one of a kernel database.
+    /// A file that was packed unchanged, such as one of a kernel database.
     File {
         /// Absolute install path of the file.
         file: String,
-        /// For files that are offload bundles: the id of its entry. For kernel archives that a
-        /// component ships itself: its key in the archive. Without it, the code object is the whole
-        /// file.
+        /// The entry id in a file that is an offload bundle, or the key in a kernel archive that a component
+        /// ships itself. Absent if the whole file is the code object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entry: Option<String>,
     },
@@ -37,7 +36,8 @@ impl CodeObjectPlace {
     }
 }
 
-/// The fields of all places: a record that has those of two would be taken for either.
+/// The fields of both places. Read apart, so that a record with fields of both is refused rather than taken
+/// for either.
 #[derive(Deserialize)]
 struct Stated {
     binary: Option<String>,

@@ -1,5 +1,5 @@
-//! What no build writes into a receipt: names that nobody could install, and records that are there twice.
-//! One of two records would be believed, and the other not looked at.
+//! Refuses receipts that no build writes: with names that nobody could install, or with duplicate records. Of
+//! two records for one thing, one would be believed and the other ignored.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use super::{
 };
 use crate::package::{Comparison, Format, RelationKind};
 
-/// What to do about a receipt or plan that no build wrote.
+/// The hint for receipts and plans that no build wrote.
 const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \
                       restore its receipt";
 
 impl Receipt {
-    /// Prefix, version and release, and all names of packages, archs and groups are spelt as a build
-    /// spells them.
+    /// Refuses a receipt whose prefix, version, release, or names of packages, archs and groups are not spelt
+    /// as a build spells them.
     pub(super) fn says_what_packages_can(&self) -> Result<()> {
         refuse_prefix(&self.prefix)?;
         let said = [("version", &self.version), ("release", &self.release)];
@@ -40,7 +40,8 @@ impl Receipt {
         found.map_or(Ok(()), |(text, what)| Err(odd(text, what)))
     }
 
-    /// No package, path of one, or code object in an archive or in a file of its own is there twice.
+    /// Refuses a receipt that has a package, a path of a package, or a code object twice. Entries of offload
+    /// bundles may share a name.
     pub(super) fn names_each_once(&self) -> Result<()> {
         let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
         for package in self.all_packages() {
@@ -74,7 +75,7 @@ impl Receipt {
 }
 
 impl PackageRecord {
-    /// A word that no build writes, and what it should be.
+    /// A word that no build writes, and the kind of text it should be.
     fn odd_word(&self) -> Option<(&str, &'static str)> {
         let texts = [(&self.id, "name"), (&self.file_name, "file name")];
         let odd = texts.into_iter().find(|(text, _)| !is_of(text, "+-._~^"));
@@ -90,7 +91,8 @@ impl PackageRecord {
 }
 
 impl UpdateRecord {
-    /// A word that no build writes, and what it should be: they go into relations and scripts.
+    /// A word that no build writes, and the kind of text it should be. These texts go into relations and
+    /// scripts.
     fn odd_word(&self, format: Format) -> Option<(&str, &'static str)> {
         let kinds = [
             RelationKind::Breaks,
@@ -123,14 +125,14 @@ impl UpdateRecord {
     }
 }
 
-/// Whether a text has letters, digits and these signs, and no sign but `_` first.
+/// Whether a text consists of letters, digits and these signs, and starts with a letter, a digit or `_`.
 fn is_of(text: &str, signs: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text.chars().all(plain)
 }
 
-/// Refuses what is no absolute path, in its normal form and of letters, digits and signs that are the same
-/// to every tool, of a receipt or plan.
+/// Refuses a prefix that is not an absolute path in normal form, or has characters that tools could read
+/// differently. Checks receipts and plans.
 pub(super) fn refuse_prefix(prefix: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
     let is_path = prefix.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok());
@@ -229,7 +231,7 @@ mod tests {
         let error = twice(archive, ["gfx90a", "gfx90a"]).unwrap_err();
         assert!(error.contains("names a code object for gfx90a in /x/a twice"), "{error}");
         twice(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
-        // Entries of bundles may have one name.
+        // Entries of offload bundles may share a name.
         twice(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
         let member = r#"{"path":"/x","kind":"link","mode":511}"#;
         let package = format!(

@@ -10,20 +10,20 @@ use crate::package::{Comparison, Format, Package, Relation, RelationKind};
 /// One relation of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelationRecord {
-    /// Which field or tag it stands in; rpm's `Requires` are `depends`.
+    /// The field or tag of the relation; rpm's `Requires` are `depends`.
     pub kind: RelationKind,
-    /// Package or capability; alternatives and boolean dependencies whole.
+    /// Package or capability; alternatives and boolean dependencies are kept whole.
     pub name: String,
-    /// The same sign in both formats.
+    /// The comparison with `version`, written with the same signs for both formats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// The version that it compares with.
+    /// The version that installed ones are compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl RelationRecord {
-    /// The relations of `package` in `format`, sorted; none if it is not wanted in that format.
+    /// The relations of `package` in `format`, sorted; `None` if the package is not wanted in that format.
     pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Vec<Self>> {
         let mut records: Vec<Self> = package.all_relations(format)?.map(Self::from).collect();
         records.sort();
@@ -31,7 +31,7 @@ impl RelationRecord {
         Some(records)
     }
 
-    /// What they are sorted by: their texts, as they always were.
+    /// The sort key: the texts of the fields. Receipts that exist are sorted so.
     fn order(&self) -> impl Ord + '_ {
         let comparison = self.comparison.map(Comparison::as_str);
         (self.kind.as_str(), &self.name, comparison, &self.version)
@@ -65,7 +65,7 @@ impl PartialOrd for RelationRecord {
 }
 
 impl fmt::Display for RelationRecord {
-    /// As a `.deb` writes it without the parentheses: `rocm-blas = 7.1.0-1`.
+    /// Writes the relation as a `.deb` does, without parentheses: `rocm-blas = 7.1.0-1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.comparison, &self.version) {
             (Some(comparison), Some(version)) => {
@@ -80,7 +80,7 @@ impl fmt::Display for RelationRecord {
 mod tests {
     use super::*;
 
-    /// The order of receipts that exist, which is not that of the fields of a package.
+    /// Receipts that exist have this order, which differs from the order of the fields of a package.
     #[test]
     fn relations_are_sorted_by_their_texts() {
         use Comparison::{Greater, GreaterEqual, Less};

@@ -1,8 +1,8 @@
-//! Packages that stand of the sets before this one: those that clients have, and that a set of the same
-//! version keeps where they do not change.
+//! Packages of earlier sets that are still current. Clients have them, and a set of the same version keeps
+//! those that do not change.
 //!
-//! Of several receipts that know a package, the last one counts. A receipt that keeps packages of
-//! earlier ones knows them, too.
+//! If several receipts know a package, the last one counts. A receipt also knows the packages that it keeps
+//! from earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::{CodeObjectRecord, PackageRecord, Receipt};
 use crate::package::{Format, Version};
 
-/// Packages of earlier builds that a set keeps: they are not among the files of this build.
+/// Packages of earlier builds that a set keeps. Their files are not among the files of this build.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRecord {
-    /// The packages, by file name.
+    /// The packages, sorted by file name.
     pub packages: Vec<PackageRecord>,
-    /// Every code object that is in them, by place.
+    /// Every code object in those packages, sorted by place.
     pub code_objects: Vec<CodeObjectRecord>,
 }
 
@@ -27,17 +27,17 @@ impl KeptRecord {
     }
 }
 
-/// The packages that stand, by format and id.
+/// The current packages of earlier sets, by format and id.
 #[derive(Debug, Default)]
 pub struct Standing {
     packages: BTreeMap<(Format, String), PackageRecord>,
-    /// Id → the code objects in the package.
+    /// Package id → the code objects in the package.
     code_objects: BTreeMap<String, Vec<CodeObjectRecord>>,
 }
 
 impl Standing {
-    /// Everything that `receipts` know of packages in `formats` that have `version`, whatever their release, and
-    /// the install prefix `prefix`.
+    /// Collects from `receipts` the packages in `formats` with `version`, of any release, and install prefix
+    /// `prefix`.
     pub fn of<'a>(
         receipts: impl Iterator<Item = &'a Receipt>,
         version: &Version,
@@ -67,12 +67,12 @@ impl Standing {
         standing
     }
 
-    /// Whether nothing stands.
+    /// Whether there are no packages.
     pub fn is_empty(&self) -> bool {
         self.packages.is_empty()
     }
 
-    /// The package called `id`, if it stands in `format`.
+    /// The package with this id and format, if there is one.
     pub fn get(&self, format: Format, id: &str) -> Option<&PackageRecord> {
         self.packages.get(&(format, id.to_owned()))
     }
@@ -87,7 +87,7 @@ impl Standing {
         self.code_objects.values().flatten()
     }
 
-    /// The packages that `is_kept` says, as a receipt has them.
+    /// The packages that `is_kept` selects, with their code objects, as a receipt records them.
     pub fn kept(&self, is_kept: impl Fn(&PackageRecord) -> bool) -> KeptRecord {
         let mut packages: Vec<PackageRecord> =
             self.packages.values().filter(|record| is_kept(record)).cloned().collect();

@@ -1,43 +1,44 @@
-//! What clients of earlier sets need of a package, which the next set of the version needs as well.
+//! Relations and path changes that clients of earlier sets need of a package. The next set of the version
+//! needs them, too.
 
 use serde::{Deserialize, Serialize};
 
 use super::RelationRecord;
 use crate::package::{Format, MemberKind, Package, PathChange, Relation};
 
-/// Means by which a package takes the place of what earlier sets have.
+/// The means by which a package replaces contents of earlier sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateRecord {
-    /// Relations to packages that had paths of this one.
+    /// Relations to packages that had paths of this package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationRecord>,
-    /// Paths at which a folder became something else, or the reverse.
+    /// Paths at which a folder was replaced by something else, or the reverse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathChangeRecord>,
 }
 
-/// A path at which something else stands than in an earlier set.
+/// A path whose kind of entry differs from that in an earlier set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathChangeRecord {
     /// Absolute path.
     pub path: String,
-    /// The kind that stood there.
+    /// The kind of entry in the earlier set.
     pub was: MemberKind,
-    /// The kind that stands there.
+    /// The kind of entry in this set.
     pub is: MemberKind,
-    /// The text of the link that was there or is, where it is known.
+    /// The target of the old or new link, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Whether another package had the path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
-    /// Paths that earlier versions have in the folder, relative to it.
+    /// Paths below the old folder in earlier versions, relative to the folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<String>,
 }
 
 impl UpdateRecord {
-    /// The means of `package` in `format`; nothing if it needs none.
+    /// The means of `package` in `format`; `None` if it needs none.
     pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Self> {
         let own = |(of, relation): &(Format, Relation)| (*of == format).then(|| relation.into());
         let mut relations: Vec<RelationRecord> =

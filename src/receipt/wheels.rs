@@ -1,4 +1,4 @@
-//! The receipt of wheels: `wheels.json`, what was made of which wheel and where its code objects went.
+//! The receipt `wheels.json`: the wheels that were made of each input wheel, and where its code objects went.
 
 use std::io::{self, Write};
 
@@ -10,23 +10,23 @@ use super::{CodeObjectRecord, FindingRecord, MemberRecord};
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
 
-/// Version of its shape; raised when a field changes its meaning.
+/// Version of the receipt's schema; raised when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// A finished set of wheels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelReceipt {
-    /// The version of the shape: [`SCHEMA`].
+    /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// Version of rockpack that wrote the set.
     pub generator: String,
-    /// Seconds since 1970 that the members carry as their time, as far as ZIP can say it.
+    /// Time of the members, in seconds since 1970, within the precision and range of ZIP.
     pub time: i64,
-    /// The wheels, by the wheel that they were made of; its host wheel first.
+    /// The wheels, sorted by the input wheel; the host wheel comes first.
     pub wheels: Vec<WheelRecord>,
-    /// Every code object of the input that is in a device wheel.
+    /// Every code object of the input that a device wheel holds.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// Every finding; those that the configuration accepts with `accepted`, the reason.
+    /// Every finding. Findings that the configuration accepts have the reason in `accepted`.
     pub findings: Vec<FindingRecord>,
 }
 
@@ -34,11 +34,11 @@ pub struct WheelReceipt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WheelKind {
-    /// Everything but device code.
+    /// A wheel with everything but device code.
     Host,
-    /// Device code.
+    /// A wheel with device code.
     Device,
-    /// A wheel of the input that is copied as it is.
+    /// A wheel of the input that is copied unchanged.
     Copy,
 }
 
@@ -47,15 +47,15 @@ pub enum WheelKind {
 pub struct WheelRecord {
     /// File name inside the output folder.
     pub file_name: String,
-    /// File name of the wheel that it was made of.
+    /// File name of the input wheel.
     pub made_of: String,
     /// The purpose of the wheel.
     pub role: WheelKind,
-    /// The name of its distribution, as its METADATA has it.
+    /// The name of the distribution, as in METADATA.
     pub distribution: String,
-    /// The version of its distribution.
+    /// The version of the distribution.
     pub version: String,
-    /// For device wheels: the names of the groups that read it.
+    /// For device wheels: the names of the groups that use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// For device wheels: the base archs inside.
@@ -63,16 +63,16 @@ pub struct WheelRecord {
     pub archs: Vec<String>,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Bytes of its members.
+    /// Size of all members in bytes.
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// The members in the order of the archive, RECORD apart; paths as in the archive.
+    /// The members except RECORD, in the order of the archive; paths as in the archive.
     pub members: Vec<MemberRecord>,
 }
 
 impl WheelReceipt {
-    /// Reads one.
+    /// Parses a receipt. Fails on another schema.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let read: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no receipt of wheels").structure(FILE_NAME).cause(error)
@@ -85,7 +85,7 @@ impl WheelReceipt {
         Ok(read)
     }
 
-    /// Writes it as its file has it.
+    /// Writes the receipt as JSON.
     pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;
         sink.write_all(b"\n")

@@ -1,4 +1,4 @@
-//! Paths of two sets.
+//! Compares the paths of two sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use super::Moved;
 use crate::package::Format;
 use crate::receipt::listing::{ListedMember, ListedPackage, OwnedMember, Owners};
 
-/// The paths that have other owners than before. One that lost a path to a package that had it, too,
-/// and one that has it beside the package that had it, are named as well. Of several that lost a path
-/// and several that got it, each is named once, not with each of the others.
+/// The paths whose owners changed. A package that lost a path that another still has, and one that gained a
+/// path that another keeps, are named, too. If several packages lost and several gained a path, each is named
+/// once, not paired with every other.
 pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
     let paths: BTreeSet<(Format, &str)> = new
         .files()
@@ -24,7 +24,7 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
             continue;
         }
         let (lost, gained) = (or_all(lost, before), or_all(gained, after));
-        // The last of the shorter side is in all further pairs.
+        // The last name of the shorter side fills all further pairs.
         let at = |names: &[&str], index: usize| {
             names.get(index).or(names.last()).map(|name| (*name).to_owned())
         };
@@ -45,20 +45,20 @@ fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
     names.into_iter().collect()
 }
 
-/// A path that is not what it was.
+/// A path that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileChange {
     /// The absolute path.
     pub path: String,
-    /// What is different.
+    /// The aspects that differ.
     pub changes: Vec<ChangedAspect>,
 }
 
-/// In what a path differs.
+/// An aspect in which two versions of a path may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangedAspect {
-    /// A file became a link, or the like.
+    /// The kind: a file became a link, for example.
     Kind,
     /// Permission bits.
     Mode,
@@ -68,12 +68,12 @@ pub enum ChangedAspect {
     Content,
     /// The code objects of a kernel archive.
     Code,
-    /// Where a link leads.
+    /// The target of a link.
     Target,
 }
 
 impl ChangedAspect {
-    /// As it is shown.
+    /// The word that is shown for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kind => "kind",
@@ -86,14 +86,14 @@ impl ChangedAspect {
     }
 }
 
-/// Files that could not be compared whole.
+/// Numbers of files that could not be compared, or by size alone.
 #[derive(Default)]
 pub(super) struct Counts {
     pub uncompared: u64,
     pub by_size: u64,
 }
 
-/// The paths of both that differ.
+/// Compares the paths that both packages have, and returns those that differ.
 pub(super) fn compare(
     before: &ListedPackage,
     after: &ListedPackage,
@@ -127,8 +127,8 @@ fn changes(before: &ListedMember, after: &ListedMember, counts: &mut Counts) -> 
     changes
 }
 
-/// By digest, else by size. Archives of a plan have neither; their code objects are compared where
-/// both sides know them.
+/// Compares contents by digest, else by code objects, else by size. Archives of a plan have neither digest
+/// nor exact size.
 fn content(
     before: &ListedMember,
     after: &ListedMember,

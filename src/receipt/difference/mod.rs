@@ -1,12 +1,13 @@
-//! What is different between two package sets.
+//! The difference between two package sets.
 //!
-//! Packages are known by format and name, and by architecture where a set has several. Files are
-//! known by path. Where the two sets have different prefixes, paths of the earlier set are compared
-//! as if they were below the later prefix, unless that gives two of a package one path. Relations
-//! to a set's own version are the same whatever that version is.
+//! Packages are identified by format and name, and by architecture if a set has several. Files are identified
+//! by path. If the sets have different prefixes, paths of the earlier set are compared as if they were below
+//! the later prefix, unless that would give two files of a package one path. Relations to the own version of
+//! a set are equal, whatever that version is.
 //!
-//! Contents are compared by digest where both sides know it, else by size where both know that.
-//! Files that cannot be compared are counted, and never taken for equal or changed. Sizes that are
+//! Contents are compared by digest if both sides know it, else by size if both know that. Files that cannot
+//! be compared are counted, and taken for neither equal nor changed. Estimated sizes are shown but not
+//! compared.
 //! estimates are shown and not compared.
 
 mod members;
@@ -30,96 +31,96 @@ use crate::receipt::listing::{ListedPackage, Listing, Owners, Size};
 /// The difference between an earlier and a later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What the earlier set was read from.
+    /// Name of the earlier set: the path it was read from.
     pub earlier: String,
-    /// What the later set was read from.
+    /// Name of the later set: the path it was read from.
     pub later: String,
-    /// The prefixes, if they are different.
+    /// The prefixes, if both are known and they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Changed<String>>,
     /// Packages that the earlier set does not have.
     pub added: Vec<UnpairedPackage>,
     /// Packages that the later set does not have.
     pub removed: Vec<UnpairedPackage>,
-    /// Paths that are in another package than before.
+    /// Paths that moved to another package.
     pub moved: Vec<Moved>,
-    /// Packages that are in both and not the same.
+    /// Packages that are in both sets, and differ.
     pub changed: Vec<ChangedPackage>,
-    /// Files whose contents could not be compared, because one side knows neither digest nor size.
+    /// Number of files that could not be compared, because one side knows neither digest nor size.
     pub uncompared: u64,
-    /// Files that have the same size, and whose digests are not known on one side.
+    /// Number of files that were compared by size alone, because one side knows no digest.
     pub by_size: u64,
 }
 
 /// A value before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed<T> {
-    /// Of the earlier set.
+    /// The value in the earlier set.
     pub from: T,
-    /// Of the later set.
+    /// The value in the later set.
     pub to: T,
 }
 
 /// A package of one set only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnpairedPackage {
-    /// Its format.
+    /// The format.
     pub format: Format,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// Its architecture.
+    /// The architecture.
     pub architecture: String,
-    /// Bytes of the package file.
+    /// Size of the package file in bytes.
     pub download: Size,
-    /// Bytes it takes installed.
+    /// Installed size in bytes.
     pub installed: Size,
 }
 
-/// A path that went from one package to another.
+/// A path that moved from one package to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Moved {
-    /// Its format.
+    /// The format of both packages.
     pub format: Format,
     /// The absolute path, as the later set has it.
     pub path: String,
-    /// The package that had it.
+    /// The package that had the path.
     pub from: String,
-    /// The package that has it.
+    /// The package that has the path.
     pub to: String,
 }
 
-/// A package of both sets. Lists are of what differs only.
+/// A package that is in both sets and differs. Its lists have only differences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedPackage {
-    /// Its format.
+    /// The format.
     pub format: Format,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its versions, if they are different.
+    /// The versions, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<Changed<String>>,
-    /// Its architectures, if they are different.
+    /// The architectures, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub architecture: Option<Changed<String>>,
-    /// Bytes of the package file.
+    /// Size of the package file in bytes.
     pub download: Changed<Size>,
-    /// Bytes it takes installed.
+    /// Installed size in bytes.
     pub installed: Changed<Size>,
-    /// Relations that only the later one has.
+    /// Relations that only the later package has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations_added: Vec<RelationRecord>,
-    /// Relations that only the earlier one has.
+    /// Relations that only the earlier package has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations_removed: Vec<RelationRecord>,
-    /// Paths that are new, and come from no other package.
+    /// Paths that are new, and did not move here from another package.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_added: Vec<String>,
-    /// Paths that are gone, and are in no other package.
+    /// Paths that are gone, and did not move to another package.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_removed: Vec<String>,
-    /// Paths that are not what they were.
+    /// Paths of both versions that differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files_changed: Vec<FileChange>,
 }
@@ -153,7 +154,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
 }
 
 impl Difference {
-    /// Whether nothing is known to be different. What could not be compared may be.
+    /// Whether no difference is known. Files that could not be compared may still differ.
     pub fn is_empty(&self) -> bool {
         self.prefix.is_none()
             && self.added.is_empty()
@@ -190,7 +191,7 @@ fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
 /// Format, path and name of a package.
 type PathInPackage<'a> = (Format, &'a str, &'a str);
 
-/// What is told as moved, and is no loss of one package and nothing new in another.
+/// The paths that are reported as moved, which are neither a loss of one package nor new in the other.
 struct Told<'a> {
     from: BTreeSet<PathInPackage<'a>>,
     to: BTreeSet<PathInPackage<'a>>,
@@ -204,7 +205,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// What is different between two versions of a package, if anything is.
+/// The differences between two versions of a package; `None` if nothing differs.
 fn compare(
     (before, after): (&ListedPackage, &ListedPackage),
     relations: Relations,
@@ -243,8 +244,8 @@ fn compare(
     (!same).then_some(changed)
 }
 
-/// Whether sizes that both sides know exactly are different. A package file's size also depends on
-/// how it is compressed, so it alone makes no difference.
+/// Whether both sides know the installed size exactly and the sizes differ. The size of a package file also
+/// depends on its compression, so that alone is no difference.
 fn sizes_differ(changed: &ChangedPackage) -> bool {
     let Changed { from, to } = &changed.installed;
     !from.estimated && !to.estimated && from.bytes != to.bytes

@@ -1,14 +1,14 @@
-//! Which packages of two sets are compared with each other.
+//! Pairs the packages of two sets for comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::package::Format;
 use crate::receipt::listing::ListedPackage;
 
-/// The packages of two sets.
+/// The packages of two sets, paired.
 #[derive(Default)]
 pub(super) struct Pairs<'a> {
-    /// Of both sets: as it was, and as it is.
+    /// Packages of both sets: the earlier and the later version.
     pub both: Vec<(&'a ListedPackage, &'a ListedPackage)>,
     pub added: Vec<&'a ListedPackage>,
     pub removed: Vec<&'a ListedPackage>,
@@ -20,8 +20,8 @@ type ByArchitecture<'a> = BTreeMap<&'a str, &'a ListedPackage>;
 /// Architectures of packages for every machine.
 const FOR_ALL: [&str; 2] = ["all", "noarch"];
 
-/// Pairs packages by format, name and architecture. Where that leaves one of a name on each side, it
-/// is the same package for another architecture.
+/// Pairs packages by format, name and architecture. If that leaves one package of a name on each side, the
+/// package changed its architecture.
 pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pairs<'a> {
     let (mut old, mut new) = (by_name(old), by_name(new));
     let names: BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
@@ -41,14 +41,14 @@ pub(super) fn of<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pair
     pairs
 }
 
-/// The packages that are compared.
+/// The packages that take part in the comparison.
 pub(super) fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
     by_name(packages).into_values().flat_map(ByArchitecture::into_values)
 }
 
-/// The packages by format and name; of several versions, which are in their order, the last. One
-/// for every machine and one for some are versions of each other, too, unless they are of one
-/// version.
+/// Groups the packages by format and name, and keeps the newest version of each architecture; `packages` are
+/// sorted. A package for every machine and one for some machines replace each other, unless they have the
+/// same version.
 fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitecture<'_>> {
     let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
     for package in packages {

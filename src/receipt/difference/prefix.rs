@@ -1,10 +1,10 @@
-//! The paths of the earlier set as if they were below the prefix of the later one.
+//! Moves the paths of the earlier set below the prefix of the later one.
 
 use std::collections::BTreeSet;
 
 use crate::receipt::listing::{ListedMember, ListedPackage, Listing};
 
-/// The packages of `earlier` with their paths below the prefix of `later`.
+/// The packages of `earlier`, with their paths moved below the prefix of `later`.
 pub(super) fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage> {
     let mut packages = earlier.packages.clone();
     if let (Some(from), Some(to)) = (&earlier.prefix, &later.prefix)
@@ -15,8 +15,8 @@ pub(super) fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage>
     packages
 }
 
-/// A path that would be that of another member stays what it is, and so is seen to be gone. Shorter
-/// ones go first: where one prefix lies in the other, what they leave is the place of longer ones.
+/// Moves paths from one prefix to the other. A path whose new place is taken stays, and so is reported as
+/// gone. Shorter paths move first: if one prefix contains the other, they free the places of longer ones.
 fn move_members(members: &mut [ListedMember], from: &str, to: &str) {
     let is_moved = |member: &&mut ListedMember| below(&member.path, from).is_some();
     let (mut moving, staying): (Vec<_>, Vec<_>) = members.iter_mut().partition(is_moved);
@@ -33,7 +33,7 @@ fn move_members(members: &mut [ListedMember], from: &str, to: &str) {
     members.sort_by(|a, b| a.path.cmp(&b.path));
 }
 
-/// What follows `prefix` in a path that is it or below it.
+/// The rest of a path after `prefix`; `None` if the path is not `prefix` or below it.
 fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -56,7 +56,7 @@ mod tests {
         let paths = ["/opt/a", "/opt/a/x", "/opt/ab/x", "/opt/b/x"];
         let expected = ["/opt/a/x", "/opt/ab/x", "/opt/b", "/opt/b/x"];
         assert_eq!(moved(&paths, "/opt/a", "/opt/b"), expected);
-        // One prefix in the other: `/opt/a/x` cannot go to `/opt/x`, nor another to its place.
+        // One prefix contains the other: `/opt/a/x` cannot move to `/opt/x`, nor another path to its place.
         let paths = ["/opt/a/a/x", "/opt/a/x", "/opt/a/y", "/opt/x"];
         let expected = ["/opt/a/a/x", "/opt/a/x", "/opt/x", "/opt/y"];
         assert_eq!(moved(&paths, "/opt/a", "/opt"), expected);

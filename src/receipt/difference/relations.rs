@@ -1,4 +1,4 @@
-//! Relations of two versions of a package.
+//! Compares the relations of two versions of a package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +6,23 @@ use crate::package::{Format, Version};
 use crate::receipt::RelationRecord;
 use crate::receipt::listing::ListedPackage;
 
-/// What stands for the version that the set has of a package.
+/// Replaces the version of a package of the set.
 const OWN_VERSION: &str = "the set's version";
 
-/// What stands for the next patch version after that of a package.
+/// Replaces the next patch version after that of a package.
 const NEXT_PATCH: &str = "the next patch version";
 
 /// The versions of a set's packages, by format and name.
 pub(super) struct Versions<'a>(BTreeMap<(Format, &'a str), &'a str>);
 
 impl<'a> Versions<'a> {
-    /// Versions of `packages`, of which the newest of each name comes last.
+    /// Indexes the versions of `packages`. The newest version of each name comes last, and counts.
     pub fn of(packages: &'a [ListedPackage]) -> Self {
         Self(packages.iter().map(|package| (package.key(), package.version.as_str())).collect())
     }
 
-    /// The relations of `package` with versions of the set named as what they are: `rocm-blas = 7.1.0-1`
-    /// in 7.1.0-1 and `rocm-blas = 7.1.1-1` in 7.1.1-1 say the same.
+    /// The relations of `package`, with versions of the set replaced by placeholders: `rocm-blas = 7.1.0-1`
+    /// in 7.1.0-1 equals `rocm-blas = 7.1.1-1` in 7.1.1-1.
     fn named(&self, package: &ListedPackage) -> BTreeSet<RelationRecord> {
         let next = next_patch(&package.version);
         let named = package.relations.iter().cloned().map(|mut relation| {
@@ -39,7 +39,7 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// The next patch version after a whole version.
+/// The next patch version after `version`, which has a release; `None` if it cannot be parsed.
 fn next_patch(version: &str) -> Option<String> {
     let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
     let (upstream, _) = rest.rsplit_once('-')?;
@@ -52,7 +52,7 @@ pub(super) struct Relations {
     pub removed: Vec<RelationRecord>,
 }
 
-/// Relations of one side only.
+/// The relations that only one side has.
 pub(super) fn compare(
     (before, old): (&ListedPackage, &Versions<'_>),
     (after, new): (&ListedPackage, &Versions<'_>),

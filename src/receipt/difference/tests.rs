@@ -44,7 +44,7 @@ fn each_architecture_is_compared_with_its_own() {
     assert_eq!(architectures(&compared(both, one()).removed), ["all"]);
 }
 
-/// Nothing that a package loses or gets goes untold because something else has that path.
+/// Every path that a package loses or gains is reported, even if another package has that path.
 #[test]
 fn what_is_not_told_as_moved_is_told_of_the_package() {
     let other = |paths| listed(Format::Deb, "rocm-other", "1", paths);
@@ -53,14 +53,14 @@ fn what_is_not_told_as_moved_is_told_of_the_package() {
         assert!(difference.moved.is_empty(), "{difference:?}");
         difference.changed[0].files_removed.clone()
     };
-    // The other one had it before, and the other architecture has it still.
+    // The other package had the path before, and the other architecture still has it.
     let arm64 = || package("1", "arm64", X);
     let before = vec![package("1", "amd64", X), arm64(), other(X)];
     assert_eq!(lost(before, vec![package("1", "amd64", &[]), arm64(), other(X)]), ["/x"]);
-    // A folder that is a file elsewhere.
+    // The other package has a file where this one had a folder.
     let folder = vec![package("1", "amd64", &[("/x", MemberKind::Directory)]), other(&[])];
     assert_eq!(lost(folder, vec![package("1", "amd64", &[]), other(X)]), ["/x"]);
-    // Only an older version of it had what another package has now.
+    // Only an older version of the package had the path that another package has now.
     let before = vec![package("1", "amd64", X), package("2", "amd64", Y)];
     assert_eq!(lost(before, vec![package("2", "amd64", &[]), other(X)]), ["/y"]);
 }
@@ -86,7 +86,7 @@ fn a_package_may_change_its_architecture() {
         assert_eq!(changed.architecture, Some(architecture));
         assert!(difference.added.is_empty() && difference.removed.is_empty());
     }
-    // Of several versions the last counts.
+    // The last of several versions counts.
     assert!(compared(vec![all(), amd64()], vec![amd64()]).is_empty());
 }
 
@@ -121,7 +121,7 @@ fn every_package_that_loses_or_gets_a_path_is_named() {
     assert_eq!(moved(&["a", "z"], &["z"]), ["a z"]);
     assert_eq!(moved(&["a"], &["a", "z"]), ["a z"]);
     assert!(moved(&["a", "z"], &["a", "z"]).is_empty());
-    // Not each with each: of a thousand packages on both sides that would be a million.
+    // Not every pair: a thousand packages on each side would give a million.
     assert_eq!(moved(&["a", "b", "c"], &["x", "y"]), ["a x", "b y", "c y"]);
     assert_eq!(moved(&["a", "b"], &["x", "y", "z"]), ["a x", "b y", "b z"]);
 }

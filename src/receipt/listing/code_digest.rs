@@ -1,4 +1,4 @@
-//! What a kernel archive holds, apart from how it is compressed.
+//! Digests of the contents of kernel archives, independent of compression.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 /// A code object of an archive: its key, its target, and its SHA-256 in hex.
 pub type CodeRow = (String, String, String);
 
-/// SHA-256, in hex, of the lines `key target sha256` of an archive's code objects, sorted. Rows that
-/// repeat a code object for a more specific target are not among them. Receipts know it of packed
-/// archives and plans of those that will be.
+/// SHA-256, in hex, of the sorted lines `key target sha256` of an archive's code objects. Rows that repeat a
+/// code object for a more specific target are left out. A receipt yields it for packed archives, a plan for
+/// planned ones.
 pub fn code_digest(rows: &BTreeSet<CodeRow>) -> String {
     let mut hasher = Sha256::new();
     for (key, target, sha256) in rows {
@@ -21,7 +21,7 @@ pub fn code_digest(rows: &BTreeSet<CodeRow>) -> String {
     hex(&hasher.finalize())
 }
 
-/// Kernel archive, as an absolute path → the digest of those of `records` that are in it.
+/// Maps the absolute path of each kernel archive to the digest of its code objects among `records`.
 pub fn code_digests<'a>(
     records: impl Iterator<Item = &'a CodeObjectRecord>,
 ) -> BTreeMap<String, String> {

@@ -1,11 +1,11 @@
-//! Package sets as lists: which packages, with which names, relations, sizes and paths.
+//! Package sets as lists: packages with names, relations, sizes and paths.
 //!
-//! One shape for what is planned, what was built and what lies in a folder of packages, so that
-//! any two of them can be compared, and so that a plan can know the set that it updates. Each says
-//! less than a package: what is not known is absent or marked as an estimate, never guessed.
+//! A planned set, a built set and a folder of packages have the same shape, so that any two can be compared,
+//! and a plan can know the set that it updates. A listing says less than a package: unknown facts are absent
+//! or marked as estimates, never guessed.
 //!
-//! Refused: files that are no receipt, no plan and no package, folders without packages, and sets
-//! with a package or a path of one twice, but for a folder that is the same each time.
+//! Refused are files that are neither receipt, plan nor package, folders without packages, and sets with a
+//! duplicate package or a duplicate path in a package. Exact duplicates of packages and folders are dropped.
 
 mod code_digest;
 mod owners;
@@ -28,55 +28,55 @@ use crate::receipt::{Receipt, RelationRecord};
 /// A set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// What it was read from, for people.
+    /// The path that the set was read from, for messages.
     pub name: String,
-    /// The install prefix, absolute, where it is known.
+    /// The install prefix, absolute, if it is known.
     pub prefix: Option<String>,
-    /// The packages by format and name.
+    /// The packages, sorted by format and name.
     pub packages: Vec<ListedPackage>,
-    /// The receipt that it was read from, if it was one.
+    /// The receipt, if the set was read from one.
     pub receipt: Option<Box<Receipt>>,
 }
 
 /// One package in one format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedPackage {
-    /// Its format.
+    /// The package format.
     pub format: Format,
     /// The name in that format.
     pub name: String,
-    /// Version and release with the epoch, if any, in front: `7.1.0-1`, `1:7.1.0-1`.
+    /// Version and release, after the epoch if there is one: `7.1.0-1`, `1:7.1.0-1`.
     pub version: String,
-    /// E.g. `amd64`, `x86_64`, `noarch`.
+    /// The architecture as the format names it: `amd64`, `x86_64`, `noarch`.
     pub architecture: String,
     /// The name of the package file.
     pub file_name: String,
-    /// What it is for, where it is known.
+    /// The role of the package in the set, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<RoleKind>,
-    /// For kernel packages: the name of the group.
+    /// For kernel packages: the name of the architecture group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// For kernel packages: the base archs inside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
-    /// Bytes of the package file.
+    /// Size of the package file.
     pub download: Size,
-    /// Bytes that the package says it takes once it is installed.
+    /// Installed size, as the package states it.
     pub installed: Size,
-    /// Relations but those that follow from the package itself (its own name, scriptlets, features
-    /// of the package manager), sorted.
+    /// The relations, sorted, except those that follow from the package itself (its own name, scriptlets,
+    /// features of the package manager).
     pub relations: Vec<RelationRecord>,
-    /// What it installs, in path order.
+    /// The installed paths, sorted.
     pub members: Vec<ListedMember>,
 }
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// The bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// Whether they are an estimate.
+    /// Whether the number is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
@@ -86,31 +86,31 @@ pub struct Size {
 pub struct ListedMember {
     /// Absolute path.
     pub path: String,
-    /// What stands there.
+    /// The kind of entry at the path.
     pub kind: MemberKind,
     /// Permission bits.
     pub mode: u32,
-    /// For files: bytes of content.
+    /// For files: the size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// For files: SHA-256 in hex, where it is known.
+    /// For files: SHA-256 in hex, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// For kernel archives: the digest of what they hold, see [`code_digest`], where it is known.
+    /// For kernel archives: the digest of their code objects, see [`code_digest`], if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_sha256: Option<String>,
-    /// For links: their text.
+    /// For links: the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }
 
 impl Size {
-    /// Bytes that were counted.
+    /// A size that was counted.
     pub fn exact(bytes: u64) -> Self {
         Self { bytes, estimated: false }
     }
 
-    /// Bytes that nobody counted.
+    /// A size that was estimated.
     pub fn estimate(bytes: u64) -> Self {
         Self { bytes, estimated: true }
     }
@@ -119,7 +119,7 @@ impl Size {
 impl std::ops::Add for Size {
     type Output = Self;
 
-    /// A sum with an estimate is one.
+    /// Adds the bytes. The sum is an estimate if either side is.
     fn add(self, other: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_add(other.bytes),
@@ -135,37 +135,37 @@ impl std::iter::Sum for Size {
 }
 
 impl ListedMember {
-    /// Whether it is a file, which has bytes.
+    /// Whether the entry is a file, and so has content.
     pub fn is_file(&self) -> bool {
         self.kind == MemberKind::File
     }
 
-    /// Whether it is a directory, which packages share.
+    /// Whether the entry is a directory, which several packages may have.
     pub fn is_directory(&self) -> bool {
         self.kind == MemberKind::Directory
     }
 }
 
 impl ListedPackage {
-    /// Format and name: what a package is known by in a set.
+    /// Format and name, which identify a package in a set.
     pub fn key(&self) -> (Format, &str) {
         (self.format, &self.name)
     }
 
-    /// The order of packages in a listing. Equal are those that are one and the same to those who
-    /// install them, in whatever words their versions say so.
+    /// The order of packages in a listing. Packages are equal if a package manager takes them for the same,
+    /// even if their versions are spelt differently.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let versions = || self.format.compare_versions(&self.version, &other.version);
         let architectures = || self.architecture.cmp(&other.architecture);
         self.key().cmp(&other.key()).then_with(versions).then_with(architectures)
     }
 
-    /// Whether it has the version of `other`, which is of the same format, in whatever words.
+    /// Whether it has the same version as `other`, which has the same format. Spelling does not matter.
     pub(crate) fn is_of_version_of(&self, other: &Self) -> bool {
         self.format.compare_versions(&self.version, &other.version).is_eq()
     }
 
-    /// The package as clients are offered it.
+    /// The package as a repository offers it to clients.
     pub fn offered(&self) -> Offered<'_> {
         let mut relations = Vec::with_capacity(self.relations.len());
         for RelationRecord { kind, name, comparison, version } in &self.relations {
@@ -183,13 +183,12 @@ impl ListedPackage {
 }
 
 impl Listing {
-    /// A set that no receipt tells of.
+    /// A set that was not read from a receipt.
     pub fn new(name: String, prefix: Option<String>, packages: Vec<ListedPackage>) -> Self {
         Self { name, prefix, packages, receipt: None }
     }
 
-    /// Brings the packages into their order: by format, name and version, the newest last, and by
-    /// architecture.
+    /// Sorts the packages by format, name, version (newest last) and architecture.
     pub(crate) fn sorted(mut self) -> Self {
         self.packages.sort_by(ListedPackage::order);
         self

@@ -1,27 +1,27 @@
-//! Who has which path of a set.
+//! The packages that have each path of a set.
 
 use std::collections::BTreeMap;
 
 use super::{ListedMember, ListedPackage};
 use crate::package::Format;
 
-/// A path and a package that has it.
+/// A path of a set and a package that has it.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnedMember<'a> {
     /// The package.
     pub package: &'a ListedPackage,
-    /// What stands there.
+    /// The entry at the path.
     pub member: &'a ListedMember,
 }
 
-/// The paths of a set by format, path and the name of the package: nothing keeps two packages of a
-/// set from having one path, and each of them is updated.
+/// The paths of a set by format, path and package name. Several packages of a set may have one path, and each
+/// of them is updated.
 #[derive(Debug, Default)]
 pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
 
 impl<'a> Owners<'a> {
-    /// The paths of `packages`, which are in their order: of several versions of a package that have
-    /// a path, the newest counts.
+    /// Indexes the paths of `packages`, which are sorted. If several versions of a package have a path, the
+    /// newest counts.
     pub fn of(packages: impl IntoIterator<Item = &'a ListedPackage>) -> Self {
         let mut owners = BTreeMap::new();
         for package in packages {
@@ -33,7 +33,7 @@ impl<'a> Owners<'a> {
         Self(owners)
     }
 
-    /// What stands at `path` in `format`, whatever it is, in the order of the packages' names.
+    /// All entries at `path` in `format`, directories included, sorted by package name.
     pub fn at<'s>(
         &'s self,
         format: Format,
@@ -44,7 +44,7 @@ impl<'a> Owners<'a> {
         there.map(|(_, owned)| *owned)
     }
 
-    /// The packages that have `path`, which is no directory there.
+    /// The packages that have `path` as something other than a directory.
     pub fn owners<'s>(
         &'s self,
         format: Format,
@@ -54,12 +54,12 @@ impl<'a> Owners<'a> {
         files.map(|owned| owned.package)
     }
 
-    /// Whether a package has `path`, which is no directory there.
+    /// Whether a package has `path` as something other than a directory.
     pub fn has(&self, format: Format, path: &str) -> bool {
         self.owners(format, path).next().is_some()
     }
 
-    /// Every path that is no directory, once for each package that has it.
+    /// Every path that is not a directory, once for each package that has it.
     pub fn files(&self) -> impl Iterator<Item = OwnedMember<'a>> {
         self.0.values().copied().filter(|owned| !owned.member.is_directory())
     }

@@ -1,4 +1,4 @@
-//! One package file as a list.
+//! Package files as lists.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ use super::{ListedMember, ListedPackage, Size};
 use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
 
-/// Lists the package file `content`, which is called `file_name`. Every file in it is read.
+/// Lists the package file `content`, called `file_name`. Reads every file in it.
 pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     let reader = PackageReader::open(content.clone())?;
     let mut members = Vec::new();
@@ -35,7 +35,7 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     Ok(package)
 }
 
-/// The relations that a package file states, as a receipt has them.
+/// The relations that a package file states, as a receipt records them.
 pub fn relations(reader: &PackageReader) -> Vec<RelationRecord> {
     match reader {
         PackageReader::Deb(deb) => deb_relations(deb),
@@ -58,13 +58,13 @@ fn digest(bytes: &mut dyn Read) -> Result<String> {
     }
 }
 
-/// An entry of a payload, with the digest of its content in hex if that is known.
+/// Lists an entry of a payload. `sha256` is the digest of its content in hex, if known.
 pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMember {
     let kind = match entry.kind {
         PayloadEntryKind::Directory => MemberKind::Directory,
         PayloadEntryKind::File => MemberKind::File,
         PayloadEntryKind::Link { .. } => MemberKind::Link,
-        // Of packages of other tools: to dpkg, what is no directory and no link is a file.
+        // Only packages of other tools have these. dpkg calls everything but directories and links a file.
         PayloadEntryKind::Special(_) => MemberKind::File,
     };
     ListedMember {
@@ -78,7 +78,7 @@ pub fn payload_member(entry: &PayloadEntry, sha256: Option<String>) -> ListedMem
     }
 }
 
-/// What a package says of itself, by name, version and architecture.
+/// A package from its metadata alone: name, version and architecture, installed size in bytes, and relations.
 fn stated(
     format: Format,
     [name, version, architecture]: [String; 3],
@@ -129,7 +129,7 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
     relations
 }
 
-/// `name`, `name (>= version)`; alternatives stay whole.
+/// Parses `name` or `name (>= version)`; alternatives stay whole.
 fn deb_relation(kind: RelationKind, text: &str) -> RelationRecord {
     let plain = || whole(kind, text.to_owned());
     if text.contains('|') {
@@ -181,7 +181,7 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
     ];
     let mut relations = Vec::new();
     for (kind, list) in lists {
-        // A header without the tag has none.
+        // A header may lack the tag.
         let list = list.unwrap_or_default();
         let stated = list.iter().filter(|dependency| !follows(kind, dependency, name));
         relations.extend(stated.map(|dependency| rpm_relation(kind, dependency)));
@@ -198,7 +198,8 @@ fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     dependency.flags.intersects(automatic) || (kind == RelationKind::Provides && is_own)
 }
 
-/// A relation whose bound is no comparison, which rpm's own tools cannot write, stays whole.
+/// Converts one dependency. A bound with an unknown comparison, which rpm's own tools cannot write, stays
+/// whole.
 fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
     let has = |flag| dependency.flags.contains(flag);
     let signs = [

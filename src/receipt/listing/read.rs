@@ -1,4 +1,4 @@
-//! A set from a receipt, a plan, or a folder of packages.
+//! Reads a set from a receipt, a plan, a folder of packages, or one package.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,16 +16,16 @@ use crate::package::Format;
 use crate::receipt::file_name::NameParts;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
 
-/// Longest receipt or plan that is read, in bytes: those of the largest sets are far smaller.
+/// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;
 
-/// The `kind` of a plan's JSON; receipts have none.
+/// The `kind` of a plan's JSON; receipts have no such field.
 pub const PLAN_KIND: &str = "plan";
 
-/// Version of the shape of a plan's JSON; raised when a field changes its meaning.
+/// Version of the schema of a plan's JSON; raised when a field changes its meaning.
 pub const PLAN_SCHEMA: u32 = 1;
 
-/// What `rockpack plan --json` writes, as far as a listing needs it.
+/// The fields of the JSON of `rockpack plan --json` that a listing needs.
 #[derive(Deserialize)]
 struct PlanDocument {
     schema: u32,
@@ -35,19 +35,19 @@ struct PlanDocument {
     kept: Vec<ListedPackage>,
 }
 
-/// What tells a plan from a receipt.
+/// The field that distinguishes a plan from a receipt.
 #[derive(Deserialize)]
 struct DocumentKind {
     kind: Option<String>,
 }
 
-/// What to do where an earlier set is not there.
+/// The hint if an earlier set does not exist.
 const NONE_YET: &str = "name the packages.json of the set that clients have; a first release has none \
                         before it, and is built without that option";
 
-/// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a
-/// single package. Of a folder the packages are read and not the receipt, which is what somebody
-/// said of them. What reading takes is drawn from `budget`, and given back.
+/// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a single
+/// package. In a folder, the packages themselves are read; the receipt is only a claim about them. Memory is
+/// drawn from `budget`, and given back.
 pub fn read(path: &Path, budget: &Budget) -> Result<Listing> {
     let budget = &budget.scope();
     let listing = match is_folder(path) {
@@ -70,7 +70,7 @@ fn of_file(path: &Path, budget: &Budget) -> Result<Listing> {
     parse(name, &bytes).file(path)
 }
 
-/// Reads a receipt or a plan (JSON) that is called `name` for people.
+/// Reads a receipt or a plan (JSON). `name` names it in messages.
 pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     let head: DocumentKind = serde_json::from_slice(bytes).map_err(|error| {
         Error::malformed("is neither a receipt nor a plan").of_other_kind().cause(error).hint(
@@ -91,7 +91,8 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
     }
 }
 
-/// Brings it into order. Of what is there twice nobody can say which one counts: it is refused.
+/// Checks and sorts a listing, and drops exact duplicates. Refuses other duplicates, because nothing says
+/// which one counts.
 fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter().try_for_each(refuse_odd)?;
     listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
@@ -111,8 +112,8 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
     Ok(listing)
 }
 
-/// Refuses what no package manager takes: names and versions go into relations, paths into scripts,
-/// of the packages that update these.
+/// Refuses names, versions and paths that no package manager takes. They would go into the relations and
+/// scripts of packages that update these.
 fn refuse_odd(package: &ListedPackage) -> Result<()> {
     let ListedPackage { format, name, version, architecture, .. } = package;
     let said = [
@@ -146,8 +147,8 @@ fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
     Err(Error::malformed(message).structure(place).hint(hint))
 }
 
-/// A link to a package beside it, or a copy under another name, is the same package. In their order
-/// the two lie together.
+/// Drops duplicates of a package: a symbolic link, or a copy under another file name. Duplicates are
+/// neighbours in a sorted listing.
 fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
     packages.dedup_by(|one, other| {
         let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
@@ -155,7 +156,8 @@ fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
     });
 }
 
-/// Packers that go through a list of paths may state a folder again; both are one.
+/// Drops repeated entries of a folder that are equal. Some packers state a folder again when they are given a
+/// list of paths.
 fn drop_folders_again(members: &mut Vec<ListedMember>) {
     let mut first: HashMap<&str, &ListedMember> = HashMap::new();
     let mut again = Vec::with_capacity(members.len());
@@ -180,12 +182,12 @@ fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {
     in_order(Listing::new(name, Some(plan.prefix), packages))
 }
 
-/// The packages of a receipt and those that it keeps.
+/// The packages of a receipt, including those it keeps from earlier builds.
 pub fn of_receipt(receipt: &Receipt) -> Result<Vec<ListedPackage>> {
     of_records(receipt.all_packages(), receipt.all_code_objects())
 }
 
-/// The packages of `records`, which hold `code_objects`.
+/// Lists the packages of `records`, which hold `code_objects`.
 pub fn of_records<'a>(
     records: impl Iterator<Item = &'a PackageRecord>,
     code_objects: impl Iterator<Item = &'a CodeObjectRecord>,
@@ -194,7 +196,7 @@ pub fn of_records<'a>(
     records.map(|record| of_record(record.clone(), &code)).collect()
 }
 
-/// A package of a receipt. Its name and architecture are read from its file name.
+/// Lists a package of a receipt. Its name and architecture are read from its file name.
 fn of_record(record: PackageRecord, code: &BTreeMap<String, String>) -> Result<ListedPackage> {
     let parts = NameParts::of(record.format, &record.file_name).ok_or_else(|| {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
@@ -232,7 +234,7 @@ fn is_package(path: &Path) -> bool {
     Format::of_file_name(path).is_some()
 }
 
-/// The packages that lie in `folder`; what else is there is left alone.
+/// Lists the packages in `folder`, and ignores all other files.
 fn of_packages(folder: &Path, budget: &Budget) -> Result<Listing> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in list(folder)? {
@@ -265,7 +267,7 @@ mod tests {
     use super::*;
     use crate::package::MemberKind;
 
-    /// A difference would have to choose one of the two, and be silent about the other.
+    /// A difference would have to choose one of the two, and ignore the other.
     #[test]
     fn what_is_there_twice_is_refused() {
         use crate::receipt::listing::tests::listed;
@@ -279,7 +281,7 @@ mod tests {
         let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
-        // Package managers take both for one version.
+        // Package managers take `1` and `0:1` for one version.
         let error = set(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
         assert!(error.to_string().contains("is there twice as"), "{error}");
         let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };

@@ -1,4 +1,4 @@
-//! Findings that a configuration accepts: `accept`.
+//! Findings that the configuration accepts: the table `accept`.
 
 use rockpack_base::error::{Faults, Result};
 use schemars::JsonSchema;
@@ -10,10 +10,10 @@ use super::nearest::nearest;
 use crate::input::database::matches_name;
 use crate::report::{Code, Finding, Findings};
 
-/// The key of the table, for the place of a fault.
+/// The key of the table, for the position of a fault.
 const ACCEPT: &str = "accept";
 
-/// Findings that the decisions about a package set never have, or that are about this table.
+/// Findings that a package set never has, or that are about this table itself.
 const NEVER: [Code; 23] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
@@ -40,7 +40,7 @@ const NEVER: [Code; 23] = [
     Code::AcceptUnmatchedHere,
 ];
 
-/// Findings about an earlier set and this one.
+/// Findings that compare the set with an earlier one.
 const OF_EARLIER: [Code; 8] = [
     Code::VersionNotNewer,
     Code::PathMoved,
@@ -52,25 +52,24 @@ const OF_EARLIER: [Code; 8] = [
     Code::EarlierPartsAbsent,
 ];
 
-/// Findings that are accepted.
+/// Findings to accept.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptSchema {
     /// Code of the findings, as in `R070`
     #[schemars(regex(pattern = "^R[0-9]{3}$"))]
     pub code: String,
-    /// Glob that is held against what a finding is about, each of its own fields that is a text
-    /// (`library`, `package`), the path of each that is a file, and the last part of each path; `*`
-    /// stands for any characters
+    /// Glob that is matched with the subject of a finding, each of its text fields (`library`, `package`),
+    /// the path of each of its files, and the last part of each path; `*` matches any characters
     #[schemars(length(min = 1))]
     pub subject: String,
-    /// Why they are accepted, in one line
+    /// Reason for accepting the findings, in one line
     #[schemars(length(min = 1))]
     pub reason: String,
 }
 
 impl SetScope {
-    /// Whether a run has all findings of this code that the configuration is for.
+    /// Whether a run makes all findings of this code that the configuration may be for.
     fn has_all(self, code: Code) -> bool {
         match self {
             Self::Whole => true,
@@ -80,27 +79,27 @@ impl SetScope {
     }
 }
 
-/// Findings of one code that are accepted.
+/// Accepted findings of one code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Their code.
+    /// The code of the findings.
     pub code: Code,
-    /// Glob over their subjects and the things that they name.
+    /// Glob over the subjects of the findings and the things they name.
     pub subject: String,
-    /// Why.
+    /// The reason for accepting them.
     pub reason: String,
 }
 
-/// How much of what the configuration is for a run makes.
+/// How much of the configured set a run covers. The rest cannot have findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
     /// All packages in all formats, as an update of an earlier set.
     Whole,
-    /// The same without an earlier set: findings about it are not there.
+    /// All packages without an earlier set: no findings that compare with it.
     WithoutEarlier,
-    /// Some packages, one format, or another distribution: findings about the others are not there.
+    /// Some packages, one format, or another distribution: no findings about the rest.
     Limited,
-    /// Artifacts: findings about packages are not there.
+    /// Artifacts alone: no findings about packages.
     Artifacts,
 }
 
@@ -145,8 +144,8 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
     }
 }
 
-/// Marks the findings that the entries of the table accept, by the first that fits. An entry that
-/// fits none is a finding, too: what it was for is settled, or its subject is mistyped.
+/// Marks findings as accepted, by the first entry that matches. An entry without a match becomes a finding
+/// itself: its cause was fixed, or its subject is mistyped.
 pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScope) {
     let mut unmatched = Vec::new();
     for (index, entry) in table.iter().enumerate() {

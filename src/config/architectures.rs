@@ -1,4 +1,4 @@
-//! Lists of archs: groups, and which archs of a component or package are packed.
+//! Lists of archs: the groups, and the archs that are packed of a component or package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,17 @@ use super::lines::single_lines;
 use super::nearest::meant_arch;
 use super::rules::{ArchFilter, ComponentRules};
 
-/// The key of the groups, for the place of a fault.
+/// The key of the groups, for the position of a fault.
 const GROUPS: &str = "architecture_groups";
 
 /// The key of the archs that a configuration declares.
 const ADDITIONAL: &str = "additional_architectures";
 
-/// How archs are written.
+/// The hint that shows how archs are written.
 const WRITTEN: &str = "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
 
-/// The archs that a configuration may name: those that rockpack knows, and those that it declares.
+/// The archs that a configuration may name: those that rockpack knows and those that
+/// `additional_architectures` declares.
 pub(super) struct ArchNames<'a> {
     declared: BTreeSet<BaseArch>,
     document: &'a ConfigDocument,
@@ -38,8 +39,8 @@ impl<'a> ArchNames<'a> {
         names
     }
 
-    /// The arch that `text` at `keys` declares: one that this version of rockpack need not know, of a
-    /// processor or generic target that could be.
+    /// Parses a declared arch. This version of rockpack need not know it, but its name must be plausible for
+    /// a processor or generic target.
     fn declare(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
         let arch = self.parse(text, keys)?;
         let stem = text.split('-').next().and_then(|stem| stem.parse().ok());
@@ -51,13 +52,13 @@ impl<'a> ArchNames<'a> {
         Err(self.document.fault(keys, message).hint(meant + WRITTEN))
     }
 
-    /// The arch that `text`, which stands at `keys`, names.
+    /// Parses the arch `text` at `keys`, and refuses unknown ones.
     fn read(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
         let arch = self.parse(text, keys)?;
         self.check(&arch, keys).map(|()| arch)
     }
 
-    /// Refuses an arch at `keys` that nobody knows.
+    /// Refuses an arch at `keys` that is neither known nor declared.
     pub fn check(&self, arch: &BaseArch, keys: &[&str]) -> Result<()> {
         if gfx::is_known(arch) || self.declared.contains(arch) {
             return Ok(());
@@ -137,7 +138,7 @@ fn architecture(
     }
 }
 
-/// Whether the lowered name can stand in a package name of both formats.
+/// Refuses a group name that cannot become part of a package name in both formats.
 fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let edges = |c: char| c.is_ascii_alphanumeric();
@@ -149,7 +150,7 @@ fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
 }
 
-/// The rules of single components.
+/// Reads the rules of single components.
 pub(super) fn components(
     schema: Ordered<ComponentSchema>,
     names: &ArchNames<'_>,
@@ -165,7 +166,7 @@ pub(super) fn components(
     components
 }
 
-/// The archs of single packages.
+/// Reads the arch filters of single packages. Packages without a filter are left out.
 pub(super) fn packages(
     schema: Ordered<PackageSchema>,
     names: &ArchNames<'_>,
@@ -182,7 +183,7 @@ pub(super) fn packages(
     packages
 }
 
-/// What a table says of archs.
+/// Reads the lists of included and excluded archs of a table.
 fn filter(
     table: [&str; 2],
     include: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! From keys to a checked configuration. All faults are gathered; the default stands for what is refused.
+//! Makes a checked configuration of the keys. Collects all faults; the default replaces a refused value.
 
 use std::mem::take;
 
@@ -18,7 +18,7 @@ use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
 
-/// The configuration; none only where rockpack itself is wrong.
+/// The checked configuration; `None` only if rockpack's own defaults or shipped rules are wrong.
 pub(super) fn checked(
     mut keys: Keys,
     document: ConfigDocument,
@@ -42,7 +42,7 @@ pub(super) fn checked(
     let date = date.or_else(|| faults.keep(content_date(&instead.content_date, &document)));
     let folders = Folders::new(&keys, &document, faults)?;
     let databases = databases::rules(&take(&mut keys.databases), &names, &document, faults)?;
-    // Debian's tools keep it in a signed number of 32 bits.
+    // dpkg stores the epoch as a signed 32-bit number.
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
         faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
     }
@@ -79,7 +79,7 @@ fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     }
 }
 
-/// Seconds since 1970; RPM stores the time of a file in 32 bits.
+/// Parses `content_date` into seconds since 1970. RPM stores the time of a file in 32 bits.
 fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
     let fault = |message: &str| document.fault(&["content_date"], message);
     let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| {
@@ -91,7 +91,7 @@ fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
         .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
 }
 
-/// Refuses requirements of wheels that are no line of METADATA.
+/// Refuses requirements of wheels that cannot be a line of METADATA.
 fn requirements(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
     let WheelKeys { device_requires, host_requires, .. } = &keys.wheels;
     for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {

@@ -18,15 +18,14 @@ use crate::input::artifact::ComponentKind;
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 
-/// What to do about a configuration that does not have the schema.
+/// The hint for a configuration that violates the schema.
 pub(super) const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
                            `rockpack discover SHARDS --propose FILE` writes a configuration";
 
-/// A checked packaging configuration, with defaults for what it does not say.
+/// A checked packaging configuration. Keys that are not set have their defaults.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Keys whose values are used as they stand. Those whose checked value has a field here are not to be
-    /// asked.
+    /// The keys as they were read. For a key that has a checked field here, use that field.
     pub keys: Keys,
     /// The archs that share a kernel package, and the shard whose host files are packed.
     pub grouping: Grouping,
@@ -34,19 +33,19 @@ pub struct Config {
     pub folders: Folders,
     /// The rules that say which files are kernel databases.
     pub databases: DatabaseRules,
-    /// Artifact or component → rules of its own, in file order.
+    /// Artifact or component → its own rules, in file order.
     pub components: Vec<(String, ComponentRules)>,
-    /// Package → the archs that its kernel packages are made for, in file order.
+    /// Package → the archs that get kernel packages, in file order.
     pub packages: Vec<(String, ArchFilter)>,
-    /// Package → what is said of it in words, in file order.
+    /// Package → its texts, in file order.
     pub texts: Vec<(String, PackageTexts)>,
     /// Time of packed files, in seconds since 1970.
     pub content_date: u32,
-    /// Package → packages whose place it takes, in file order.
+    /// Package → packages that it replaces, in file order.
     pub replaces: Vec<(String, FormerPackages)>,
-    /// Package → packages that had paths of it, each with a bound, in file order.
+    /// Package → packages that had some of its paths, each with a bound, in file order.
     pub moved: Vec<(String, FormerPackages)>,
-    /// Package → what goes into it, in file order.
+    /// Package → the parts of artifacts that go into it, in file order.
     pub selectors: Vec<(String, Vec<Selector>)>,
     /// Findings that are accepted, in file order.
     pub accept: Vec<Accepted>,
@@ -54,18 +53,19 @@ pub struct Config {
 }
 
 impl Config {
-    /// `result`; of the findings that its error keeps, those are marked that the configuration accepts.
+    /// Marks the accepted findings among those that the error of `result` carries.
     pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
         let mark = |findings: &mut Findings| self.accept(findings, SetScope::Artifacts);
         result.map_err(|error| Findings::remark_again(error, mark))
     }
 
-    /// Marks the findings that it accepts.
+    /// Marks the findings that the configuration accepts.
     pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
         accept::accept(&self.accept, findings, scope);
     }
 
-    /// A list of packages decides alone what goes where.
+    /// Refuses `selectors` and `parts` if a package list is used, which decides alone what goes into
+    /// packages.
     pub fn refuse_selectors_beside_list(&self) -> Result<()> {
         let keys =
             [("selectors", self.selectors.is_empty()), ("parts", self.keys.parts.is_empty())];
@@ -76,29 +76,29 @@ impl Config {
         })
     }
 
-    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements
-    /// by their index), with file, line and column where the configuration has them.
+    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements by index),
+    /// with file, line and column if the configuration has the value.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         self.document.fault(keys, message)
     }
 
-    /// Tells if the command line has the value at `keys`.
+    /// Tells whether the command line sets the value at `keys`.
     pub fn is_given(&self, keys: &[&str]) -> bool {
         self.document.is_given(keys)
     }
 
-    /// Tells if somebody set the value at `keys`.
+    /// Tells whether the command line or the configuration sets the value at `keys`.
     pub fn is_set(&self, keys: &[&str]) -> bool {
         self.is_given(keys) || self.position(keys).is_some()
     }
 
-    /// The place of the value at `keys`; none where the configuration does not have it, or the command
-    /// line has another one.
+    /// The position of the value at `keys`; `None` if the configuration lacks it or the command line
+    /// overrides it.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         self.document.position(keys)
     }
 
-    /// All values as they stand.
+    /// All values of the file, unchecked; empty without a file.
     pub fn values(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
         if self.document.is_empty() {
             Ok(serde_json::Map::new())
@@ -107,12 +107,12 @@ impl Config {
         }
     }
 
-    /// `error`, which does not know where the value at `keys` came from, with its place.
+    /// Adds the position of the value at `keys` to `error`, which does not know it.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
         self.document.located(keys, error)
     }
 
-    /// The rules of a component, those of its artifact before its own, with their names.
+    /// The rules for a component with their names: its artifact's first, then its own.
     pub fn rules_of(
         &self,
         artifact: &str,
@@ -124,14 +124,13 @@ impl Config {
         found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
     }
 
-    /// What holds for a component: its own rules before those of its artifact, and these before
-    /// those of all.
+    /// The validation of a component. Its own rules override its artifact's, which override the general ones.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
         let over = |base, (_, own): (&str, &ComponentRules)| own.validation.over(base);
         self.rules_of(artifact, kind).fold(self.keys.validation, over)
     }
 
-    /// Whether fat binaries of an artifact that cannot be transformed stay as they are.
+    /// Whether fat binaries of an artifact that cannot be transformed are packed unchanged.
     pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
         let validation = self.validation_of(&artifact.name, artifact.kind);
         validation.untransformable == Untransformable::KeepFat

@@ -1,5 +1,5 @@
-//! Database rules of the configuration: `databases`, a list of what `config/databases.toml` has
-//! under `database`.
+//! The rules of `databases` in the configuration, which have the keys of `database` in
+//! `config/databases.toml`.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,8 @@ use super::architectures::ArchNames;
 use super::document::ConfigDocument;
 use crate::input::database::{DatabaseRules, LazyNames, Rule};
 
-/// The configuration's rules before the shipped ones, of which those give way whose name the
-/// configuration uses. Refused: rules that cannot claim anything, names given twice, and patterns that
-/// pair nothing.
+/// The configuration's rules, followed by the shipped ones. A shipped rule with the name of an own rule is
+/// dropped. Refused are rules that cannot claim anything, duplicate names, and patterns that pair nothing.
 pub(super) fn rules(
     own: &[Rule],
     archs: &ArchNames<'_>,

@@ -1,7 +1,7 @@
 //! Tables of keys with their defaults.
 
-/// Declares a table whose keys have the values behind `=` where nobody sets them, or else the default of
-/// their type. serde, the JSON Schema and `--help` take them from there.
+/// Declares a table of keys. The value behind `=`, or else the default of the type, is the default of a key.
+/// serde, the JSON Schema and `--help` take the defaults from here.
 macro_rules! declared {
     ($(#[$($about:tt)*])* pub struct $name:ident {
         $($(#[$($of:tt)*])* pub $key:ident: $type:ty $(= $default:expr)?,)*

@@ -1,4 +1,4 @@
-//! Where a configuration came from, and where in it a value stands.
+//! The text of a configuration, and the positions of values in it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,23 +28,23 @@ pub struct ConfigDocument {
     file: Option<PathBuf>,
     text: String,
     syntax: Syntax,
-    /// Keys in whose place the command line has a value.
+    /// Keys that the command line overrides.
     given: BTreeSet<String>,
 }
 
-/// An option by its key, as it is written.
+/// The command-line option of a key.
 pub fn option_of(key: &str) -> String {
     format!("--{}", key.replace('_', "-"))
 }
 
-/// Where a value stands; line and column are counted from 1, the column in characters.
+/// The position of a value. Line and column count from 1, the column in characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The file, if the text came from one.
     pub file: Option<PathBuf>,
-    /// Its line.
+    /// The line.
     pub line: usize,
-    /// Its column.
+    /// The column.
     pub column: usize,
 }
 
@@ -54,13 +54,12 @@ impl ConfigDocument {
         Self { file, text, syntax, given: BTreeSet::new() }
     }
 
-    /// Whether there is no text at all.
+    /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// The text as its schema, of which `hint` tells more; errors carry line, column and, for a
-    /// mistyped key, the nearest.
+    /// Parses the text. Errors have line, column, `hint` and, for a mistyped key, the nearest known key.
     pub fn decode<T: DeserializeOwned>(&self, hint: &str) -> Result<T> {
         let decoded = match self.syntax {
             Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
@@ -77,17 +76,18 @@ impl ConfigDocument {
         decoded.map_err(|error| error.hint(hint))
     }
 
-    /// The command line has the value of this key.
+    /// Records that the command line sets this key.
     pub fn give(&mut self, key: &str) {
         self.given.insert(key.to_owned());
     }
 
-    /// Tells if the command line has the value at `keys`.
+    /// Tells whether the command line sets the value at `keys`.
     pub fn is_given(&self, keys: &[&str]) -> bool {
         matches!(keys, [key] if self.given.contains(*key))
     }
 
-    /// The place of the value at `keys`, also under older names of the keys; none if the command line has it.
+    /// The position of the value at `keys`, also under older names of the keys; `None` if the text lacks it
+    /// or the command line overrides it.
     pub fn position(&self, keys: &[&str]) -> Option<Position> {
         if self.is_given(keys) {
             return None;
@@ -96,7 +96,7 @@ impl ConfigDocument {
             Syntax::Json => offset_in_json(&self.text, keys),
             Syntax::Toml => offset_in_toml(&self.text, keys),
         };
-        // A package may be called as the key is, too.
+        // A package may be called `kinds`, too, so only the last such key is renamed.
         let mut older = keys.to_vec();
         let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
         kinds.into_iter().for_each(|key| *key = "components");
@@ -105,7 +105,7 @@ impl ConfigDocument {
         Some(Position { file: self.file.clone(), line, column })
     }
 
-    /// An error about the value at `keys`.
+    /// An error about the value at `keys`, with its position.
     pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
         if self.is_given(keys) {
             return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));
@@ -118,7 +118,7 @@ impl ConfigDocument {
         self.at_line(at, &message)
     }
 
-    /// `error` about the value at `keys`, with its hint.
+    /// The `error` about the value at `keys` with its position and hint.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
         let located = self.fault(keys, error.message());
         match error.hint_text() {
@@ -142,7 +142,7 @@ impl ConfigDocument {
     }
 }
 
-/// Both counted from 1, the column in characters.
+/// Line and column, both counted from 1, the column in characters.
 struct LineColumn {
     line: usize,
     column: usize,
@@ -155,7 +155,8 @@ fn line_and_column(text: &str, offset: usize) -> LineColumn {
     LineColumn { line, column: before[start..].chars().count() + 1 }
 }
 
-/// The value's text is borrowed from `text`, so its address tells its offset.
+/// Finds the value at `keys`. Its text is borrowed from `text`, so the difference of the addresses is its
+/// offset.
 fn offset_in_json(text: &str, keys: &[&str]) -> Option<usize> {
     let mut part = text;
     for key in keys {
@@ -188,7 +189,7 @@ fn offset_in_toml(text: &str, keys: &[&str]) -> Option<usize> {
     Some(value.span().start)
 }
 
-/// serde says ``unknown field `x`, expected one of `a`, `b` ``: the expected key nearest to `x`.
+/// The key nearest to `x` in serde's message ``unknown field `x`, expected one of `a`, `b` ``.
 fn nearest_key(message: &str) -> Option<&str> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;

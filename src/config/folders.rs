@@ -1,12 +1,11 @@
-//! The folders of the prefix that mean something to loaders: that of libraries and that of kernel
-//! archives.
+//! The folders below the prefix that loaders know: the folder of libraries and the folder of kernel archives.
 //!
-//! Both are the configuration's (`libdir`, `kpackdir`), and relative to the prefix. `libdir` says
-//! where the artifacts have their libraries; it moves none, because what builds write into files
-//! (search paths, CMake's targets, the places of databases) knows the folder by its name. Kernel
-//! archives lie wherever the set wants them: each binary's marker leads there from where it is.
+//! The keys `libdir` and `kpackdir` set them, relative to the prefix. `libdir` says where the artifacts have
+//! their libraries. It moves no library, because builds write the folder's name into files (search paths,
+//! CMake targets, places of databases). Kernel archives may lie anywhere below the prefix, because the marker
+//! of each binary has the relative path to them.
 //!
-//! Refused: what is not a plain way down from the prefix, and what a shell or the loader's
+//! Refused are paths that do not lead straight down from the prefix, and names that a shell or the loader's
 //! configuration would read as more than a path.
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
@@ -15,18 +14,18 @@ use rockpack_base::tree::TreePath;
 use super::document::ConfigDocument;
 use super::keys::Keys;
 
-/// The folder of kernel archives in that of libraries, unless the configuration says otherwise.
+/// The default folder of kernel archives, below that of libraries.
 const KERNELS: &str = ".kpack";
 
-/// What a manifest calls the prefix itself.
+/// The name of the prefix itself in a manifest.
 const PREFIX_ITSELF: &str = ".";
 
 /// Folders relative to the prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Where the dynamic linker is told to look.
+    /// The folder that the dynamic linker searches.
     pub libraries: TreePath,
-    /// Where kernel archives and their manifests are installed.
+    /// The folder of kernel archives and their manifests.
     pub kernels: TreePath,
 }
 
@@ -43,12 +42,12 @@ impl Folders {
         Some(Self { libraries, kernels })
     }
 
-    /// Whether the dynamic linker finds what lies at `path` by its name alone.
+    /// Whether the dynamic linker finds the file at `path` by its name alone.
     pub fn is_public(&self, path: &TreePath) -> bool {
         path.parent().is_some_and(|folder| folder == self.libraries)
     }
 
-    /// What manifests call the folder above that of kernel archives.
+    /// The folder above that of kernel archives, as manifests name it.
     pub fn manifest_prefix(&self) -> String {
         let above = self.kernels.parent();
         above.map_or_else(|| PREFIX_ITSELF.to_owned(), |above| above.to_string())

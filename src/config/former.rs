@@ -1,8 +1,8 @@
-//! Packages of earlier sets: those that a package takes the place of (`replaces`), and those that
-//! some of its paths were in (`moved`).
+//! Packages of earlier sets: those that a package replaces (`replaces`), and those that had some of its paths
+//! (`moved`).
 //!
-//! A name may have a bound, `rocblas < 7.0`: only versions before it are meant. Names that both
-//! formats share stand in a list; otherwise `deb` and `rpm` have lists of their own.
+//! A name may have a bound, `rocblas < 7.0`, which limits it to earlier versions. A plain list is for both
+//! formats; a map has lists of its own for `deb` and `rpm`.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ use super::document::ConfigDocument;
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(untagged)]
 pub enum FormerSchema {
-    /// For both formats.
+    /// One list for both formats.
     Both(Vec<String>),
-    /// For each its own.
+    /// A list for each format.
     Each(EachSchema),
 }
 
@@ -29,9 +29,9 @@ pub enum FormerSchema {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EachSchema {
-    /// Their names as `.deb`
+    /// Names of the packages as `.deb`
     deb: Vec<String>,
-    /// Their names as `.rpm`
+    /// Names of the packages as `.rpm`
     rpm: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for FormerSchema {
     }
 }
 
-/// Written by hand because serde's untagged enums lose what was wrong, and where.
+/// Reads the schema by hand, because serde's untagged enums lose the fault and its position.
 struct FormerVisitor;
 
 impl<'de> Visitor<'de> for FormerVisitor {
@@ -63,20 +63,20 @@ impl<'de> Visitor<'de> for FormerVisitor {
 /// Packages of earlier sets, per format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormerPackages {
-    /// Their names as `.deb`.
+    /// The packages that are `.deb`.
     pub deb: Vec<FormerPackage>,
-    /// Their names as `.rpm`.
+    /// The packages that are `.rpm`.
     pub rpm: Vec<FormerPackage>,
 }
 
 /// A package of an earlier set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormerPackage {
-    /// Its name.
+    /// The name of the package.
     pub name: String,
-    /// The version before which it is meant; any if there is none.
+    /// The version that it must be older than; any version if absent.
     pub before: Option<String>,
-    /// Where the configuration has it, for [`super::Config::fault`].
+    /// The keys of its position in the configuration, for [`super::Config::fault`].
     pub keys: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub struct FormerPackage {
 pub(super) enum VersionBound {
     /// The name alone means every version.
     Optional,
-    /// A path was in the other package up to some version only.
+    /// The other package had the path only up to some version.
     Required,
 }
 
@@ -124,14 +124,14 @@ pub(super) fn former(
     checked
 }
 
-/// What a name may be.
+/// The rules that a name must follow.
 #[derive(Clone, Copy)]
 struct NameRules {
     bound: VersionBound,
     is_name: fn(&str) -> bool,
 }
 
-/// `name` or `name < version`.
+/// Parses `name` or `name < version`.
 fn name(
     text: &str,
     rules: NameRules,
@@ -164,13 +164,14 @@ fn name(
     })
 }
 
-/// Debian's package names.
+/// Whether `name` follows Debian's rules for package names.
 fn is_deb_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     name.len() >= 2 && is_name(name) && name.chars().all(good)
 }
 
-/// RPM's names, which others also write with `_` and capitals.
+/// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
+/// capitals.
 fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(good)

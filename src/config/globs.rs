@@ -1,4 +1,4 @@
-//! Globs of files by their paths below the prefix.
+//! Globs that match files by their paths below the prefix.
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::TreePath;
@@ -6,7 +6,7 @@ use rockpack_base::tree::TreePath;
 use super::document::ConfigDocument;
 use crate::input::database::matches_path;
 
-/// Refuses a glob that is the path of no file below the prefix.
+/// Refuses a glob that no path below the prefix can match.
 pub fn check_glob(glob: &str) -> Result<()> {
     let is_name = |part: &str| !["", ".", ".."].contains(&part);
     if glob.split('/').all(is_name) {

@@ -1,4 +1,4 @@
-//! What a configuration makes of an interpreter: another one, or nothing.
+//! The value of an interpreter in the configuration: a replacement, or `false`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,20 +7,20 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-/// How a path begins that is no matter of the working directory, and has no blanks.
+/// Pattern of an absolute path without blanks.
 const PATH_PATTERN: &str = r"^/\S+$";
 
 /// The value of an interpreter under `interpreters`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterpreterSchema {
-    /// The absolute path of the interpreter that scripts get in its place.
+    /// The absolute path of its replacement in scripts.
     Path(String),
-    /// Scripts keep it, and nothing is needed for them.
+    /// `false`: scripts keep the interpreter, and packages get no dependency for it.
     Ignored,
 }
 
 impl InterpreterSchema {
-    /// The path, if it is one.
+    /// The path of the replacement, if there is one.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path),
@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for InterpreterSchema {
     }
 }
 
-/// Written by hand because serde's untagged enums lose what was wrong.
+/// Reads the schema by hand, because serde's untagged enums lose the fault.
 struct InterpreterVisitor;
 
 impl Visitor<'_> for InterpreterVisitor {

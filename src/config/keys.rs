@@ -1,9 +1,9 @@
-//! The keys of a packaging configuration: what it may say, and what each means.
+//! The keys of a packaging configuration, with their meanings and defaults.
 //!
-//! Each key is declared here once. serde reads configurations by these types; their comments are the
-//! texts of the documentation's table, of the JSON Schema for editors and, for keys that are options as
-//! well, of `--help`. What stands behind `=` holds where nobody sets the key. Where other values decide
-//! that, `[default: …]` at the end of the comment describes it in words.
+//! Each key is declared here once. serde reads configurations with these types. Their comments are the texts
+//! of the documentation's table, of the JSON Schema for editors and, for keys that are also options, of
+//! `--help`. The value behind `=` is the default of a key. If the default depends on other values,
+//! `[default: …]` at the end of the comment describes it.
 
 use clap::Args;
 use rockpack_base::gfx::BaseArchSchema;
@@ -35,30 +35,30 @@ pub struct Keys {
     /// Shard whose host files are packed [default: the first by name]
     #[arg(skip)]
     pub primary_shard: Option<String>,
-    /// Groups of architectures by name; each group gets one kernel package of a family, in this
-    /// order [default: each architecture is a group]
+    /// Architecture groups by name, in order; each family gets one kernel package for each group
+    /// [default: each architecture is a group]
     #[arg(skip)]
     pub architecture_groups: Ordered<GroupSchema>,
-    /// Base architectures that this version of rockpack does not know, as in `gfx1400`: only these and
-    /// those of `config/architectures.toml` may be named by other keys
+    /// Base architectures that this version of rockpack does not know, as in `gfx1400`. Other keys may name
+    /// only these and those of `config/architectures.toml`
     #[arg(skip)]
     #[schemars(with = "Vec<BaseArchSchema>")]
     pub additional_architectures: Vec<String>,
-    /// Which contradictions fail a run
+    /// Contradictions that fail a run
     #[arg(skip)]
     pub validation: Validation,
-    /// Artifact (`blas`) or component (`blas_lib`) → rules of its own; those of a component win over
-    /// those of its artifact [default: as for all]
+    /// Artifact (`blas`) or component (`blas_lib`) → its own rules; those of a component override those of
+    /// its artifact [default: as for all]
     #[arg(skip)]
     pub components: Ordered<ComponentSchema>,
-    /// Package → what it says of itself, and which architectures it has kernel packages for. What
-    /// `license`, `homepage` and `copyright` say of a host package or a family holds for the other
-    /// packages of the family, too [default: as for all]
+    /// Package → its texts, and the architectures it has kernel packages for. `license`, `homepage` and
+    /// `copyright` of a host package or a family also apply to the other packages of the family [default: as
+    /// for all]
     #[arg(skip)]
     pub packages: Ordered<PackageSchema>,
-    /// What packages are called: rocm, rocm-versioned or amdrocm.
+    /// Naming scheme of the packages: rocm, rocm-versioned or amdrocm.
     ///
-    /// rocm-versioned has minor versions side by side; amdrocm has AMD's own names and kernel packages
+    /// rocm-versioned installs minor versions side by side; amdrocm has AMD's own names and kernel packages
     /// per target; as an option also a FILE.toml of your own, see docs/reference/schemes.md
     #[arg(long, value_name = "NAME")]
     #[schemars(extend("enum" = scheme::names().collect::<Vec<_>>()))]
@@ -75,30 +75,29 @@ pub struct Keys {
     /// Install prefix [default: the scheme's, `/opt/rocm-<major>.<minor>`]
     #[arg(long, value_name = "DIR")]
     pub prefix: Option<String>,
-    /// Folder below the prefix where the artifacts have their libraries, and where the loader looks
-    /// for them. It moves none: what a build writes into files (search paths, CMake's targets, the
-    /// places of databases) knows the folder by its name. `R083` warns of libraries that lie elsewhere
-    /// and that no search path leads to
+    /// Folder below the prefix where the artifacts have their libraries, and where the loader looks for them.
+    /// rockpack moves no library, because builds write the folder's name into files (search paths, CMake
+    /// targets, places of databases). `R083` warns of libraries elsewhere that no search path leads to
     #[arg(skip)]
     pub libdir: String = "lib",
-    /// Folder below the prefix for kernel archives and their manifests, where the markers of
-    /// binaries lead: `lib64/rocm/kpack`, say [default: `.kpack` in `libdir`]
+    /// Folder below the prefix for kernel archives and their manifests, such as `lib64/rocm/kpack`; the
+    /// markers of binaries lead there [default: `.kpack` in `libdir`]
     #[arg(skip)]
     pub kpackdir: Option<String>,
     /// Epoch of all versions
     #[arg(skip)]
-    // Debian's tools keep it in a signed number of 32 bits.
+    // dpkg stores it as a signed 32-bit number.
     #[schemars(range(max = i32::MAX))]
     pub epoch: Option<u32>,
-    /// What all releases end in
+    /// Suffix of all releases
     #[arg(skip)]
     pub distribution_tag: DistributionTag,
-    /// Findings that are accepted: they fail no run under `--strict`, and results show them as
-    /// accepted, each by the `code` of the findings, a glob `subject`, and the `reason`. An entry that
-    /// fits no finding is one, `R098`
+    /// Findings to accept, by `code`, a glob `subject`, and the `reason`. Accepted findings do not fail a run
+    /// under `--strict`, and results show them as accepted. An entry that matches no finding is itself a
+    /// finding, `R098`
     #[arg(skip)]
     pub accept: Vec<AcceptSchema>,
-    /// Which kinds of components make up which package of a family, before those of
+    /// Packages of every family and the component kinds that go into them, before those of
     /// `config/components.toml`
     #[arg(skip)]
     pub parts: Vec<PartSchema>,
@@ -106,10 +105,10 @@ pub struct Keys {
     #[arg(skip)]
     #[schemars(extend("format" = "date-time"))]
     pub content_date: String = "2025-01-01T00:00:00Z",
-    /// Who maintains the packages, as `Name <address>`
+    /// Maintainer of the packages, as `Name <address>`
     #[arg(skip)]
     pub maintainer: String = "Unnamed packager <packager@rockpack.invalid>",
-    /// Who builds the packages
+    /// Builder of the packages, a person or organisation
     #[arg(skip)]
     pub vendor: Option<String>,
     /// Home page
@@ -118,87 +117,85 @@ pub struct Keys {
     /// Licence expression
     #[arg(skip)]
     pub license: String = "LicenseRef-Unstated",
-    /// Who has the copyright (`2015-2026 A Company`), for the `copyright` files [default: what the
-    /// licence texts of the artifacts say]
+    /// Copyright holder and years for the `copyright` files, as in `2015-2026 A Company` [default: the
+    /// licence texts of the artifacts]
     #[arg(skip)]
     pub copyright: Option<String>,
-    /// What becomes of the programs in `<prefix>/bin` of host packages: `programs` makes them
-    /// `/usr/bin/<name>` by update-alternatives, the highest version first (`R082` names those that
-    /// cannot be); `none` leaves `/usr/bin` alone, which is the system's
+    /// Names in `/usr/bin` for the programs in `<prefix>/bin` of host packages: `programs` makes them
+    /// `/usr/bin/<name>` by update-alternatives, the highest version first (`R082` names those that cannot
+    /// be); `none` makes no names there
     #[arg(skip)]
     pub alternatives: Alternatives,
     /// Distribution whose libraries the .deb packages depend on.
     ///
-    /// debian-12 or debian-13, which satisfies what packages for debian-12 need where it has the
+    /// debian-12 or debian-13; debian-13 satisfies the dependencies of packages for debian-12 if it has the
     /// libraries at all
     #[arg(long, value_name = "NAME")]
     pub distro: String = "debian-12",
-    /// Soname → the package with a library that is in neither the set nor the distribution, or that
-    /// comes from elsewhere
+    /// Soname → the package of a library that neither the set nor the distribution has, or that comes from
+    /// elsewhere
     #[arg(skip)]
     pub libraries: Ordered<OutsideLibrary>,
     /// Interpreter in the first line of scripts, with `*` within a name and `**` for any folders → the
-    /// absolute path of the one that takes its place, or `false`: the scripts keep theirs, and nothing
-    /// is needed for them
+    /// absolute path of its replacement, or `false`: the scripts keep it, and packages get no dependency for
+    /// it
     #[arg(skip)]
     pub interpreters: Ordered<InterpreterSchema>,
-    /// What becomes of library search paths in files: `keep` leaves them; of them, `origin` leaves
-    /// only folders relative to the file
+    /// Library search paths in files: `keep` keeps all of them, `origin` only folders relative to the file
     #[arg(skip)]
     pub runpath: Runpath,
-    /// How packages of different families, and metapackages, depend on packages of the set: `exact` in
-    /// this version and release, `patch` in this one or a later release of the same patch version, so
-    /// that a hotfix of one family updates no other [default: patch; pre-releases: exact]
+    /// How metapackages and packages of different families depend on packages of the set: `exact` on this
+    /// version and release, `patch` on this or a later release of the same patch version, so that a hotfix of
+    /// one family updates no other [default: patch; pre-releases: exact]
     #[arg(skip)]
     pub set_relations: Option<SetRelations>,
-    /// How kernel packages and their host package belong to each other: `release` in exactly one version
-    /// and release, `code` in the releases of a patch version in which the device code is the same, so
-    /// that a fix of host code alone ships no kernel package again. Where families depend on exactly one
-    /// version, so do these
+    /// How kernel packages and their host package require each other: `release` in exactly one version and
+    /// release, `code` in any release of a patch version with the same device code, so that a fix of host
+    /// code alone ships no kernel package again. If families depend on exactly one version, so do kernel
+    /// packages
     #[arg(skip)]
     pub kernel_relations: KernelRelations,
     /// The HIP runtime that reads `.kpack`
     #[arg(skip)]
     pub runtime_relation: RuntimeRelation,
-    /// Package → relations that are added to it and taken from it
+    /// Package → relations to add to it and to remove from it
     #[arg(skip)]
     pub relations: Ordered<AddedRelations>,
     /// Package → its former names, `rocblas` or `rocblas < 7.0`
     #[arg(skip)]
     pub replaces: Ordered<FormerSchema>,
-    /// Package → packages that had paths of it, `rocm-blas < 7.1.1-1`
+    /// Package → packages that had some of its paths, `rocm-blas < 7.1.1-1`
     #[arg(skip)]
     pub moved: Ordered<FormerSchema>,
-    /// Package → which artifacts, modules and kinds go into it [default: those of
+    /// Package → the artifacts, modules and kinds that go into it [default: those of
     /// `config/components.toml`, else each artifact is a package]
     #[arg(skip)]
     pub selectors: Ordered<Vec<SelectorSchema>>,
-    /// Rules for kernel databases, tried before the shipped ones:
-    /// `config/databases.toml` explains their keys
+    /// Rules for kernel databases, tried before the shipped ones; `config/databases.toml` explains their keys
     #[arg(skip)]
     pub databases: Vec<Rule>,
-    /// Files for another machine than x86-64 that are packed as data, by globs of their paths below
-    /// the prefix, `share/emulator/**/*.elf` (`R039` names them): any other ELF file, static archive
-    /// or bundle with code for another machine is an error. AMDGPU code objects are none of them
+    /// Globs of files for another machine than x86-64 that are packed as data, by paths below the prefix:
+    /// `share/emulator/**/*.elf` (`R039` names them). Any other ELF file, static archive or bundle with code
+    /// for another machine is an error. AMDGPU code objects do not count
     #[arg(skip)]
     pub other_machines: Vec<String>,
-    /// What `rockpack wheel` makes of a wheel
+    /// Names and requirements of the wheels that `rockpack wheel` makes
     #[arg(skip)]
     pub wheels: WheelKeys,
 }
 }
 
 declared! {
-/// What is made of a Python wheel.
+/// Names and requirements of the wheels made of a fat wheel.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WheelKeys {
-    /// What device wheels are called: `{name}` is the name of the host wheel, `{group}` that of the group
+    /// Name of device wheels: `{name}` is the name of the host wheel, `{group}` that of the group
     pub device_name: String = "{name}-device-{group}",
-    /// What device wheels require beside their host wheel, with `{group}` for the group, as in
+    /// Further requirements of device wheels, beside their host wheel, with `{group}` for the group, as in
     /// `rocm-sdk-device-{group} == 7.1`
     pub device_requires: Vec<String>,
-    /// What host wheels require beside what the wheel did
+    /// Further requirements of host wheels, beside those of the fat wheel
     pub host_requires: Vec<String>,
 }
 }
@@ -216,19 +213,19 @@ pub struct GroupSchema {
 
 validation_keys! {
     everywhere {
-        /// Different code for one kernel key in two shards is an error; if `false`, the first shard's
-        /// is packed. Different database files at one path are always an error: code and index of a
-        /// database fit only each other
+        /// Different code for one kernel key in two shards is an error; if `false`, the code of the first
+        /// shard is packed. Different database files at one path are always an error, because code and index
+        /// of a database fit only each other
         error_on_duplicate_device_code: bool = true,
-        /// Host files have to be the same in all shards
+        /// Host files must be the same in all shards
         verify_generic_artifacts_match: bool = false,
         /// A grouped architecture without code is an error
         error_on_missing_architecture: bool = false,
-        /// What becomes of code of an architecture in no group, which is never packed: `error`,
-        /// `warn`, or `drop` (a note only)
+        /// Code of an architecture in no group, which is never packed: `error`, `warn`, or `drop` (a note
+        /// only)
         unassigned_architectures: UnassignedArchitectures = UnassignedArchitectures::Warn,
-        /// What becomes of fat binaries that cannot be transformed: `error`, or `keep-fat`, which
-        /// leaves them in their host package
+        /// Fat binaries that cannot be transformed: `error`, or `keep-fat`, which leaves them in their host
+        /// package
         untransformable: Untransformable = Untransformable::Error,
     }
 
@@ -245,40 +242,40 @@ validation_keys! {
 /// Longest summary that package managers show in one line, in characters.
 pub const SUMMARY_LIMIT: usize = 80;
 
-/// What is said of one package.
+/// The texts of one package, and its architectures.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PackageSchema {
-    /// One line of at most 80 characters [default: what rockpack says of such packages]
+    /// Summary: one line of at most 80 characters [default: rockpack's text for such packages]
     #[schemars(length(min = 1, max = SUMMARY_LIMIT))]
     pub summary: Option<String>,
-    /// Paragraphs, with an empty line between them [default: what rockpack says of such packages]
+    /// Description: paragraphs with an empty line between them [default: rockpack's text for such packages]
     pub description: Option<String>,
-    /// Debian's section, as in `libs` or `contrib/libs` [default: that of its part]
+    /// Debian's section, as in `libs` or `contrib/libs` [default: the section of its part]
     #[schemars(regex(pattern = "^[a-z0-9/-]+$"))]
     pub section: Option<String>,
     /// Licence expression [default: as for all]
     pub license: Option<String>,
     /// Home page [default: as for all]
     pub homepage: Option<String>,
-    /// Who has the copyright [default: as for all]
+    /// Copyright holder and years [default: as for all]
     pub copyright: Option<String>,
-    /// Architectures that it has kernel packages for [default: all]
+    /// Architectures with kernel packages [default: all]
     #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
     pub include_architectures: Option<Vec<String>>,
-    /// Architectures that it has no kernel packages for
+    /// Architectures without kernel packages
     #[schemars(with = "Option<Vec<BaseArchSchema>>", length(min = 1))]
     pub exclude_architectures: Option<Vec<String>>,
 }
 
-/// What becomes of the library search paths in files.
+/// The library search paths that files keep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Runpath {
-    /// They stay
+    /// All search paths
     #[default]
     Keep,
-    /// Only folders relative to the file stay
+    /// Only folders relative to the file
     Origin,
 }
 
@@ -292,24 +289,25 @@ pub enum SetRelations {
     Patch,
 }
 
-/// How kernel packages and their host package belong to each other.
+/// How kernel packages and their host package require each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelRelations {
     /// One version and release
     #[default]
     Release,
-    /// The releases of a patch version in which the device code is the same
+    /// Any release of a patch version with the same device code
     Code,
 }
 
-/// Relations that the configuration adds to a package, and takes from it.
+/// Relations that the configuration adds to a package, and removes from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AddedRelations {
-    /// Of the `.deb`, in Debian's syntax by field; `remove` has names that it is not to be related to
+    /// Relations of the `.deb`, in Debian's syntax by field; `remove` has names that it must not be related
+    /// to
     pub deb: DebRelations,
-    /// Of the `.rpm`, in RPM's syntax by tag; `remove` has names that it is not to be related to
+    /// Relations of the `.rpm`, in RPM's syntax by tag; `remove` has names that it must not be related to
     pub rpm: RpmRelations,
 }
 
@@ -326,7 +324,7 @@ pub struct DebRelations {
     pub conflicts: Vec<String>,
     pub breaks: Vec<String>,
     pub replaces: Vec<String>,
-    /// Names of packages and capabilities that it is not to be related to
+    /// Names of packages and capabilities that it must not be related to
     pub remove: Vec<String>,
 }
 
@@ -343,7 +341,7 @@ pub struct RpmRelations {
     pub provides: Vec<String>,
     pub conflicts: Vec<String>,
     pub obsoletes: Vec<String>,
-    /// Names of packages and capabilities that it is not to be related to
+    /// Names of packages and capabilities that it must not be related to
     pub remove: Vec<String>,
 }
 
@@ -353,29 +351,29 @@ pub struct RpmRelations {
 pub struct SelectorSchema {
     /// Name of the artifact, e.g. `blas`
     pub artifact: String,
-    /// Its modules, e.g. `rocSPARSE` [default: all of them]
+    /// Modules of the artifact, e.g. `rocSPARSE` [default: all of them]
     #[serde(default)]
     pub modules: Option<Vec<String>>,
-    /// Kinds of its components [default: all of them]
+    /// Component kinds [default: all of them]
     #[serde(alias = "components", default)]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Option<Vec<String>>,
 }
 
-/// A package of every family: which kinds of components go into it, and what it says of itself.
+/// A package of every family: the component kinds that go into it, and its texts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartSchema {
-    /// Name that other files use for it, also in the names of its kernel archives
+    /// Name of the part in other files, and in the names of its kernel archives
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
-    /// Kinds of an artifact's components that go into it
+    /// Component kinds that go into it
     #[serde(alias = "components")]
     #[schemars(extend("items" = component_kinds()))]
     pub kinds: Vec<String>,
-    /// What each format appends to the family's name
+    /// Suffix that each format appends to the family's name
     pub suffix: Suffix,
-    /// Who it is for
+    /// Intended users
     pub role: PartRole,
     /// Debian's section
     #[serde(default = "section")]
@@ -383,28 +381,28 @@ pub struct PartSchema {
     /// RPM's group
     #[serde(default = "group")]
     pub group: String,
-    /// Description, a file of `templates/descriptions` without its ending
+    /// Description: a file of `templates/descriptions`, without its extension
     #[serde(default = "template")]
     pub template: String,
     /// Whether it depends on the family's host package
     #[serde(default)]
     pub needs_host: bool,
-    /// Whether its programs and libraries are run, so that the package depends on what they link to
+    /// Whether its programs and libraries are run, so that the package depends on the libraries they link to
     #[serde(default)]
     pub programs: bool,
 }
 
-/// Who a part is for.
+/// The intended users of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartRole {
-    /// What users install
+    /// Users
     Host,
-    /// What developers and testers install
+    /// Developers and testers
     Support,
 }
 
-/// The kinds that components of an artifact may have, for a schema.
+/// The component kinds, for a schema.
 fn component_kinds() -> serde_json::Value {
     serde_json::json!({ "type": "string", "enum": ComponentKind::ALL.map(ComponentKind::as_str) })
 }

@@ -1,10 +1,10 @@
-//! Texts that become fields of one line: a line break would start another field.
+//! Checks of texts that become fields of one line, where a line break would start another field.
 
 use rockpack_base::error::Faults;
 
 use super::document::ConfigDocument;
 
-/// Refuses texts of the table at `table` that are not one line each; `lines` has them by key.
+/// Refuses texts that are not one line each; `lines` has those of the table at `table` by key.
 pub(super) fn single_lines<'a>(
     table: &[&str],
     lines: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
@@ -23,12 +23,12 @@ fn is_line(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(char::is_control)
 }
 
-/// Whether it is `Name <address>` in one line.
+/// Whether the text is `Name <address>` in one line.
 pub fn is_maintainer(text: &str) -> bool {
     is_line(text) && is_address(text)
 }
 
-/// Whether it is `Name <address>`.
+/// Whether the text is `Name <address>`.
 pub fn is_address(text: &str) -> bool {
     let Some((name, address)) = text.split_once(" <") else {
         return false;

@@ -1,12 +1,11 @@
-//! The packaging configuration: which archs are grouped, and what the packages say.
+//! The packaging configuration: the groups of archs, and the texts and relations of packages.
 //!
-//! JSON and TOML carry the same schema; the file's ending chooses. Every key may be left out.
+//! JSON and TOML have the same schema; the extension of the file chooses the syntax. Every key is optional.
+//! [`Keys`] declares them, and docs/reference/configuration.md has a table of them.
 //!
-//! [`Keys`] declares them; docs/reference/configuration.md has the table that is made of it.
-//!
-//! Refused, each with line and column: unknown keys, groups that no package can be made of, and
-//! values that do not parse. What depends on the artifacts (does the primary shard exist?) is
-//! checked by the stage that knows them, which asks [`Config::fault`] for the place.
+//! Refused, each with line and column: unknown keys, groups that cannot become packages, and values that do
+//! not parse. The stage that knows the artifacts checks the rest (does the primary shard exist?), and asks
+//! [`Config::fault`] for the position.
 
 mod accept;
 mod architectures;

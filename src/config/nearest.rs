@@ -1,14 +1,14 @@
-//! The name that somebody meant who mistyped it.
+//! Finds the known name that a mistyped word means.
 
 use std::cmp::Ordering;
 
 use rockpack_base::gfx::{self, BaseArch};
 
-/// Largest edit distance of a mistyped name from the one that was meant, as a part of its length.
+/// Largest edit distance between a mistyped name and the known one: one edit for this many characters.
 const TYPO_SHARE: usize = 3;
 
-/// The one of `known` that is nearest to `word`; none where all are too far away. Of several at one
-/// distance, the one that begins most like it.
+/// The name in `known` that is nearest to `word`; `None` if all are too far away. Among names at the same
+/// distance, the one with the longest common beginning.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(word, name);
     let closer = |one: &&str, other: &&str| {
@@ -21,13 +21,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     (distance(found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
 }
 
-/// How many characters both begin with.
+/// Number of characters that both words begin with.
 fn shared(one: &str, other: &str) -> usize {
     one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// What to write in place of `word`, which names no arch that is known: the archs of the family that
-/// it names, or the nearest arch.
+/// A suggestion for `word`, which is not a known arch: the members of the arch family it names, or the
+/// nearest arch.
 pub fn meant_arch(word: &str) -> Option<String> {
     let members: Vec<String> =
         gfx::members_of_arch_family(word).iter().map(|arch| format!("`{arch}`")).collect();

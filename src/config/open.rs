@@ -1,4 +1,4 @@
-//! Configurations from files, from text, and without any.
+//! Opens configurations from files and from text, and makes the default one.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::keys::Keys;
 use super::read::read_text;
 
 impl Config {
-    /// The configuration in the file, or else the defaults.
+    /// The configuration in `file`, or the defaults without a file.
     pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
         match file {
             Some(path) => Self::read(path, faults),
@@ -19,15 +19,15 @@ impl Config {
         }
     }
 
-    /// The configuration in the file at `path`, whose ending says in which syntax it is. Keys at fault have
-    /// their defaults; nothing where the file cannot be read or parsed.
+    /// Reads the configuration at `path`; the extension chooses the syntax. Faulty keys have their defaults.
+    /// `None` if the file cannot be read or parsed.
     pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {
         let document = faults.keep(Self::document(path))?;
         let keys = faults.keep(document.decode(SCHEMA_HINT))?;
         check::checked(keys, document, faults)
     }
 
-    /// Reads the configuration file at `path`.
+    /// Reads the configuration file at `path`, and fails on any fault.
     pub fn open(path: &Path) -> Result<Self> {
         let mut faults = Faults::default();
         let config = Self::read(path, &mut faults);
@@ -35,7 +35,7 @@ impl Config {
     }
 
     fn document(path: &Path) -> Result<ConfigDocument> {
-        // A file that is not there is told as that, whatever its name.
+        // Before the extension is checked, so that a missing file is reported as missing.
         let text = read_text(path, "configuration")?;
         let syntax = match path.extension().and_then(|ending| ending.to_str()) {
             Some("json") => Syntax::Json,
@@ -50,7 +50,7 @@ impl Config {
         Ok(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
     }
 
-    /// Reads a configuration from text.
+    /// Parses a configuration from text.
     pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
         let document = ConfigDocument::new(None, text.to_owned(), syntax);
         let mut faults = Faults::default();

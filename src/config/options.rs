@@ -1,4 +1,4 @@
-//! Keys that are options, too: the command line goes before the configuration.
+//! Keys that are also options. The command line overrides the configuration.
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -25,7 +25,7 @@ impl Args for KeyOptions {
     }
 }
 
-/// The option of a key, which need not be given; its help ends in the default.
+/// The option of a key: optional, with the default at the end of its help.
 fn as_option(option: Arg, keys: &Schema) -> Arg {
     let default = keys.pointer(&format!("/properties/{}/default", option.get_id()));
     let default = default.and_then(Value::as_str);
@@ -50,7 +50,7 @@ impl FromArgMatches for KeyOptions {
 }
 
 impl Config {
-    /// Puts what the command line says in the place of what stands here.
+    /// Overrides keys with the values of the command line.
     pub fn put(&mut self, options: &KeyOptions) -> Result<()> {
         let KeyOptions(matches) = options;
         let bug = |error| Error::bug("an option of a key has no value").cause(error);

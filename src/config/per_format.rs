@@ -1,4 +1,4 @@
-//! Values that a configuration and a naming scheme both have: texts in the words of each format.
+//! Values that both configurations and naming schemes have: texts for each format.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,9 +7,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suffix {
-    /// In a `.deb`
+    /// Text in a `.deb`
     pub deb: String,
-    /// In an `.rpm`
+    /// Text in an `.rpm`
     pub rpm: String,
 }
 
@@ -17,16 +17,16 @@ pub struct Suffix {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuntimeRelation {
-    /// The HIP runtime that reads `.kpack`, as host packages with device code depend on it in a
-    /// `.deb`, e.g. `libamdhip64-7 (>= 7.1)` [default: the scheme's, or none with a warning]
+    /// Dependency on the HIP runtime that reads `.kpack`, for host packages with device code in a `.deb`,
+    /// e.g. `libamdhip64-7 (>= 7.1)` [default: the scheme's, or none with a warning]
     pub deb: Option<String>,
-    /// The same in an `.rpm`, e.g. `hip-runtime-amd >= 7.1` [default: the scheme's, or none with a
+    /// Dependency on it in an `.rpm`, e.g. `hip-runtime-amd >= 7.1` [default: the scheme's, or none with a
     /// warning]
     pub rpm: Option<String>,
 }
 
-/// Where a library comes from that neither the set nor the distribution has. An `.rpm` needs it by
-/// its name in any case.
+/// The source of a library that neither the set nor the distribution has. An `.rpm` always requires the
+/// library by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutsideLibrary {

@@ -1,14 +1,14 @@
-//! Reading the files of a configuration.
+//! Reads the files of a configuration.
 
 use std::path::Path;
 
 use rockpack_base::content::read_small;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
-/// Longest configuration that is read, in bytes: thousands of groups fit.
+/// Longest configuration that is read, in bytes: room for thousands of groups.
 const CONFIG_LIMIT: u64 = 4 << 20;
 
-/// The text of the file at `path`, which is to be a `what`.
+/// Reads the text of the file at `path`; `what` names its kind in errors.
 pub fn read_text(path: &Path, what: &str) -> Result<String> {
     let bytes = read_small(path, CONFIG_LIMIT, what);
     let bytes = bytes.context(|| format!("reading the {what}"))?;

@@ -6,21 +6,21 @@ use rockpack_base::gfx::BaseArch;
 
 use super::keys::ValidationOverrides;
 
-/// Rules of one component, or of all components of one artifact. What is unset is as for all.
+/// Rules of one component, or of all components of one artifact. Unset rules are as for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ComponentRules {
-    /// Which contradictions fail a run.
+    /// Contradictions that fail a run.
     pub validation: ValidationOverrides,
-    /// Which of its archs are packed.
+    /// The archs that are packed.
     pub architectures: ArchFilter,
 }
 
 /// A choice of archs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArchFilter {
-    /// The archs that are chosen from; all if unset.
+    /// The archs to choose from; all if unset.
     pub include: Option<BTreeSet<BaseArch>>,
-    /// The archs that are not chosen.
+    /// The archs to leave out.
     pub exclude: BTreeSet<BaseArch>,
 }
 

@@ -1,7 +1,7 @@
-//! Naming schemes: what packages are called and where they are installed, as data.
+//! Naming schemes: templates of package names and install prefixes, as data.
 //!
-//! Shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused:
-//! unknown keys, and placeholders that nothing replaces.
+//! The shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused
+//! are unknown keys and unknown placeholders.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,39 +20,39 @@ const SHIPPED: [(&str, &str); 3] = [
     ("rocm-versioned", include_str!("../../config/schemes/rocm-versioned.toml")),
 ];
 
-/// What templates may name.
+/// Placeholders of templates.
 const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", "variant"];
 
-/// What those that are the same for the whole set may name.
+/// Placeholders of templates that are the same for the whole set.
 const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"];
 
-/// What to do about a scheme that does not have the schema.
+/// The hint for a scheme that violates the schema.
 const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
 
 /// A naming scheme.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
-    /// What package names begin with, e.g. `rocm`.
+    /// The first word of package names, e.g. `rocm`.
     pub vendor: String,
     /// Template of the install prefix.
     pub prefix: String,
-    /// What a kernel package is for.
+    /// The target or group that a kernel package serves.
     pub kernels_per: KernelsPer,
-    /// Folders below the prefix where binaries look for kernel archives after their own one.
+    /// Folders below the prefix where binaries look for kernel archives, after their own one.
     #[serde(default)]
     pub archive_search: Vec<String>,
     /// Templates of packages with files.
     pub names: NameTemplates,
-    /// Templates of packages without.
+    /// Templates of packages without files.
     pub metas: MetaTemplates,
-    /// Part → what each format appends to its names, in place of what the part says.
+    /// Part → the suffix of its names in each format, in place of the part's own.
     #[serde(default)]
     pub suffixes: BTreeMap<String, Suffix>,
     /// Templates of the HIP runtime that transformed binaries need.
     #[serde(default)]
     pub runtime_relation: RuntimeRelation,
-    /// Template of a library's name → of the package that has it, where the set has not.
+    /// Template of a library's name → template of the package that has it, for libraries that the set lacks.
     #[serde(default)]
     pub libraries: BTreeMap<String, OutsideLibrary>,
     /// Variant of the build → the word for it in names.
@@ -62,11 +62,11 @@ pub struct Scheme {
     document: ConfigDocument,
 }
 
-/// What a kernel package is for.
+/// The unit that a kernel package serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelsPer {
-    /// A group of the configuration.
+    /// One group of the configuration.
     Group,
     /// One target.
     Target,
@@ -78,34 +78,34 @@ pub enum KernelsPer {
 pub struct NameTemplates {
     /// A package without device code.
     pub package: Template,
-    /// The host package of one with device code.
+    /// The host package of a package with device code.
     pub host: Template,
-    /// Its kernel package for one group.
+    /// The kernel package for one group.
     pub kernels: Template,
-    /// Its kernels that several groups share.
+    /// The package of kernels that several groups share.
     pub kernels_common: Template,
-    /// What each of its kernel packages provides.
+    /// The name that each kernel package provides.
     pub kernels_any: Template,
     /// The package of system-wide files.
     pub system: Template,
 }
 
-/// Templates of packages without files; what is left out is not made.
+/// Templates of metapackages; those that are left out are not made.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetaTemplates {
-    /// Every kernel package of a group.
+    /// The metapackage of all kernel packages of a group.
     pub group: Option<Template>,
-    /// A host package and all its kernel packages.
+    /// The metapackage of a host package and all its kernel packages.
     pub component: Option<Template>,
-    /// Whether `component` is made for what only developers and testers install, too.
+    /// Whether `component` also applies to packages for developers and testers.
     #[serde(default)]
     pub every_component: bool,
-    /// All host packages.
+    /// The metapackage of all host packages.
     pub hosts: Option<Template>,
-    /// Everything.
+    /// The metapackage of everything.
     pub all: Option<Template>,
-    /// A name that leads to the versioned package.
+    /// The name without version that leads to the versioned package.
     pub unversioned: Option<Template>,
 }
 
@@ -113,14 +113,14 @@ pub struct MetaTemplates {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Template {
-    /// For both.
+    /// One template for both formats.
     Both(String),
-    /// For each.
+    /// A template for each format.
     Each(Suffix),
 }
 
 impl Template {
-    /// The template of `.deb` and that of `.rpm`.
+    /// The templates for `.deb` and `.rpm`.
     pub fn texts(&self) -> [&str; 2] {
         match self {
             Self::Both(text) => [text, text],
@@ -135,7 +135,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Scheme {
-    /// The shipped scheme `name`.
+    /// Reads the shipped scheme `name`.
     pub fn shipped(name: &str) -> Result<Self> {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = names().collect();
@@ -151,7 +151,7 @@ impl Scheme {
             .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
     }
 
-    /// The scheme in the file `path`.
+    /// Reads the scheme in the file `path`.
     pub fn open(path: &Path) -> Result<Self> {
         let text = read_text(path, "naming scheme")?;
         Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Toml))
@@ -172,12 +172,12 @@ impl Scheme {
         Ok(Self { document, ..scheme })
     }
 
-    /// `error`, which does not know where the value at `keys` came from, with its place.
+    /// Adds the position of the value at `keys` to `error`, which does not know it.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
         self.document.located(keys, error)
     }
 
-    /// Texts that are the same for the whole set, and their places.
+    /// The texts that are the same for the whole set, with their keys.
     fn texts_of_set(&self) -> Vec<(Vec<&str>, &String)> {
         let RuntimeRelation { deb, rpm } = &self.runtime_relation;
         let mut texts = vec![(vec!["prefix"], &self.prefix)];
@@ -190,7 +190,7 @@ impl Scheme {
         texts
     }
 
-    /// All templates of names, each with its place.
+    /// All templates of names, with their keys.
     pub fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
         let (names, metas) = (&self.names, &self.metas);
         let mut templates = vec![
@@ -213,7 +213,7 @@ impl Scheme {
     }
 }
 
-/// Fails, with the reason, if something in braces is none of the `known` placeholders.
+/// Refuses a template with an unknown placeholder or an unbalanced brace. The error is the reason.
 fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
     let mut parts = template.split('{');
     let first = parts.next().unwrap_or_default();

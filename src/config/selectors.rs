@@ -1,4 +1,4 @@
-//! Selectors: which parts of which artifacts go into a package.
+//! Selectors: the parts of artifacts that go into a package.
 
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::once::Ordered;
@@ -10,11 +10,11 @@ use crate::input::artifact::ComponentKind;
 /// A part of an artifact that goes into a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector {
-    /// E.g. `blas`.
+    /// Name of the artifact, e.g. `blas`.
     pub artifact: String,
-    /// Its modules; all if unset.
+    /// The modules; all if unset.
     pub modules: Option<Vec<String>>,
-    /// Its kinds; all if unset.
+    /// The component kinds; all if unset.
     pub kinds: Option<Vec<ComponentKind>>,
 }
 
@@ -28,7 +28,7 @@ impl TryFrom<SelectorSchema> for Selector {
 }
 
 impl Selector {
-    /// Tells each word that is no kind by itself, and leaves it out.
+    /// Passes every word that is not a component kind to `tell`, and leaves it out.
     fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
         let SelectorSchema { artifact, modules, kinds } = schema;
         let mut kind = |text: String| text.parse().map_err(&mut tell).ok();

@@ -133,7 +133,7 @@ fn fields_of_one_line_stay_on_one_line() {
 fn every_prefix_of_a_configuration_is_refused_without_a_panic() {
     for end in 0..TUTORIAL.len() {
         assert!(Config::parse(&TUTORIAL[..end], Syntax::Json).is_err(), "{end}");
-        // As TOML, it is wrong at once.
+        // TOML may be cut at any place; it must not panic.
         let _ = Config::parse(&TUTORIAL[..end], Syntax::Toml);
     }
 }
@@ -246,7 +246,7 @@ fn kinds_may_have_their_older_name_but_not_both() {
         let shown = shown(&text, syntax);
         assert!(shown.contains("duplicate field `kinds`"), "{shown}");
     }
-    // Each of the two is refused by itself where the other one is right.
+    // Each of the two is refused on its own, even if the other is right.
     let part = toml(both).replace("[{ artifact = 'a', kinds = ['run'], ", "[{ artifact = 'a', ");
     assert!(shown(&part, Syntax::Toml).contains("duplicate field `kinds`"));
 }

@@ -1,4 +1,4 @@
-//! What the configuration says of single packages in words: `packages.<name>`.
+//! The texts of single packages in the configuration: `packages.<name>`.
 
 use rockpack_base::error::Faults;
 use rockpack_base::once::Ordered;
@@ -7,21 +7,21 @@ use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT};
 use super::lines::single_lines;
 
-/// Texts of a package or, where they hold for all packages of a family, of the family; `None`
-/// where the configuration says nothing.
+/// Texts of a package, or of a family if they apply to all its packages; `None` if the configuration has no
+/// such text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageTexts {
-    /// One line.
+    /// The summary, one line.
     pub summary: Option<String>,
-    /// Paragraphs.
+    /// The paragraphs of the description.
     pub description: Option<Vec<String>>,
     /// Debian's section, e.g. `libs`.
     pub section: Option<String>,
-    /// Licence expression; of a family, too.
+    /// Licence expression; also for a family.
     pub license: Option<String>,
-    /// Home page; of a family, too.
+    /// Home page; also for a family.
     pub homepage: Option<String>,
-    /// Who has the copyright, e.g. `2015-2026 A Company`; of a family, too.
+    /// Copyright holder and years, e.g. `2015-2026 A Company`; also for a family.
     pub copyright: Option<String>,
 }
 
@@ -30,13 +30,13 @@ impl PackageTexts {
         *self == Self::default()
     }
 
-    /// Whether it says what can be of one package only.
+    /// Whether it has texts that can apply to one package only.
     pub fn is_of_one(&self) -> bool {
         self.summary.is_some() || self.description.is_some() || self.section.is_some()
     }
 }
 
-/// The texts of all packages of which something is said.
+/// Reads the texts of all packages that have any.
 pub(super) fn texts(
     schema: &Ordered<PackageSchema>,
     document: &ConfigDocument,

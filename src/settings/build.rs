@@ -38,15 +38,15 @@ pub struct BuildArguments {
     signing: SigningArguments,
     /// Publish the packages in this repository as well
     ///
-    /// As `rockpack repo` does, without reading the packages again: they become hard links to those
-    /// in OUT where that is possible
+    /// The same as `rockpack repo`, without reading the packages again: they become hard links to those in
+    /// OUT where possible
     #[arg(long, value_name = "REPO", value_parser = output_path(), help_heading = "Repository")]
     repo: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Repository")]
     publication: PublicationArguments,
 }
 
-/// What a build writes, and where.
+/// The output of a build, and its place.
 #[derive(Debug, Args)]
 struct OutputArguments {
     /// Folder for the packages; created if missing
@@ -58,74 +58,73 @@ struct OutputArguments {
     /// packages.json, so that all parts fit into one folder; `verify` joins them
     #[arg(long, value_name = "I/N")]
     partition: Option<SetPart>,
-    /// Keep what is compressed here, for later builds
+    /// Cache compressed data here for later builds
     ///
-    /// With another version below the same prefix, other dependencies, scripts or descriptions
-    /// nothing is compressed again but the host packages and metapackages of .deb, whose changelog
-    /// changes. The packages are the same, byte for byte. Several builds may use one cache at the
-    /// same time; whoever may write to it decides what is in the packages
+    /// A later build with another version below the same prefix, other dependencies, scripts or descriptions
+    /// compresses only the host packages and metapackages of .deb again, because their changelog changes. The
+    /// packages are the same with and without a cache, byte for byte. Several builds may use one cache at the
+    /// same time. Anyone who can write to it can change the content of packages
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     cache: Option<PathBuf>,
-    /// Bytes that the cache may take
+    /// Limit of the cache in bytes
     ///
-    /// With K, M, G or T behind the number for powers of 1024; what was not used for the longest
-    /// time goes first
+    /// The suffixes K, M, G and T multiply by powers of 1024. Entries that were not used for the longest time
+    /// are removed first
     #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
     /// Write an SPDX document of the set, too
     ///
-    /// packages.spdx.json, an SPDX 2.3 document with every package and file of the set, their
-    /// digests, and the artifacts that they were made from. A part of a set has one of its own,
-    /// packages-I-of-N.spdx.json
+    /// packages.spdx.json is an SPDX 2.3 document with every package and file of the set, their digests, and
+    /// the artifacts that they were made from. A part of a set has its own, packages-I-of-N.spdx.json
     #[arg(long)]
     sbom: bool,
 }
 
-/// Everything that decides what a build does.
+/// All settings of a build.
 pub struct BuildSettings {
-    /// Which package set.
+    /// The package set.
     pub set: SetSettings,
-    /// What it writes, and where.
+    /// The output and its place.
     pub output: OutputSettings,
-    /// How hard it compresses, and in how much memory.
+    /// Compression and memory.
     pub cost: CostSettings,
-    /// What signs the headers of `.rpm`s, if they are to be signed.
+    /// The signer of `.rpm` headers, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
-    /// Where the packages are published, if they are.
+    /// The repository that the packages are published in, if any.
     pub publish: Option<PublishSettings>,
 }
 
-/// What a build writes, and where.
+/// The output of a build, and its place.
 #[derive(Debug, Clone)]
 pub struct OutputSettings {
-    /// Where the packages go; created if missing.
+    /// The folder for the packages; created if missing.
     pub folder: PathBuf,
     /// The part of the set to write; all of it if unset.
     pub part: Option<SetPart>,
-    /// Where compression of earlier builds is looked for, and kept for later ones.
+    /// The cache of compressed data, if one is used.
     pub cache: Option<CacheSettings>,
-    /// Whether an SPDX document lists what the set holds, beside the receipt.
+    /// Whether to write an SPDX document beside the receipt.
     pub sbom: bool,
 }
 
-/// A cache of finished compression.
+/// A cache of compressed data.
 #[derive(Debug, Clone)]
 pub struct CacheSettings {
-    /// Its folder; created if missing.
+    /// The folder; created if missing.
     pub folder: PathBuf,
-    /// Bytes that it may take.
+    /// The limit in bytes.
     pub limit: u64,
 }
 
 impl BuildArguments {
-    /// Resolves the settings, whatever the input is. Faults of several settings are refused together.
+    /// Resolves the settings without reading input. Reports the faults of all settings together.
     pub fn resolve(self, given: &GivenOptions, environment: &Environment) -> Result<BuildSettings> {
         let mut gathered = Gathered::default();
         let settings = self.gather(given, environment, &mut gathered);
         gathered.faults.of_settings().settle(settings)
     }
 
-    /// The warnings of the files with secrets that are named.
+    /// Warnings about named files with secrets that others may read.
     pub fn exposed_secrets(&self) -> Vec<Finding> {
         self.signing.exposed()
     }
@@ -176,22 +175,23 @@ impl BuildArguments {
     }
 }
 
-/// Reads the clock. SOURCE_DATE_EPOCH is refused with the set where it is no time; the clock is not.
+/// Reads the clock. A faulty SOURCE_DATE_EPOCH is reported with the set, and gives `None`; a faulty clock is
+/// reported here.
 fn read_now(environment: &Environment, gathered: &mut Gathered) -> Option<Now> {
     let now = environment.now();
     if environment.epoch().is_err() { None } else { gathered.faults.keep(now) }
 }
 
-/// Refuses a repository among the artifacts, and one around the output folder.
+/// Refuses a repository inside the artifacts, and one that contains the output folder.
 fn refuse_place(repo: &Path, artifacts: &[PathBuf], output: &OutputSettings, faults: &mut Faults) {
     faults.keep(artifact::refuse_inside(artifacts, repo, "repository"));
-    // `config show` may have no output folder.
+    // `config show` may lack an output folder.
     if !output.folder.as_os_str().is_empty() {
         faults.keep(repo::refuse_output_inside(repo, &output.folder));
     }
 }
 
-/// Options of a publication say nothing where nothing is published.
+/// Refuses options of a publication without `--repo`.
 fn refuse_given(given: &GivenOptions) -> Result<()> {
     let given = given.options_of::<PublicationArguments>();
     if given.is_empty() {
@@ -214,10 +214,10 @@ impl OutputArguments {
 }
 
 impl OutputSettings {
-    /// Refuses folders that no set, or no cache, can be written into, so that nobody waits for one first.
+    /// Refuses an output folder or cache that cannot be written, before the build spends time.
     fn check(&self, faults: &mut Faults) {
         let document = if self.sbom { SpdxDocument::Present } else { SpdxDocument::Absent };
-        // `config show` may have no output folder.
+        // `config show` may lack an output folder.
         if !self.folder.as_os_str().is_empty() {
             faults.keep(Staging::check_ahead(&self.folder, self.part, document));
         }

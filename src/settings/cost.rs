@@ -1,7 +1,7 @@
-//! How hard a build compresses, and in how much memory.
+//! Compression and memory of a build.
 //!
-//! Levels change the bytes of packages, memory never does. Refused: levels that package managers could
-//! not read, and less memory than one package needs.
+//! Levels change the bytes of packages; memory never does. Refused are levels that package managers could not
+//! read, and less memory than one package needs.
 
 use clap::{Args, ValueEnum};
 use rockpack_base::error::{Error, Kind, Result};
@@ -15,10 +15,10 @@ use super::set::SetSettings;
 use crate::dependencies::distribution::PayloadCompression;
 use crate::pack;
 
-/// The highest level of archives: what their readers need does not depend on it.
+/// The highest level of archives. The memory that readers need does not depend on it.
 pub(super) const ARCHIVE_LEVEL_MAX: i32 = 22;
 
-/// The options about it.
+/// The options for compression and memory.
 #[derive(Debug, Default, Args)]
 pub(super) struct CostArguments {
     /// Compressor of payloads [default: the best for the distribution]
@@ -47,7 +47,7 @@ enum PayloadMethod {
     Xz,
 }
 
-/// Levels; measured in `benches/RESULTS.md`.
+/// Compression levels, measured in `benches/RESULTS.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Preset {
     /// zstd -3, xz -1: three quarters of the time, 7 % larger
@@ -77,20 +77,20 @@ impl Preset {
     }
 }
 
-/// How a build compresses, and in how much memory.
+/// Compression and memory of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct CostSettings {
-    /// Of the payloads.
+    /// Compression of payloads.
     pub compression: Compression,
     /// zstd level of the code objects in kernel archives.
     pub archive_level: i32,
-    /// The memory in parts.
+    /// Memory limits by purpose.
     pub limits: Limits,
 }
 
 impl CostArguments {
-    /// The settings of a set in that many formats; none if there are faults. Where the set has some, it
-    /// is taken for one of a distribution whose package manager reads zstd.
+    /// Resolves the settings for a set in `formats` formats; `None` if there are faults. If the set itself is
+    /// faulty, payloads default to zstd.
     pub fn resolve(
         &self,
         set: Option<&SetSettings>,
@@ -126,7 +126,7 @@ impl CostArguments {
         Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
     }
 
-    /// How payloads are compressed; by `readable` if nothing else was asked for.
+    /// The compression of payloads; `readable` is the default method.
     fn payload(&self, readable: PayloadMethod) -> Result<Compression> {
         let preset = self.preset;
         let compression = match self.compression.unwrap_or(readable) {
@@ -147,7 +147,7 @@ impl CostArguments {
     }
 }
 
-/// Notes what holds where an option is not given.
+/// Notes the values of options that may be absent.
 fn note(
     archive_level: i32,
     compression: Compression,

@@ -15,13 +15,13 @@ pub struct DiscoverArguments {
     /// A shard (folder of artifacts) or a folder of shards
     #[arg(value_name = "DIR", required_unless_present = "artifacts")]
     folders: Vec<PathBuf>,
-    /// The same as DIR; may be given several times
+    /// Alternative to DIR; may be given several times
     #[arg(long, num_args = 1.., value_name = "DIR")]
     artifacts: Vec<PathBuf>,
     /// Propose a packaging configuration
     ///
-    /// Into FILE (.json or .toml), which must not be there with another content, or to stdout as
-    /// TOML in place of the table
+    /// Writes it to FILE (.json or .toml), which must not exist with other content, or to stdout as TOML in
+    /// place of the table
     #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
     propose: Option<Option<PathBuf>>,
 }
@@ -31,7 +31,7 @@ pub struct DiscoverArguments {
 pub struct DiscoverSettings {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
-    /// The place of a proposed configuration; nothing is proposed if unset.
+    /// The place of a proposed configuration; unset if none is wanted.
     pub propose: Option<ProposalPlace>,
 }
 
@@ -42,15 +42,15 @@ pub enum ProposalPlace {
     Output,
     /// A file.
     File {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// The syntax that its ending names.
+        /// The syntax that the extension means.
         syntax: Syntax,
     },
 }
 
 impl DiscoverArguments {
-    /// Resolves the settings, whatever the artifacts are. Faults of several settings are refused together.
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
     pub fn resolve(self) -> Result<DiscoverSettings> {
         let mut faults = Faults::default();
         let propose = match self.propose {

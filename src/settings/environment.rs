@@ -1,4 +1,4 @@
-//! What the environment of the process says.
+//! Settings from the environment of the process.
 
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,10 +8,10 @@ use rockpack_base::error::{Error, Kind, Result};
 use crate::signing::judge::Moment;
 use crate::signing::{PASSPHRASE_VARIABLE, Passphrase};
 
-/// The variable that stands for the time.
+/// The variable that replaces the current time.
 pub(super) const EPOCH: &str = "SOURCE_DATE_EPOCH";
 
-/// The variables that are settings, as they are set.
+/// The variables that are settings, unparsed.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// SOURCE_DATE_EPOCH.
@@ -21,7 +21,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// That of this process.
+    /// Reads the environment of this process.
     pub fn of_process() -> Self {
         let passphrase = std::env::var_os(PASSPHRASE_VARIABLE);
         Self {
@@ -30,7 +30,7 @@ impl Environment {
         }
     }
 
-    /// SOURCE_DATE_EPOCH in seconds since 1970, if set.
+    /// SOURCE_DATE_EPOCH in seconds since 1970; `None` if unset.
     pub fn epoch(&self) -> Result<Option<i64>> {
         let Some(text) = &self.source_date_epoch else {
             return Ok(None);
@@ -42,7 +42,7 @@ impl Environment {
         })
     }
 
-    /// The time: SOURCE_DATE_EPOCH's, or the clock's. The clock is read once.
+    /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once.
     pub fn now(&self) -> Result<Now> {
         let (epoch, clock) = (self.epoch()?, clock());
         let time = epoch.or(clock).ok_or_else(|| {
@@ -53,26 +53,26 @@ impl Environment {
     }
 }
 
-/// The time that is stated of what is made, and the time that it is.
+/// The time that outputs state, and the time of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
-    /// SOURCE_DATE_EPOCH, or else what the clock shows, in seconds since 1970.
+    /// SOURCE_DATE_EPOCH, or else the clock, in seconds since 1970.
     pub time: i64,
-    /// What the clock shows, in seconds since 1970; the time that is stated where it stands before.
+    /// The clock, in seconds since 1970; the same as `time` if the clock is before 1970.
     pub clock: i64,
 }
 
 impl Now {
-    /// When keys and signatures are judged.
+    /// The moment at which keys and signatures are judged.
     pub fn moment(self) -> Moment {
         Moment { time: self.time, clock: self.clock }
     }
 }
 
-/// Clocks differ by less than this, in seconds.
+/// Largest difference between clocks that is expected, in seconds.
 pub(super) const DAY: i64 = 86_400;
 
-/// What the clock shows, in seconds since 1970, if that is not before.
+/// The clock, in seconds since 1970; `None` if it is before 1970.
 fn clock() -> Option<i64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_secs()).ok()

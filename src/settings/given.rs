@@ -1,4 +1,4 @@
-//! What stands on the command line, and what does not.
+//! The options that a command has, and those on the command line.
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Command};
@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::origin::{Origin, Resolved};
 use crate::config::option_of;
 
-/// The options that say how a command prints, and nothing about what it makes.
+/// Options that change how a command prints, but not what it makes.
 const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
 
-/// The options of a command, and those that were given.
+/// The options of a command, and those on the command line.
 pub struct GivenOptions {
     command: Command,
     matches: ArgMatches,
 }
 
 impl GivenOptions {
-    /// Those of the innermost command of `matches`.
+    /// The options of the innermost command of `matches`.
     pub fn of(command: &Command, matches: &ArgMatches) -> Self {
         let inner = matches.subcommand();
         let inner = inner.and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
@@ -27,7 +27,7 @@ impl GivenOptions {
         }
     }
 
-    /// The options of `T` that were given, as they are written.
+    /// The options of `T` on the command line, as they are written.
     pub fn options_of<T: Args>(&self) -> Vec<String> {
         let command = T::augment_args(Command::new("options"));
         let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
@@ -35,7 +35,7 @@ impl GivenOptions {
         given.map(option_of).collect()
     }
 
-    /// All options that decide something, by their key and in the order of the help.
+    /// All options that change results, by key and in the order of the help.
     pub(super) fn options(&self) -> Vec<Resolved> {
         let arguments = self.command.get_arguments();
         let arguments = arguments.filter(|argument| argument.get_long().is_some());
@@ -65,7 +65,7 @@ impl GivenOptions {
         known && self.matches.value_source(id) == Some(ValueSource::CommandLine)
     }
 
-    /// The values of an option: those of numbers as numbers, others as they are written.
+    /// The values of an option: numbers as numbers, others as texts.
     fn values(&self, id: &str) -> Option<Vec<Value>> {
         let numbers = self.numbers::<u16>(id).or_else(|| self.numbers::<u32>(id));
         let numbers =
@@ -76,7 +76,7 @@ impl GivenOptions {
         })
     }
 
-    /// The values of an option of that type.
+    /// The values of an option of type `T`.
     fn numbers<T>(&self, id: &str) -> Option<Vec<Value>>
     where
         T: Copy + Into<Value> + Send + Sync + 'static,
@@ -93,7 +93,7 @@ fn one_or_all(values: Vec<Value>) -> Value {
     }
 }
 
-/// What the help says of the default.
+/// The default that the help of an option describes.
 fn default_in(argument: &clap::Arg) -> Option<String> {
     let help = argument.get_help()?.to_string();
     let (_, default) = super::schema::split_default(&help);

@@ -1,12 +1,11 @@
-//! Settings: what the command line, the environment, the configuration, the naming scheme and the
-//! defaults say together, as one value of checked parts.
+//! Settings: command line, environment, configuration, naming scheme and defaults, resolved to one value of
+//! checked parts.
 //!
-//! Keys of the configuration are declared in [`Keys`](crate::config::Keys), other options where their
-//! commands take them, each once. Everything that can be refused without any input is refused here,
-//! before a shard, a package or an earlier set is opened. Faults of several settings are refused
-//! together; of a file that cannot be parsed, of the templates of one naming scheme, and of the further
-//! keys of a repository, the first fault ends the reading. A fault that needs the input, such as a
-//! primary shard that does not exist, is refused by the stage that knows it.
+//! [`Keys`](crate::config::Keys) declares the keys of the configuration. Each command declares its other
+//! options. Everything that can be refused without input is refused here, before a shard, a package or an
+//! earlier set is opened. Faults of several settings are reported together, but the first fault ends the
+//! reading of a file that cannot be parsed, of the templates of a naming scheme, and of the further keys of a
+//! repository. The stage that knows the input refuses the rest, such as a primary shard that does not exist.
 
 mod build;
 mod cost;

@@ -1,7 +1,7 @@
-//! What packages are called and where they are installed, by the configuration and the naming scheme.
+//! Names and prefix of packages, from the configuration and the naming scheme.
 //!
-//! A value that is refused is reported, and the default stands for it in what is checked behind it:
-//! so one fault hides no other.
+//! A refused value is reported and replaced by its default for the checks that follow, so that one fault
+//! hides no other.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::package::{DistributionTag, Version};
 use crate::plan::{Named, Naming, Prefix};
 use crate::report::{Finding, Findings};
 
-/// A prefix that stands for one that was refused.
+/// The prefix that replaces a refused one.
 const NO_PREFIX: &str = "/opt/rocm-0.0";
 
-/// Version, names and prefix; nothing only where rockpack itself is wrong.
+/// Version, names and prefix. `None` only if rockpack's own defaults are wrong.
 pub(crate) fn named(config: &Config, gathered: &mut Gathered) -> Option<Named> {
     let mut findings = Findings::default();
     if !config.is_set(&["version"]) {
@@ -37,14 +37,14 @@ pub(crate) fn distribution(config: &Config, faults: &mut Faults) -> Option<Distr
     named.or_else(|| faults.keep(Distribution::named(&asked.instead.distro)))
 }
 
-/// The values of the keys, and those that stand in for refused ones.
+/// The values of the keys, and the defaults that replace refused ones.
 struct Asked<'a> {
     config: &'a Config,
     instead: Keys,
 }
 
 impl Asked<'_> {
-    /// The value made of a key; nothing, after noting it, where that is wrong.
+    /// The value made from a key. A fault is noted with the position of the key, and gives `None`.
     fn keep<T>(&self, key: &str, made: Result<T>, faults: &mut Faults) -> Option<T> {
         faults.keep(made.map_err(|error| self.config.located(&[key], &error)))
     }
@@ -75,7 +75,7 @@ impl Asked<'_> {
     fn naming(&self, version: &Version, faults: &mut Faults) -> Option<Naming> {
         let (keys, instead) = (&self.config.keys, &self.instead);
         let scheme = if self.config.is_given(&["scheme"]) && keys.scheme.ends_with(".toml") {
-            // Its errors say where in the file they are.
+            // The errors of a scheme file have positions in that file.
             faults.keep(Scheme::open(Path::new(&keys.scheme)))
         } else {
             self.keep("scheme", Scheme::shipped(&keys.scheme), faults)

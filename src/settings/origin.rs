@@ -1,4 +1,4 @@
-//! Where values come from.
+//! The origins of values.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::config::{Config, Position, option_of};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "origin")]
 pub enum Origin {
-    /// Nobody said anything.
+    /// A default, because nothing sets the value.
     Default,
     /// The naming scheme.
     Scheme,
@@ -20,25 +20,25 @@ pub enum Origin {
     File(Position),
     /// An option of the command line.
     Flag {
-        /// As it is written, e.g. `--version`.
+        /// The option with its dashes, e.g. `--version`.
         option: String,
     },
     /// A variable of the environment.
     Environment {
-        /// Its name.
+        /// The name.
         variable: &'static str,
     },
-    /// What the artifacts hold: known once they are taken apart.
+    /// The contents of the artifacts, which are known only once they are read.
     Proposed,
 }
 
 impl Origin {
-    /// An option of the command line, by its key.
+    /// The option for a key.
     pub fn flag(key: &str) -> Self {
         Self::Flag { option: option_of(key) }
     }
 
-    /// The origin of the value at `keys` of the configuration, if somebody set it.
+    /// The origin of the value at `keys`; `None` if neither command line nor configuration sets it.
     pub(super) fn of_key(config: &Config, keys: &[&str]) -> Option<Self> {
         if config.is_given(keys) {
             Some(Self::flag(&keys.concat()))
@@ -64,17 +64,17 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A setting and where its value comes from.
+/// A setting with its value and origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Resolved {
-    /// As the configuration or the command line has it: `validation.untransformable`, `--jobs`.
+    /// The key or option: `validation.untransformable`, `--jobs`.
     pub key: String,
-    /// Its value; null if there is none.
+    /// The value; null if unset.
     pub value: Value,
-    /// What it means that nobody set it, where no value says that.
+    /// The meaning of an unset value, if the value cannot express it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unset: Option<String>,
-    /// Where that comes from.
+    /// The origin of the value.
     #[serde(flatten)]
     pub origin: Origin,
 }
@@ -84,18 +84,18 @@ impl Resolved {
         Self { key: key.into(), value: value.into(), unset: None, origin }
     }
 
-    /// Tells if the command line has it.
+    /// Tells whether the command line sets it.
     pub(super) fn is_given(&self) -> bool {
         matches!(self.origin, Origin::Flag { .. })
     }
 }
 
-/// What is gathered while settings are resolved.
+/// Results of resolving settings, apart from the settings themselves.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// What is wrong.
+    /// The faults so far.
     pub faults: Faults,
-    /// The values of keys and options that are not simply what the command line says.
+    /// Values of keys and options that differ from the text on the command line.
     pub resolved: Vec<Resolved>,
 }
 
@@ -105,7 +105,7 @@ impl Gathered {
         self.resolved.push(Resolved::new(key, value, origin));
     }
 
-    /// Notes the value of a key that comes from `default` where nobody set it.
+    /// Notes the value of a key; `default` is its origin if nothing sets it.
     pub fn note_key(
         &mut self,
         config: &Config,

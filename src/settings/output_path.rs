@@ -1,14 +1,14 @@
-//! Paths of options that something is written to.
+//! Paths of options that name an output.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
-/// What other programs take for their standard output.
+/// The path by which other programs mean standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// The parser of a path that something is written to. `-` is refused: a file or folder of that name is
-/// hardly meant, and nothing is written to standard output in its place.
+/// A parser of output paths. It refuses `-`: a file or folder of that name is hardly meant, and nothing is
+/// written to standard output instead.
 pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if path == Path::new(STANDARD_OUTPUT) {

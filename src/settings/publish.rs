@@ -1,4 +1,4 @@
-//! How packages are published: the options that `build --repo` and `repo` share.
+//! Options for publishing packages, shared by `build --repo` and `repo`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,13 +30,13 @@ pub struct PublicationArguments {
     /// Codename of the suite [default: its name]
     #[arg(long, hide_short_help = true, value_name = "NAME")]
     codename: Option<String>,
-    /// Who publishes the suite
+    /// Publisher of the suite
     #[arg(long, hide_short_help = true, value_name = "TEXT")]
     origin: Option<String>,
     /// Label of the suite
     #[arg(long, hide_short_help = true, value_name = "TEXT")]
     label: Option<String>,
-    /// What the repository is, in one line
+    /// Description of the repository, in one line
     #[arg(long, hide_short_help = true, value_name = "TEXT")]
     description: Option<String>,
     /// Days after which clients refuse the suite; 0: never
@@ -44,21 +44,19 @@ pub struct PublicationArguments {
     /// The field Valid-Until of a publication; 36525 at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=MOST_DAYS))]
     valid_days: Option<u32>,
-    /// Where REPO is served (https://…)
-    ///
-    /// Writes a .sources and a .repo file for clients
+    /// URL that REPO is served at (https://…)
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    // What was published before decides first, so that this is no value of its own.
+    // Not a default value of clap: the name of earlier publications goes before it.
     #[arg(long, hide_short_help = true, value_name = "NAME", help = name_help())]
     name: Option<String>,
     /// Compression of the lists for dnf and zypper
     #[arg(long, hide_short_help = true, default_value = "gzip", value_name = "METHOD")]
     rpm_md_compression: ListCompression,
-    /// Publications for which replaced files stay
+    /// Publications that replaced files are kept for
     ///
-    /// Indexes and packages that are in use no longer stay for that many publications, and an hour
-    /// at least: clients may be reading them
+    /// Unused indexes and packages stay for that many publications, and at least an hour, because clients may
+    /// be reading them
     #[arg(long, hide_short_help = true, default_value = "3", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     generations: u64,
     /// Publish packages of a lower version than REPO has
@@ -66,13 +64,13 @@ pub struct PublicationArguments {
     allow_downgrade: bool,
     /// Publish at a date far from the clock, or before the last one
     ///
-    /// More than a day ahead of the clock, or before the last publication. apt refuses a suite of
-    /// the future, and keeps what it has of a later time
+    /// Allows dates more than a day ahead of the clock, or before the last publication. apt refuses a suite
+    /// from the future, and ignores one that is older than what it has
     #[arg(long, hide_short_help = true)]
     allow_any_date: bool,
     /// Change --origin, --label or --codename of a suite
     ///
-    /// Every apt-get update fails then, until a person accepts it with apt's option of this name
+    /// Every apt-get update fails then, until a person accepts the change with apt's option of this name
     #[arg(long, hide_short_help = true)]
     allow_releaseinfo_change: bool,
     #[command(flatten)]
@@ -90,7 +88,7 @@ enum ListCompression {
     Zstd,
 }
 
-/// Other ways to sign indexes, and keys beside the one that signs.
+/// Other signers of indexes, and further keys to trust.
 #[derive(Debug, Args)]
 struct TrustArguments {
     /// Sign the indexes by this key of gpg's own keyring and agent instead
@@ -98,8 +96,8 @@ struct TrustArguments {
     gpg_key_id: Option<String>,
     /// Sign the indexes by this program instead
     ///
-    /// It gets them on its standard input and writes the armored signature, with {mode} detach-sign
-    /// or clear-sign. No shell; words are separated by blanks
+    /// The program reads an index on standard input and writes the armored signature. {mode} becomes
+    /// detach-sign or clear-sign. There is no shell; blanks separate words
     #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
     sign_command: Option<String>,
     /// The public key of --sign-command
@@ -109,7 +107,7 @@ struct TrustArguments {
     public_key: Option<PathBuf>,
     /// Public keys that clients are to trust as well
     ///
-    /// The next key, or the one before; may be given several times
+    /// The next key, or the previous one; may be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
     also_key: Vec<PathBuf>,
 }
@@ -118,25 +116,24 @@ fn name_help() -> String {
     format!("What the files for clients are called [default: {}]", repo::DEFAULT_NAME)
 }
 
-/// What is published, and where, whatever the options of the publication are.
+/// A publication without its options.
 pub struct PublishRequest {
     /// Packages, and folders of packages.
     pub packages: Vec<PathBuf>,
     /// The folder of the repository.
     pub out: PathBuf,
-    /// Kinds of packages to publish; those that are given, or there, if empty.
+    /// Kinds of packages to publish. If empty: the kinds that are given, or that the repository has.
     pub kinds: Vec<PackageKind>,
-    /// What to do with the packages that are there.
+    /// Changes to packages in the repository.
     pub changes: Changes,
-    /// The time of the publication, and that of the clock; none if it cannot be told, which is a fault
-    /// already.
+    /// The time of the publication and of the clock. `None` if it is unknown, which has been reported.
     pub now: Option<Now>,
 }
 
-/// Where and how packages are published.
+/// Settings of a publication.
 pub struct PublishSettings {
     options: RepoOptions<'static>,
-    /// What signs the indexes.
+    /// The signer of the indexes; `None` if they are not signed.
     signer: Option<Arc<dyn IndexSigner>>,
 }
 
@@ -146,14 +143,14 @@ impl PublishSettings {
         RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
     }
 
-    /// What signs the indexes.
+    /// The signer of the indexes; `None` if they are not signed.
     pub fn index_signer(&self) -> Option<&Arc<dyn IndexSigner>> {
         self.signer.as_ref()
     }
 }
 
 impl PublicationArguments {
-    /// The settings, to publish as `signers` or another key sign.
+    /// Resolves the settings. `signers` sign the indexes, unless the options name another signer.
     pub fn resolve(
         self,
         request: PublishRequest,
@@ -170,12 +167,12 @@ impl PublicationArguments {
         Some(PublishSettings { options, signer: signer? })
     }
 
-    /// Whether another key than that of a file signs the indexes.
+    /// Whether the options name a signer of the indexes that is not a key file.
     pub fn has_own_key(&self) -> bool {
         self.trust.gpg_key_id.is_some() || self.trust.sign_command.is_some()
     }
 
-    /// What signs the indexes of a repository at that time.
+    /// The signer of the indexes at that time.
     fn index_signer(
         &self,
         signers: &[Arc<dyn Signer>],
@@ -199,7 +196,7 @@ impl PublicationArguments {
         Ok(Some(Arc::new(KeySigner::new(signers.to_vec(), at, &others)?)))
     }
 
-    /// What is to be published, without what signs.
+    /// The options of the publication, without signers.
     fn options(self, request: PublishRequest) -> RepoOptions<'static> {
         let PublishRequest { packages, out, kinds, changes, now } = request;
         RepoOptions {

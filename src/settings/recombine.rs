@@ -31,7 +31,7 @@ pub struct RecombineArguments {
 }
 
 impl RecombineArguments {
-    /// Resolves the settings, whatever the artifacts are. Faults of several settings are refused together.
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
     pub fn resolve(self) -> Result<RecombineOptions> {
         let artifacts = self.input_shards_dir.into_iter().chain(self.artifacts).collect::<Vec<_>>();
         let (out, budget) = (self.output_dir, self.memory.budget());

@@ -35,16 +35,16 @@ pub struct RepoArguments {
     signing: SigningArguments,
     /// Sign the headers of the .rpm packages that are added
     ///
-    /// By what signs the indexes, in place of signatures that they have; clients are told to insist
-    /// on signatures when all packages have one
+    /// The signer of the indexes signs them, and replaces signatures that they have. Once all packages have
+    /// signatures, the files for clients require them
     #[arg(long)]
     sign_packages: bool,
-    /// Also publish a package with the public keys
+    /// Publish a package with the public keys as well
     ///
-    /// The package <name>-archive-keyring of this version: what clients need when the key changes
+    /// The package <name>-archive-keyring in this version, which clients need when the key changes
     #[arg(long, value_name = "VERSION")]
     key_package: Option<String>,
-    /// Who maintains the key package
+    /// Maintainer of the key package
     #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value_t = Keys::default().maintainer)]
     maintainer: String,
     /// Publish only .deb packages
@@ -58,7 +58,7 @@ pub struct RepoArguments {
     wheel: bool,
     /// Keep no more than the N highest versions of each package
     ///
-    /// Wheels that a kept version requires stay with it: those with device code for the sake of their hosts
+    /// Wheels that a kept version requires stay with it: device wheels with their host wheels
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
     /// Take packages out: NAME or NAME=VERSION; may be given several times
@@ -66,37 +66,38 @@ pub struct RepoArguments {
     remove: Vec<String>,
     /// Mark wheels as yanked: NAME=VERSION or FILE, and =REASON if you like
     ///
-    /// They stay, and are installed only where exactly this version is required; may be given several times
+    /// Yanked wheels stay, but are installed only where exactly this version is required; may be given
+    /// several times
     #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE[=REASON]")]
     yank: Vec<String>,
-    /// Take the mark off again: NAME=VERSION or FILE
+    /// Remove the mark again: NAME=VERSION or FILE
     #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]
     unyank: Vec<String>,
     /// Treat warnings as errors, before anything is written
     #[arg(long)]
     strict: bool,
-    /// Read all packages again, those of REPO, too
+    /// Read all packages again, including those of REPO
     #[arg(long)]
     check: bool,
 }
 
-/// The publication, and the keys that sign.
+/// The settings of a publication, and its signers.
 pub struct RepoSettings {
     publish: PublishSettings,
-    /// The first key in a file, which signs packages.
+    /// The first key file, which signs packages.
     pub signer: Option<Arc<dyn Signer>>,
-    /// What signs the packages that are added, if they are to be signed.
+    /// The signer of added packages, if they are to be signed.
     package_signer: Option<HeaderSigner>,
-    /// The version of a package with the public keys, if one is to be published.
+    /// The version of the package with the public keys, if one is published.
     key_version: Option<String>,
-    /// Who maintains that package.
+    /// The maintainer of that package.
     maintainer: String,
     strict: bool,
     check: bool,
 }
 
 impl RepoSettings {
-    /// The options of the publication; `write` writes the package with the public keys.
+    /// The options of the publication. `write` writes the package with the public keys.
     pub fn options<'a>(&'a self, write: &'a WriteKeyPackage<'a>) -> RepoOptions<'a> {
         let (strict, check, maintainer) = (self.strict, self.check, &self.maintainer);
         let key_package =
@@ -107,12 +108,12 @@ impl RepoSettings {
 }
 
 impl RepoArguments {
-    /// The warnings of the files with secrets that are named.
+    /// Warnings about named files with secrets that others may read.
     pub fn exposed_secrets(&self) -> Vec<Finding> {
         self.signing.exposed()
     }
 
-    /// Resolves the settings, whatever the packages are. Faults of several settings are refused together.
+    /// Resolves the settings without reading packages. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
         let mut faults = Faults::default();
         self.refuse_without_key(&mut faults);
@@ -160,7 +161,7 @@ impl RepoArguments {
         faults.of_settings().settle(settings)
     }
 
-    /// Refuses what needs a key where none is named; whether it can be used is told apart.
+    /// Refuses options that need a key if no key is named. Whether a named key works is checked elsewhere.
     fn refuse_without_key(&self, faults: &mut Faults) {
         if self.signing.has_key() || self.publication.has_own_key() {
             return;
@@ -185,7 +186,7 @@ fn check_maintainer(text: &str) -> Result<()> {
     Err(Error::new(Kind::Usage, message).hint(hint))
 }
 
-/// What signs packages: the key in the file, or the program that signs indexes.
+/// The signer of packages: the key file, or else the program that signs indexes.
 fn package_signer(
     key: Option<&Arc<dyn Signer>>,
     publish: &PublishSettings,

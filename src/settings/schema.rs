@@ -1,5 +1,5 @@
-//! The declaration of the configuration's keys, in other forms: a JSON Schema for editors, and the
-//! table of docs/reference/configuration.md.
+//! The configuration's keys in other forms: a JSON Schema for editors, and the table of
+//! docs/reference/configuration.md.
 
 use std::fmt::Write;
 
@@ -9,28 +9,28 @@ use serde_json::{Map, Value, json};
 use crate::config::Keys;
 use crate::dependencies::Distribution;
 
-/// Where schemas have those that they refer to.
+/// The prefix of references to definitions in a schema.
 const DEFINITIONS: &str = "#/$defs/";
 
 /// A key of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyDocument {
-    /// Its place: `version`, `validation.untransformable`, `components.*.untransformable`.
+    /// The path of the key: `version`, `validation.untransformable`, `components.*.untransformable`.
     pub path: Vec<String>,
-    /// The option of the same name, as it is written.
+    /// The option for the key, with its dashes.
     pub option: Option<String>,
-    /// What it means.
+    /// The meaning of the key.
     pub meaning: String,
-    /// What holds without it.
+    /// The default; `None` if the key has no default.
     pub default: Option<KeyDefault>,
 }
 
-/// What holds without a key.
+/// The default of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyDefault {
     /// This value.
     Value(Value),
-    /// What these words describe.
+    /// Words that describe the default.
     Words(String),
 }
 
@@ -57,7 +57,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// The keys, in the order of their declaration. Lists of tables are one key.
+/// The keys, in the order of their declaration. A list of tables is one key.
 pub fn keys() -> Vec<KeyDocument> {
     let schema = schema();
     let options = Keys::augment_args(Command::new("keys"));
@@ -86,7 +86,7 @@ pub fn table() -> String {
     table
 }
 
-/// A text and the words that stand at its end in `[default: …]`.
+/// Splits the words of a final `[default: …]` off a text.
 pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
     let split = text.trim_end().strip_suffix(']').and_then(|rest| rest.rsplit_once("[default: "));
     match split {
@@ -95,11 +95,11 @@ pub(super) fn split_default(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Descriptions become lines; what may be left out need not be null.
+/// Joins descriptions into single lines, and removes null from optional values.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            // Of numbers, the range says what their Rust type does.
+            // The range of a number already says what the format says.
             map.retain(|keyword, value| match keyword.as_str() {
                 "default" => !value.is_null(),
                 "format" => value != "uint32",
@@ -137,7 +137,7 @@ fn refuse_null(map: &mut Map<String, Value>) {
     }
 }
 
-/// Adds the keys of an object, and of those in it that have keys of their own.
+/// Adds the keys of an object, and those of objects in it.
 fn walk(root: &Value, schema: &Value, path: &[String], keys: &mut Vec<KeyDocument>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
@@ -175,7 +175,7 @@ fn document(path: &[String], property: &Value, value: &Value) -> KeyDocument {
     }
 }
 
-/// What a schema refers to, or itself.
+/// The definition that a schema refers to, or the schema itself.
 fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let name = schema.get("$ref").and_then(Value::as_str);
     let name = name.and_then(|name| name.strip_prefix(DEFINITIONS));

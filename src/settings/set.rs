@@ -1,4 +1,4 @@
-//! The settings that say which package set is meant, the same for every command that makes one.
+//! The settings of a package set, shared by all commands that make one.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,15 +26,15 @@ pub struct SetArguments {
     pub(super) artifacts: Vec<PathBuf>,
     /// Packaging configuration (.json or .toml)
     ///
-    /// Primary shard, architecture groups, validation rules for all or for single components,
-    /// packages by module; `rockpack config schema` lists its keys. Without one, and without
-    /// --packages, groups and primary shard are those that `discover --propose` would write
+    /// Primary shard, architecture groups, validation rules for all or for single components, packages by
+    /// module; `rockpack config schema` lists its keys. Without it and without --packages, groups and primary
+    /// shard are as `discover --propose` would write them
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// TheRock's package.json, in place of selectors and parts
     ///
-    /// It says which parts of which artifacts each package takes, what the package depends on and
-    /// says of itself; with --scheme amdrocm the names are AMD's own
+    /// It defines the parts of artifacts in each package, its dependencies and its texts; with --scheme
+    /// amdrocm the names are AMD's own
     #[arg(long, value_name = "FILE")]
     packages: Option<PathBuf>,
     #[command(flatten)]
@@ -44,14 +44,14 @@ pub struct SetArguments {
     format: Vec<FormatArgument>,
     /// Only these artifacts, components or packages
     ///
-    /// As in blas (an artifact), blas_lib (a component) or rocm-blas (a package); the set then
-    /// holds nothing but them
+    /// A name means an artifact (blas), a component (blas_lib) or a package (rocm-blas); the set then has
+    /// nothing else
     #[arg(long, num_args = 1.., value_name = "COMPONENT")]
     only: Vec<String>,
     /// Earlier set that this one updates
     ///
-    /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Paths
-    /// that were in another package there are taken over cleanly
+    /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Packages take over
+    /// paths of other packages there without conflicts
     #[arg(long, num_args = 1.., value_name = "SET")]
     since: Vec<PathBuf>,
     /// Number of threads [default: all cores]
@@ -59,8 +59,7 @@ pub struct SetArguments {
     /// The packages do not depend on it
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Fail with exit code 2 if there is a warning about the set that `accept` in the configuration does
-    /// not name
+    /// Fail with exit code 2 on a warning about the set that `accept` in the configuration does not name
     #[arg(long)]
     strict: bool,
 }
@@ -80,15 +79,15 @@ impl From<FormatArgument> for Format {
     }
 }
 
-/// Which package set is meant.
+/// The settings of a package set.
 #[derive(Debug)]
 pub struct SetSettings {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
-    /// What holds for all of its packages.
+    /// The settings of its plan.
     pub plan: PlanSettings,
-    /// The archs that share a kernel package, and the shard whose host files are packed; none where there is no
-    /// configuration: as `discover --propose` would write one for the artifacts.
+    /// The groups of archs and the primary shard. `None` without a configuration or package list: the groups
+    /// that `discover --propose` would write for the artifacts.
     pub grouping: Option<Grouping>,
     /// A package list, in place of the configuration's selectors and parts.
     pub packages: Option<PackageList>,
@@ -98,20 +97,20 @@ pub struct SetSettings {
     pub jobs: usize,
     /// Whether warnings are errors.
     pub strict: bool,
-    /// How much of what the configuration is for the run makes.
+    /// How much of the configured set the run covers.
     pub scope: SetScope,
 }
 
 impl SetArguments {
-    /// Resolves the settings, whatever the input is. Faults of several settings are refused together.
+    /// Resolves the settings without reading input. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<SetSettings> {
         let mut gathered = Gathered::default();
         let settings = self.gather(environment, &mut gathered);
         gathered.faults.of_settings().settle(settings)
     }
 
-    /// Resolves the settings, with the configuration read, and gathers their faults. `None` means that a
-    /// file could not be read, or that a value has no meaning without another one that is at fault.
+    /// Reads the configuration, resolves the settings, and gathers their faults. `None` means that a file
+    /// could not be read, or that a value has no meaning without another, faulty one.
     pub(super) fn gather(
         mut self,
         environment: &Environment,
@@ -120,7 +119,7 @@ impl SetArguments {
         let config = Config::of(self.config.as_deref(), &mut gathered.faults);
         let packages = self.packages.as_deref().map(PackageList::open).transpose();
         let packages = gathered.faults.keep(packages);
-        // What the command line says is checked even if a file cannot be read.
+        // The command line is checked even if a file cannot be read.
         let is_read = config.is_some() && packages.is_some();
         let config = config.or_else(|| gathered.faults.keep(Config::none()));
         let (mut config, packages) = (config?, packages.flatten());
@@ -148,7 +147,7 @@ impl SetArguments {
         Some(SetSettings { artifacts, plan, grouping, packages, since, jobs, strict, scope })
     }
 
-    /// How much of what the configuration is for is made, which names that distribution.
+    /// How much of the configured set the run covers; the configuration names `configured_distro`.
     fn scope(&self, configured_distro: &str, config: &Config) -> SetScope {
         let formats = self.formats();
         let is_another = formats.contains(&Format::Deb) && config.keys.distro != configured_distro;
@@ -190,7 +189,7 @@ impl SetArguments {
     }
 }
 
-/// Notes the values of keys for which others decide where nobody sets them.
+/// Notes the values of keys whose defaults depend on other keys.
 fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
     let kernels = plan.kpackdir().to_string();
     gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
@@ -211,7 +210,7 @@ fn text(relation: &Relation) -> String {
     }
 }
 
-/// Whether something may be called that: folders are named after artifacts.
+/// Whether `text` may be a name: artifacts are named by folders, so it has no slash or blank.
 fn is_name(text: &str) -> bool {
     let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
     !text.is_empty() && !text.contains(bad)

@@ -1,4 +1,4 @@
-//! Every setting, its value, and where that comes from.
+//! Lists every setting with its value and origin.
 
 use rockpack_base::error::Result;
 use serde_json::{Map, Value};
@@ -11,8 +11,8 @@ use super::schema::{self, KeyDefault};
 use crate::config::{Config, option_of};
 
 impl BuildArguments {
-    /// Every key of the configuration and every option of the command line, as a build or a plan with
-    /// these arguments would have them.
+    /// Every key of the configuration and every option of the command line, with the values that a build or
+    /// plan with these arguments would use.
     pub fn show(self, given: &GivenOptions, environment: &Environment) -> Result<Vec<Resolved>> {
         let mut gathered = Gathered::default();
         let settings = self.gather(given, environment, &mut gathered);
@@ -45,7 +45,7 @@ fn take(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
     Some(resolved.remove(index))
 }
 
-/// What the configuration file says.
+/// The values in the configuration file.
 struct ConfiguredValues<'a> {
     config: &'a Config,
     values: Map<String, Value>,
@@ -58,7 +58,7 @@ impl<'a> ConfiguredValues<'a> {
 
     /// Adds the values at and below `path`, or the default.
     fn add(&self, path: &[String], default: Option<KeyDefault>, shown: &mut Vec<Resolved>) {
-        // What stands in a map is shown with the map.
+        // The values of a map are shown with the map.
         if path.iter().any(|part| part == "*") {
             return;
         }

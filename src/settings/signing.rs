@@ -12,10 +12,10 @@ use super::origin::{Gathered, Origin};
 use crate::report::Finding;
 use crate::signing::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, Signer};
 
-/// The permission bits by which the group of a file and everybody may read it.
+/// The permission bits that let the group and everybody else read a file.
 const READ_BY_OTHERS: u32 = 0o044;
 
-/// The options that give them.
+/// The options for signing keys.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
     /// OpenPGP secret key that signs .rpm headers and indexes
@@ -28,14 +28,14 @@ pub struct SigningArguments {
     sign_key: Vec<PathBuf>,
     /// File whose first line is the passphrase of --sign-key
     ///
-    /// One file is for all keys; otherwise there is one for each --sign-key, in their order
+    /// Give one file for all keys, or one for each --sign-key, in the same order
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Vec<PathBuf>,
 }
 
 impl SigningArguments {
-    /// The keys, unlocked, in the order in which they are given. Without `now`, which was refused
-    /// elsewhere, none is judged by when it was made.
+    /// Unlocks the keys, in the given order. Without `now`, whose fault is reported elsewhere, the creation
+    /// time of keys is not checked.
     pub fn signers(
         &self,
         environment: &Environment,
@@ -71,8 +71,8 @@ impl SigningArguments {
         }
     }
 
-    /// A warning for each file of a key or passphrase that others may read. What cannot be looked
-    /// at is told where it is read.
+    /// Warnings about files of keys and passphrases that others may read. Files that cannot be examined are
+    /// left to the code that reads them.
     pub fn exposed(&self) -> Vec<Finding> {
         let files = self.sign_key.iter().chain(&self.sign_passphrase_file);
         let found = files.filter_map(|file| {
@@ -85,12 +85,12 @@ impl SigningArguments {
         found.collect()
     }
 
-    /// Whether there is to be a key.
+    /// Whether a key is named.
     pub fn has_key(&self) -> bool {
         !self.sign_key.is_empty()
     }
 
-    /// The keys of a build, if they can sign at `time`. A key with nothing to sign is a fault.
+    /// The keys of a build, checked by a trial signature at `time`. A key with nothing to sign is a fault.
     pub(super) fn resolve(
         &self,
         signs: Signs,
@@ -124,10 +124,10 @@ impl SigningArguments {
     }
 }
 
-/// What a build has to sign.
+/// The things that a build has to sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signs {
-    /// Indexes of a repository, and headers of `.rpm` packages where it makes some.
+    /// Indexes of a repository, and the headers of any `.rpm` packages.
     Indexes,
     /// Headers of `.rpm` packages.
     Packages,

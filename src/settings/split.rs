@@ -40,10 +40,10 @@ pub struct SplitArguments {
     /// Archs to keep, separated by spaces, commas or semicolons [default: all]
     #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
     gpu_targets: Vec<String>,
-    /// Globs of files for other machines that stay as they are
+    /// Globs of files for other machines that stay unchanged
     ///
-    /// Files for another machine than x86-64, by their paths below the prefix, as `other_machines`
-    /// of a configuration has them; other such files are refused
+    /// Files for another machine than x86-64, by their paths below the prefix, like `other_machines` in a
+    /// configuration; other such files are refused
     #[arg(long, num_args = 1.., value_name = "GLOB")]
     other_machines: Vec<String>,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct SplitArguments {
 }
 
 impl SplitArguments {
-    /// The options that were given and are not used, each with the reason.
+    /// The options that were given but have no effect, each with the reason.
     pub fn unused(&self) -> impl Iterator<Item = &'static str> + use<> {
         let unused = [
             (
@@ -76,7 +76,7 @@ impl SplitArguments {
         unused.into_iter().filter_map(|(is_given, why)| is_given.then_some(why))
     }
 
-    /// Resolves the settings, whatever the artifacts are. Faults of several settings are refused together.
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
     pub fn resolve(self) -> Result<SplitOptions> {
         let input = match (self.artifact_dir, self.batch_artifact_parent_dir) {
             (Some(folder), _) => SplitInput::Artifact { folder, component: self.artifact_prefix },
@@ -100,7 +100,7 @@ impl SplitArguments {
     }
 }
 
-/// The archs of target IDs: features are left out, since an arch has one archive for all of them.
+/// The archs of target IDs. Features are ignored, because one archive serves all feature variants of an arch.
 fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
     let named =
         texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());

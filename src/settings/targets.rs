@@ -1,24 +1,24 @@
-//! Targets as options name them. An option has nothing to declare an arch by that is newer than this
-//! version of rockpack, so what is built like one passes.
+//! Targets in options. Options cannot declare archs that are newer than this version of rockpack, so any
+//! plausible arch is accepted.
 
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::{self, NoTarget, Target};
 
 use crate::config::meant_arch;
 
-/// The target that `text` is in one of the spellings in use, for the option `option`.
+/// Parses `text`, a target in one of the spellings in use. Errors name the option `option`.
 pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
     checked(text, Target::parse_spelling(text)).map_err(|NoArch { message, hint }| {
         Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
     })
 }
 
-/// The target ID `text`, for the parser of the command line.
+/// Parses the target ID `text`, for the parser of the command line.
 pub fn target_id(text: &str) -> Result<Target, String> {
     checked(text, text.parse()).map_err(|NoArch { message, hint }| format!("{message}: {hint}"))
 }
 
-/// What is wrong with a target, and what to do about it.
+/// The fault of a target, and a hint.
 struct NoArch {
     message: String,
     hint: String,

@@ -26,33 +26,33 @@ pub struct VerifyArguments {
     /// Take every folder for an installed prefix, such as /opt/rocm-7.1
     #[arg(long, visible_alias = "prefix")]
     installed: bool,
-    /// The packages named are a part of a set
+    /// The named packages are part of a set
     ///
-    /// The checks that only the other packages could decide are left out, and named
+    /// Checks that need the other packages are skipped, and listed
     #[arg(long, conflicts_with = "join")]
     partial: bool,
     /// The artifacts or fat wheels that packages or wheels were made from
     ///
-    /// Artifacts as for build, each fat wheel, or single host binaries with device code; may
-    /// be given several times. What .tar.zst, .tar.xz and wheels hold is kept in TMPDIR meanwhile,
-    /// somewhat larger than they are
+    /// Artifacts as for build, each fat wheel, or single host binaries with device code; may be given several
+    /// times. The contents of .tar.zst, .tar.xz and wheels are kept in TMPDIR meanwhile, and take somewhat
+    /// more space than the files
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
-    /// Public key that has to have signed
+    /// Public key that must have made the signatures
     ///
-    /// The indexes of repositories must be signed by one of the keys, and packages that are signed,
-    /// too; may be given several times
+    /// One of the keys must have signed the indexes of repositories, and packages that are signed; may be
+    /// given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
     /// Write the packages.json of the whole set here
     ///
-    /// If parts of it were named and no check fails: with the packages of all parts it is what one
-    /// build of the set writes
+    /// Only if parts of the set are named and no check fails. With the packages of all parts, it is the file
+    /// that one build of the set writes
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     join: Option<PathBuf>,
 }
 
-/// The things to verify, and what they are held against.
+/// The things to verify, and what to compare them with.
 #[derive(Debug)]
 pub struct VerifySettings {
     /// The things to check.
@@ -67,14 +67,15 @@ pub struct VerifySettings {
     pub binaries: Vec<PathBuf>,
     /// Fat wheels that wheels were made from.
     pub wheels: Vec<PathBuf>,
-    /// What repositories are trusted by.
+    /// The keys that repositories are trusted by.
     pub trust: Trust,
-    /// The file of the joined set's receipt, if it is wanted.
+    /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
 }
 
 impl VerifyArguments {
-    /// Resolves the settings, whatever is to be checked. Faults of several settings are refused together.
+    /// Resolves the settings without reading what is to be verified. Reports the faults of all settings
+    /// together.
     pub fn resolve(self, environment: &Environment) -> Result<VerifySettings> {
         let mut faults = Faults::default();
         let keys = faults.keep(PublicKeys::open(&self.key));
@@ -104,7 +105,7 @@ impl VerifyArguments {
     }
 }
 
-/// Refuses paths of nothing, each meant to be `what`.
+/// Refuses paths that do not exist. Errors call them `what`.
 fn refuse_absent(paths: &[PathBuf], what: &str, faults: &mut Faults) {
     for path in paths {
         let found = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));

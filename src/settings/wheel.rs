@@ -29,9 +29,8 @@ pub struct WheelArguments {
     out: PathBuf,
     /// Configuration: groups, rules of databases, accepted findings (.json or .toml)
     ///
-    /// Of its keys, those count that say something of device code and of wheels:
-    /// `architecture_groups`, `components` with the names of distributions, `databases`,
-    /// `validation`, `other_machines`, `accept`, `content_date` and `wheels`
+    /// Only keys about device code and wheels count: `architecture_groups`, `components` with the names of
+    /// distributions, `databases`, `validation`, `other_machines`, `accept`, `content_date` and `wheels`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Names of device wheels [default: {name}-device-{group}]
@@ -54,30 +53,30 @@ pub struct WheelArguments {
     jobs: Option<NonZeroU16>,
     #[command(flatten)]
     memory: MemoryArguments,
-    /// Keep what is compressed here, for later runs
+    /// Cache compressed data here for later runs
     #[arg(long, value_name = "DIR", value_parser = output_path())]
     cache: Option<PathBuf>,
-    /// Bytes that the cache may take
+    /// Limit of the cache in bytes
     #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
 }
 
-/// The level of kernel archives. Measured on onnxruntime-rocm 1.22 (488 MB of code objects, two cores): level 3
-/// gives wheels of 45.2 MB in 4.1 s of the processor, 5 44.4 MB in 4.7 s, 9 42.7 MB in 6.0 s.
+/// The default level of kernel archives. Measured with onnxruntime-rocm 1.22 (488 MB of code objects, two
+/// cores): level 3 gives wheels of 45.2 MB in 4.1 s of CPU time, 5 44.4 MB in 4.7 s, 9 42.7 MB in 6.0 s.
 const ARCHIVE_LEVEL: i32 = 5;
 
-/// Memory that writing one wheel takes beside code objects, in bytes: a chunk and its compressed form for
-/// each thread.
+/// Memory for writing one wheel, in bytes, without code objects: a chunk and its compressed form for each
+/// thread.
 const WRITER: u64 = 8 << 20;
 
-/// Everything that decides what `wheel` does.
+/// All settings of `wheel`.
 #[derive(Debug)]
 pub struct WheelSettings {
     /// Wheels, or folders with wheels.
     pub wheels: Vec<PathBuf>,
     /// The folder for the wheels; created if missing.
     pub out: PathBuf,
-    /// How wheels are made of a wheel.
+    /// The settings for planning the wheels.
     pub plan: plan::WheelSettings,
     /// Whether warnings are errors.
     pub strict: bool,
@@ -85,16 +84,16 @@ pub struct WheelSettings {
     pub archive_level: i32,
     /// Number of threads.
     pub jobs: usize,
-    /// The memory in parts.
+    /// Memory limits by purpose.
     pub limits: Limits,
-    /// The folder where compression of earlier runs is looked for, and kept for later ones.
+    /// The cache of compressed data, if one is used.
     pub cache: Option<CacheSettings>,
     /// Time of all members, in seconds since 1970.
     pub time: i64,
 }
 
 impl WheelArguments {
-    /// Resolves the settings, whatever the wheels are. Faults of several settings are refused together.
+    /// Resolves the settings without reading wheels. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<WheelSettings> {
         let mut faults = Faults::default();
         let settings = self.gather(environment, &mut faults);
@@ -122,7 +121,7 @@ impl WheelArguments {
             jobs,
         };
         let limits = faults.keep(self.memory.of_build(needs)).map(|limits| Limits {
-            // No payload is compressed, so members are held in its place.
+            // Wheels have no compressed payload, so its memory goes to held members.
             held: limits.held.saturating_add(limits.compressors),
             ..limits
         });
@@ -144,7 +143,7 @@ impl WheelArguments {
         .filter(|_| is_read)
     }
 
-    /// The pattern of the command line, or of the configuration.
+    /// The pattern of the command line, or else of the configuration.
     fn device_name(&self, config: &Config) -> Result<DeviceName> {
         match &self.device_name {
             Some(pattern) => {

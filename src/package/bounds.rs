@@ -1,22 +1,22 @@
-//! Relations of packages as lists of packages have them, where there may be many: names and versions are
-//! parts of what was read.
+//! Relations of packages as indexes and receipts have them. There may be many, so names and versions are
+//! borrowed from the text that was read.
 
 use std::borrow::Cow;
 
 use super::{Comparison, Format, RelationKind};
 
-/// A package or capability, and which versions of it.
+/// A package or capability with a bound on its version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound<'a> {
-    /// The package's or capability's name.
+    /// The name of the package or capability.
     pub name: Cow<'a, str>,
-    /// How versions compare with which one; all if unset.
+    /// The comparison and the version to compare with; any version if unset.
     pub version: Option<(Comparison, Cow<'a, str>)>,
 }
 
 impl Bound<'_> {
-    /// Whether `version`, of a package or capability of this name, is within it. A version without a
-    /// release stands for all releases in rpm, on either side.
+    /// Whether `version`, of a package or capability of this name, is within the bound. In rpm, a version
+    /// without a release on either side matches all releases.
     pub fn admits(&self, format: Format, version: &str) -> bool {
         let Some((comparison, limit)) = &self.version else { return true };
         let bare = |text| str::split(text, '-').next().unwrap_or_default();
@@ -35,8 +35,8 @@ impl Bound<'_> {
         }
     }
 
-    /// Whether an offer of this name that states `version`, or none, meets it: what is offered without
-    /// a version meets every bound for rpm, and none for dpkg.
+    /// Whether a package or capability of this name with `version` meets the bound. Without a version, it
+    /// meets every bound for rpm, and no bound for dpkg.
     pub fn is_met(&self, format: Format, version: Option<&str>) -> bool {
         match version {
             Some(version) => self.admits(format, version),
@@ -44,19 +44,19 @@ impl Bound<'_> {
         }
     }
 
-    /// The same with texts of its own.
+    /// Copies borrowed texts.
     pub fn into_owned(self) -> Bound<'static> {
         let version = self.version.map(|(sign, version)| (sign, version.into_owned().into()));
         Bound { name: self.name.into_owned().into(), version }
     }
 }
 
-/// The relations of a package, each once, by their kinds and names.
+/// The relations of a package without duplicates, sorted by kind and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Relations<'a>(Vec<(RelationKind, Bound<'a>)>);
 
 impl<'a> Relations<'a> {
-    /// `relations` in their order.
+    /// Sorts `relations` and removes duplicates.
     pub fn of(relations: impl IntoIterator<Item = (RelationKind, Bound<'a>)>) -> Self {
         let mut relations: Vec<_> = relations.into_iter().collect();
         relations.sort_unstable();
@@ -65,12 +65,12 @@ impl<'a> Relations<'a> {
         Self(relations)
     }
 
-    /// Those of a kind.
+    /// The relations of a kind.
     pub fn of_kind(&self, kind: RelationKind) -> &[(RelationKind, Bound<'a>)] {
         self.between(|(own, _)| *own < kind, |(own, _)| *own == kind)
     }
 
-    /// Those of a kind that are about a name.
+    /// The relations of a kind with a name.
     pub fn named(&self, kind: RelationKind, name: &str) -> &[(RelationKind, Bound<'a>)] {
         self.between(
             |(own, bound)| (*own, &*bound.name) < (kind, name),
@@ -97,7 +97,7 @@ impl<'a> IntoIterator for Relations<'a> {
     }
 }
 
-/// The bounds of a field of a control file; of alternatives, none.
+/// The bounds in a field of a control file, without alternatives.
 pub fn deb_bounds(list: &str) -> impl Iterator<Item = Bound<'_>> {
     let single = list.split(',').filter(|text| !text.contains('|'));
     single.filter_map(|text| {

@@ -1,4 +1,4 @@
-//! What a package has in one format only.
+//! The facts of a package that only one format has.
 
 use serde::Serialize;
 
@@ -7,15 +7,15 @@ use super::Relation;
 /// An entry of a changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangelogEntry {
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub time: u32,
-    /// `Name <address>`.
+    /// The author, as `Name <address>`.
     pub author: String,
-    /// Lines.
+    /// The text, in lines.
     pub text: String,
 }
 
-/// Everything of a package that only `.deb` has.
+/// Everything of a package that only a `.deb` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DebControl {
     /// Package name.
@@ -28,7 +28,7 @@ pub struct DebControl {
     pub section: String,
     /// Priority, e.g. `optional`.
     pub priority: String,
-    /// `Name <address>`.
+    /// Maintainer, as `Name <address>`.
     pub maintainer: String,
     /// Relations, sorted by kind and name. Emission sorts them by field.
     pub relations: Vec<Relation>,
@@ -41,14 +41,14 @@ pub struct DebControl {
 }
 
 impl DebControl {
-    /// The name of the package file; dpkg-deb leaves the epoch out.
+    /// The name of the package file, without the epoch, like dpkg-deb.
     pub fn file_name(&self) -> String {
         let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
         format!("{}_{version}_{}.deb", self.name, self.architecture)
     }
 }
 
-/// Everything of a package that only `.rpm` has.
+/// Everything of a package that only an `.rpm` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RpmControl {
     /// Package name.
@@ -69,9 +69,9 @@ pub struct RpmControl {
     pub vendor: Option<String>,
     /// Packager, if any.
     pub packager: Option<String>,
-    /// Relations; the package's own name-version Provides is added by emission.
+    /// Relations. Emission adds the package's own name-version Provides.
     pub relations: Vec<Relation>,
-    /// Relations that rpmbuild would find by itself in the files, marked as such.
+    /// Relations that rpmbuild would itself find in the files, marked as such.
     pub discovered: Vec<Relation>,
     /// Relocatable prefixes, e.g. `/opt/rocm-7.1`.
     pub prefixes: Vec<String>,
@@ -82,7 +82,7 @@ pub struct RpmControl {
 }
 
 impl RpmControl {
-    /// The name of the package file; rpmbuild leaves the epoch out.
+    /// The name of the package file, without the epoch, like rpmbuild.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
     }

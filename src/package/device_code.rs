@@ -1,22 +1,22 @@
-//! The GPUs for which a finished package has device code, by what indexes have of it.
+//! The GPUs that a finished package has device code for, as far as an index tells.
 
 use std::collections::BTreeSet;
 
 use super::indexed::Facts;
 
-/// The field of kernel packages that names their archs.
+/// The field of kernel packages with the names of their archs.
 pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The end of the names of kernel archives.
+/// The suffix of kernel archives.
 const ARCHIVE: &str = ".kpack";
 
-/// The end of the capability that kernel packages provide.
+/// The suffix of the capability that kernel packages provide.
 const KERNELS: &str = "-kernels";
 
 impl Facts {
-    /// The archs whose device code it has, each as in `gfx1100`: of a `.deb`, those that its field
-    /// names; of an `.rpm` that provides kernels or has kernel archives, those that its files name.
-    /// Other packages have none.
+    /// The archs that the package has device code for, such as `gfx1100`. A `.deb` names them in its field;
+    /// an `.rpm` that provides kernels or has kernel archives names them in its file names; a wheel has one
+    /// in its name. Other packages have no archs.
     pub fn gpu_archs(&self) -> BTreeSet<&str> {
         match self {
             Self::Deb(package) => {
@@ -39,7 +39,7 @@ impl Facts {
     }
 }
 
-/// The arch that the name of a file has in it.
+/// The arch in a file name; `None` if there is no arch.
 fn arch_of(name: &str) -> Option<&str> {
     let start = name.find("gfx")?;
     let arch = name.get(start..)?;

@@ -1,4 +1,5 @@
-//! Files at one path of two `.rpm` packages, which rpm installs together where they are the same.
+//! Finds files that differ between two `.rpm` packages with the same path. rpm installs both if the files are
+//! identical.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,21 +8,21 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::path_digests::path_digest;
 use rockpack_base::formats::rpm::{Front, differing_paths};
 
-/// Packages of a repository by their positions, with the paths at which two of them differ.
+/// Packages of a repository by position, with the paths at which each pair differs.
 pub struct DifferingFiles<F> {
     open: F,
-    /// The numbers of the paths by pair; none where a package cannot be read.
+    /// The path numbers by pair; `None` if a package cannot be read.
     pairs: HashMap<(usize, usize), Option<BTreeSet<u64>>>,
 }
 
 impl<F: Fn(usize) -> Option<Content>> DifferingFiles<F> {
-    /// Reads packages by `open`, each pair once.
+    /// Reads packages with `open`, each pair once.
     pub fn new(open: F) -> Self {
         Self { open, pairs: HashMap::new() }
     }
 
-    /// Whether the files of two packages differ at the path of this number. Of a package that cannot be
-    /// read, they do.
+    /// Whether the files of two packages differ at the path of this number. They count as different if a
+    /// package cannot be read.
     pub fn differ(&mut self, (one, other): (usize, usize), path: u64) -> bool {
         let Self { open, pairs } = self;
         let of_pair = || {

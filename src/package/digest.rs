@@ -1,4 +1,4 @@
-//! The digest of what a package says of itself.
+//! The digest of a package's metadata.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,14 +8,15 @@ use sha2::{Digest, Sha256};
 
 use super::{DebControl, Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
 
-/// Facts by which a package is told from the one of an earlier set, taken before that was looked at.
+/// Facts that identify a package when it is compared with an earlier set. They are taken before the earlier
+/// set changes the package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Format → the digest of what the package says of itself in it.
+    /// Format → the digest of the package's metadata in it.
     pub control: Vec<(Format, String)>,
-    /// Relations whose bound is the version that the set has of a package.
+    /// Relations whose bound is the version of a package in this set.
     pub of_set: Vec<(Format, Relation)>,
-    /// Relations to packages of earlier sets that had paths of this one.
+    /// Relations to packages of earlier sets that had paths of this package.
     pub taken: Vec<(Format, Relation)>,
     /// Paths at which a folder became something else, or the reverse.
     pub changed: Vec<(Format, PathChange)>,
@@ -26,39 +27,38 @@ pub struct Identity {
 pub struct PathChange {
     /// Absolute path.
     pub path: String,
-    /// The kind that stands there in earlier sets.
+    /// The kind of entry in earlier sets.
     pub was: MemberKind,
-    /// The kind that stands there now.
+    /// The kind of entry in this set.
     pub is: MemberKind,
-    /// The text of the link that was there or is; none where it is not known, or was not one text.
+    /// The target of the old or new link; `None` if it is not known or differed between earlier sets.
     pub target: Option<String>,
     /// Whether another package had the path.
     pub is_shared: bool,
-    /// Paths that earlier versions have in the folder, relative to it.
+    /// Paths below the old folder in earlier versions, relative to the folder.
     pub members: BTreeSet<String>,
 }
 
 impl Identity {
-    /// The digest of what the package says of itself in `format`.
+    /// The digest of the package's metadata in `format`.
     pub fn control(&self, format: Format) -> Option<&String> {
         self.control.iter().find(|(known, _)| *known == format).map(|(_, digest)| digest)
     }
 }
 
 impl<F> Package<F> {
-    /// The facts of this package, of whose relations those `of_set` have the version of the set as
-    /// their bound.
+    /// The facts of this package. The bounds of the relations `of_set` are versions of this set.
     pub fn identity(&self, of_set: Vec<(Format, Relation)>) -> Identity {
         let formats = Format::ALL.into_iter().filter(|format| self.name(*format).is_some());
         let control = formats.map(|format| (format, self.control_digest(format, &of_set)));
         Identity { control: control.collect(), of_set, ..Identity::default() }
     }
 
-    /// SHA-256, in hex, of everything that decides the package in `format` but the content of its files,
-    /// its version, the time and its changelog, and without the bounds of the relations `of_set`.
+    /// SHA-256, in hex, of everything that decides the package in `format`, except the content of its files,
+    /// its version, time and changelog, and the bounds of the relations `of_set`.
     fn control_digest(&self, format: Format, of_set: &[(Format, Relation)]) -> String {
         let Self { id, role, summary, description, homepage, rights, deb, rpm, .. } = self;
-        // The debug forms have every field, also those that are added one day.
+        // The debug forms have every field, including those that are added later.
         let mut text =
             format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
         let relations = self.relations(format).iter().cloned().map(|relation| {

@@ -1,7 +1,8 @@
-//! A package as an index has it: what its header says, size and digests, from one read.
+//! A package as an index describes it: the facts of its header, size and digests, from one read.
 //!
-//! Made of a package that was just written, and of one that is given to be published: both are
-//! told by their first bytes, never by a name. Refused: what is no `.deb`, no `.rpm` and no wheel.
+//! Describes both packages that were just built and packages that are given for publication. The kind is
+//! recognised by the first bytes, never by a file name. Refused are files that are neither `.deb`, `.rpm` nor
+//! wheel.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,13 +20,13 @@ use sha2::{Digest, Sha256, Sha512};
 
 use crate::package::Format;
 
-/// Most signatures of a header that are looked at.
+/// Most signatures of a header that are examined.
 const SIGNATURES_MAX: usize = 16;
 
-/// What the file of a package is.
+/// A package file: its metadata, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Indexed {
-    /// What the package says of itself.
+    /// The metadata of the package.
     pub facts: Facts,
     /// Bytes of the file.
     pub size: u64,
@@ -35,19 +36,19 @@ pub struct Indexed {
     pub sha512: String,
 }
 
-/// What a package says of itself.
+/// The metadata of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Facts {
-    /// Of a `.deb`.
+    /// The metadata of a `.deb`.
     Deb(apt_index::DebPackage),
-    /// Of an `.rpm`.
+    /// The metadata of an `.rpm`.
     Rpm(Box<rpm_md::RpmPackage>),
-    /// A Python wheel.
+    /// The metadata of a Python wheel.
     Wheel(Box<python_index::WheelPackage>),
 }
 
-/// Kinds of packages that repositories have.
+/// Kinds of packages in repositories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PackageKind {
     /// A `.deb`.
@@ -68,13 +69,13 @@ impl From<Format> for PackageKind {
 }
 
 impl PackageKind {
-    /// The kind that the name of a package file ends in, in letters of either case.
+    /// The kind that belongs to the suffix of a file name; upper and lower case count the same.
     pub fn of_file_name(name: &Path) -> Option<Self> {
         let format = || Format::of_file_name(name).map(Self::from);
         if WheelName::is_one(name) { Some(Self::Wheel) } else { format() }
     }
 
-    /// The format, if it is one that rockpack builds for package managers of a system.
+    /// The format; `None` for a wheel, which is not for a package manager of a system.
     pub fn format(self) -> Option<Format> {
         match self {
             Self::Deb => Some(Format::Deb),
@@ -83,7 +84,7 @@ impl PackageKind {
         }
     }
 
-    /// Compares two full versions as those do who install packages of this kind.
+    /// Compares two full versions as installers of this kind do.
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
         match self {
             Self::Deb => deb::compare_versions(one, other),
@@ -93,21 +94,20 @@ impl PackageKind {
     }
 }
 
-/// The first bytes of an ar archive, which a `.deb` is.
+/// The first bytes of an ar archive, such as a `.deb`.
 const AR_MAGIC: &[u8; 8] = b"!<arch>\n";
 
-/// The first bytes of a ZIP archive, which a wheel is.
+/// The first bytes of a ZIP archive, such as a wheel.
 const ZIP_MAGIC: &[u8; 4] = b"PK\x03\x04";
 
 impl Indexed {
-    /// Reads a package for its digests, and for its facts. Of a wheel, the file name is a part of what
-    /// it says.
+    /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let _open = content.pin()?;
         Self::digested(content, Facts::read(content, file_name)?)
     }
 
-    /// Reads a package that was just built, of which the paths of files and links are known.
+    /// Reads a package that was just built. `paths` are its files and links.
     pub fn of_built<'a>(
         content: &Content,
         paths: impl IntoIterator<Item = &'a str>,
@@ -131,7 +131,7 @@ impl Indexed {
     }
 }
 
-/// What an index is made of.
+/// The head of a package file, which indexes are made from.
 enum Front {
     Deb(deb::DebFront),
     Rpm(Box<rpm::Front>),
@@ -152,7 +152,7 @@ impl Front {
     }
 }
 
-/// The first bytes of a file, `most` of them.
+/// The first bytes of a file, at most `most`.
 fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
     let len = content.len().min(most as u64);
     content.read_vec(0..len, len, "first bytes")
@@ -163,8 +163,8 @@ fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) 
     Ok(Facts::Deb(apt_index::DebPackage { unread, paths, ..package }))
 }
 
-/// The first path that `is_it` holds for, of those that a `.deb` owns, without leading slash. A package
-/// that cannot be read has none; that is told by whoever checks it.
+/// The first path of a `.deb` that `is_it` accepts, without leading slash. `None` also if the package cannot
+/// be read; the check of the package reports that.
 pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<String> {
     let mut found = None;
     let looked = deb::each_owned_path(content, |path| {
@@ -185,7 +185,7 @@ fn rpm_facts(front: &rpm::Front) -> Result<Facts> {
     Ok(Facts::Rpm(Box::new(rpm_md::RpmPackage { signers, ..package })))
 }
 
-/// The ids of the keys that the signatures of a header name; what cannot be read names none.
+/// The ids of the keys that the signatures of a header name. Unreadable signatures are skipped.
 fn signers(front: &rpm::Front) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for packets in front.metadata.raw_signatures().unwrap_or_default() {
@@ -218,7 +218,7 @@ impl Facts {
         }
     }
 
-    /// The package's kind.
+    /// The kind of package.
     pub fn kind(&self) -> PackageKind {
         match self {
             Self::Deb(_) => PackageKind::Deb,
@@ -227,7 +227,7 @@ impl Facts {
         }
     }
 
-    /// The package's name.
+    /// The name of the package; of a wheel, its project.
     pub fn name(&self) -> &str {
         match self {
             Self::Deb(package) => &package.name,
@@ -236,7 +236,7 @@ impl Facts {
         }
     }
 
-    /// The whole version.
+    /// The full version.
     pub fn version(&self) -> String {
         match self {
             Self::Deb(package) => package.version.clone(),
@@ -245,7 +245,7 @@ impl Facts {
         }
     }
 
-    /// The architecture; of a wheel, its build number and tags.
+    /// The architecture; for a wheel, the build number and tags.
     pub fn arch(&self) -> &str {
         match self {
             Self::Deb(package) => &package.architecture,
@@ -254,7 +254,7 @@ impl Facts {
         }
     }
 
-    /// The path in the pool, which follows from the package alone.
+    /// The path in the pool, which depends on the package alone.
     pub fn pool_path(&self, component: &str) -> String {
         match self {
             Self::Deb(package) => {
@@ -269,14 +269,15 @@ impl Facts {
         }
     }
 
-    /// Compares the versions by the rules of the kind.
+    /// Compares kinds, then versions by the rules of the kind.
     pub fn compare_versions(&self, other: &Self) -> Ordering {
         let versions = || self.kind().compare_versions(&self.version(), &other.version());
         self.kind().cmp(&other.kind()).then_with(versions)
     }
 }
 
-/// Pools are cut by the first letter; libraries, of which there are many, by four.
+/// The folder of the pool for `name`: its first letter, or four letters for the many names that begin with
+/// `lib`.
 fn letter(name: &str) -> String {
     let len = if name.starts_with("lib") { 4 } else { 1 };
     name.chars().take(len).flat_map(char::to_lowercase).collect()

@@ -6,8 +6,8 @@
 //! | name of a folder | 246: likewise | 255, as the file system takes |
 //! | path with its leading slash | 4086: `PATH.dpkg-new` and a byte that ends it | 4086, by rpm before 4.18 |
 //!
-//! Source: tried with dpkg 1.21.23 and rpm 4.18.0 on ext4 and tmpfs (NAME_MAX 255, PATH_MAX 4096).
-//! rpm from 4.18 on opens one folder after the other and takes longer paths, which no program opens.
+//! Source: tried with dpkg 1.21.23 and rpm 4.18.0 on ext4 and tmpfs (NAME_MAX 255, PATH_MAX 4096). rpm 4.18
+//! and later open one folder after the other, and so take longer paths, which no program can open.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,23 @@ use super::{Format, Package};
 /// Bytes that `.dpkg-new` and `;xxxxxxxx` add to a name while a file is written.
 const ADDED: usize = 9;
 
-/// Bytes that a path may have on Linux, without the one that ends it.
+/// Longest path on Linux in bytes, without the terminating byte.
 const PATH_LIMIT: usize = 4095;
 
-/// A name or path that a package manager cannot unpack.
+/// A name or path that is too long for a package manager to unpack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlong<'a> {
-    /// The path up to and with what is too long.
+    /// The path, up to and including the part that is too long.
     pub path: &'a str,
-    /// Whether the last name of `path` is too long, or all of it.
+    /// Whether the last name of `path` is too long, rather than the whole path.
     pub is_name: bool,
-    /// Bytes that it has.
+    /// The length in bytes.
     pub bytes: usize,
-    /// Bytes that it may have.
+    /// The longest length in bytes that can be unpacked.
     pub limit: usize,
 }
 
-/// The first part of the absolute `path` that the package manager of `format` cannot unpack.
+/// The first part of the absolute `path` that is too long for the package manager of `format`.
 pub fn overlong(format: Format, path: &str, is_folder: bool) -> Option<Overlong<'_>> {
     let folder_limit = match format {
         Format::Deb => NAME_MAX - ADDED,
@@ -58,7 +58,7 @@ pub fn overlong(format: Format, path: &str, is_folder: bool) -> Option<Overlong<
     (bytes > limit).then_some(Overlong { path, is_name: false, bytes, limit })
 }
 
-/// Fails where a package has a name or path that its package manager cannot unpack.
+/// Refuses packages with a name or path that is too long for their package manager.
 pub fn refuse_overlong<F>(packages: &[Package<F>]) -> Result<()> {
     let mut faults = Faults::default();
     for package in packages {

@@ -1,7 +1,7 @@
-//! What a package is, completely decided: the value that emission writes down.
+//! Packages: the values that emission writes, with everything decided.
 //!
-//! Everything here is free of clock, host and format I/O; only `indexed` reads package files. `F` is
-//! what a file is at the stage in question: a description of its source in the plan, final
+//! Nothing here depends on clock, host or format I/O; only `indexed` and `differing_files` read package
+//! files. `F` is a file at the current stage: a description of its source in the plan, final
 //! [`Content`](rockpack_base::content::Content) once packed.
 
 pub mod bounds;
@@ -32,7 +32,7 @@ pub use version::{DistributionTag, Version};
 use named::named_enum;
 use rockpack_base::tree::{Node, TreePath};
 
-/// What a package is for.
+/// The role of a package in a set, with its groups and archs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "role")]
 pub enum Role {
@@ -40,26 +40,26 @@ pub enum Role {
     Host,
     /// Device code of one group.
     Kernels {
-        /// The group's name in the configuration, e.g. `gfx110X`.
+        /// The name of the group in the configuration, e.g. `gfx110X`.
         group: String,
         /// The base archs inside.
         archs: Vec<String>,
     },
     /// Device code that several groups share; their kernel packages depend on it.
     KernelsCommon {
-        /// The groups' names in the configuration.
+        /// The names of the groups in the configuration.
         groups: Vec<String>,
-        /// The base archs that it serves.
+        /// The base archs that it has code for.
         archs: Vec<String>,
     },
-    /// Headers, documentation, tests, debug files: no device code of its own.
+    /// Headers, documentation, tests or debug files, without device code.
     Support,
-    /// No files; stands for a set of other packages.
+    /// A metapackage: no files, only dependencies.
     Meta,
 }
 
 named_enum! {
-    /// What a package is for, whatever its group and archs: see [`Role`].
+    /// The role of a package in a set, without groups and archs; see [`Role`].
     pub enum RoleKind {
         /// Host files.
         Host = "host",
@@ -67,7 +67,7 @@ named_enum! {
         Kernels = "kernels",
         /// Device code that several groups share.
         KernelsCommon = "kernels-common",
-        /// No device code of its own.
+        /// Packages without device code that are not for users.
         Support = "support",
         /// No files.
         Meta = "meta",
@@ -75,14 +75,14 @@ named_enum! {
 }
 
 impl RoleKind {
-    /// Whether packages of it have device code.
+    /// Whether packages with this role have device code.
     pub fn is_kernels(self) -> bool {
         matches!(self, Self::Kernels | Self::KernelsCommon)
     }
 }
 
 impl Role {
-    /// What it is for, without the groups and archs.
+    /// The role without groups and archs.
     pub fn kind(&self) -> RoleKind {
         match self {
             Self::Host => RoleKind::Host,
@@ -93,7 +93,7 @@ impl Role {
         }
     }
 
-    /// The group of a kernel package that is for one.
+    /// The group of a kernel package, if it is for a single one.
     pub fn group(&self) -> Option<&str> {
         match self {
             Self::Kernels { group, .. } => Some(group),
@@ -110,25 +110,25 @@ impl Role {
     }
 }
 
-/// How a file is treated by the package manager.
+/// The treatment of a file by the package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Treatment {
-    /// Replaced on upgrade.
+    /// The file is replaced on upgrade.
     Plain,
-    /// Kept if the administrator changed it (deb conffile, rpm `%config(noreplace)`).
+    /// The file is kept if the administrator changed it (deb conffile, rpm `%config(noreplace)`).
     Config,
-    /// Documentation (rpm `%doc`).
+    /// The file is documentation (rpm `%doc`).
     Doc,
-    /// Licence text (rpm `%license`).
+    /// The file is a licence text (rpm `%license`).
     License,
-    /// A shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose dependency
-    /// generator looks at executable files only. The node's own mode does not matter.
+    /// The file is a shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose
+    /// dependency generator looks at executable files only. The node's own mode is ignored.
     Library,
 }
 
 impl Treatment {
-    /// The mode in `format` of a file that the plan gives `mode`.
+    /// The mode in `format` of a file whose mode in the plan is `mode`.
     pub fn mode(self, mode: u32, format: Format) -> u32 {
         match (self, format) {
             (Self::Library, Format::Deb) => 0o644,
@@ -143,25 +143,25 @@ impl Treatment {
 pub struct PackageEntry<F> {
     /// The absolute install path without its leading slash, e.g. `opt/rocm-7.1/lib/libx.so`.
     pub path: TreePath,
-    /// What stands there.
+    /// The entry at the path.
     pub node: Node<F>,
-    /// How the package manager treats it.
+    /// The treatment by the package manager.
     pub treatment: Treatment,
-    /// In which formats it exists: parents above the prefix and /usr/share/doc are deb only.
+    /// The formats that have the entry: parents above the prefix and /usr/share/doc are deb only.
     pub formats: Formats,
 }
 
-/// In which formats something exists.
+/// The formats that something exists in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Formats {
-    /// In all formats.
+    /// All formats.
     All,
-    /// In one only.
+    /// One format only.
     Only(Format),
 }
 
 impl Formats {
-    /// Whether `format` is among them.
+    /// Whether `format` is included.
     pub fn has(self, format: Format) -> bool {
         match self {
             Formats::All => true,
@@ -170,50 +170,50 @@ impl Formats {
     }
 }
 
-/// Who has rights in a package, and under which licence others may use it.
+/// The licence, copyright and vendor of a package.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
     /// Licence expression.
     pub license: String,
-    /// Who has the copyright, where the configuration says it.
+    /// Copyright holder and years, if the configuration has them.
     pub copyright: Option<String>,
-    /// Who builds the package.
+    /// The builder of the package.
     pub vendor: Option<String>,
 }
 
-/// A package with everything decided but bytes.
+/// A package with everything decided except file content.
 #[derive(Debug, Clone)]
 pub struct Package<F> {
     /// Name without regard to format, unique in the set: `rocm-blas-gfx110x`.
     pub id: String,
-    /// What it is for.
+    /// The role of the package in the set.
     pub role: Role,
-    /// One line, at most 80 characters.
+    /// Summary: one line of at most 80 characters.
     pub summary: String,
-    /// Paragraphs.
+    /// Description, in paragraphs.
     pub description: Vec<String>,
     /// Home page, if any.
     pub homepage: Option<String>,
-    /// Who has rights in it.
+    /// Licence, copyright and vendor.
     pub rights: Rights,
-    /// Present where a `.deb` is wanted.
+    /// Present if a `.deb` is wanted.
     pub deb: Option<DebControl>,
-    /// Present where an `.rpm` is wanted.
+    /// Present if an `.rpm` is wanted.
     pub rpm: Option<RpmControl>,
-    /// Facts by which a later build knows whether it changed; of packages that no set has, none.
+    /// Facts by which a later build tells whether the package changed; empty for packages outside a set.
     pub identity: Identity,
-    /// Paths in path order. In a `.deb` every parent directory of a path comes before it; an
-    /// `.rpm` has those of them that it owns.
+    /// Entries, sorted by path. A `.deb` has every parent directory before its contents; an `.rpm` has only
+    /// the parent directories that it owns.
     pub entries: Vec<PackageEntry<F>>,
 }
 
 impl<F> Package<F> {
-    /// The number of formats it is wanted in.
+    /// The number of formats that the package is wanted in.
     pub fn formats(&self) -> usize {
         usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
     }
 
-    /// Its name in `format`; none if it is not wanted in that format.
+    /// The name in `format`; `None` if the package is not wanted in that format.
     pub fn name(&self, format: Format) -> Option<&str> {
         match format {
             Format::Deb => self.deb.as_ref().map(|control| control.name.as_str()),
@@ -221,7 +221,7 @@ impl<F> Package<F> {
         }
     }
 
-    /// Its relations in `format`, without those that rpmbuild would find by itself.
+    /// The relations in `format`, without those that rpmbuild would itself find.
     pub fn relations(&self, format: Format) -> &[Relation] {
         match format {
             Format::Deb => self.deb.as_ref().map_or(&[], |control| &control.relations),
@@ -229,7 +229,7 @@ impl<F> Package<F> {
         }
     }
 
-    /// The same, to be changed.
+    /// The relations in `format`, for changes; `None` if the package is not wanted in that format.
     pub fn relations_mut(&mut self, format: Format) -> Option<&mut Vec<Relation>> {
         match format {
             Format::Deb => self.deb.as_mut().map(|control| &mut control.relations),
@@ -237,8 +237,8 @@ impl<F> Package<F> {
         }
     }
 
-    /// All of its relations in `format`, also those that rpmbuild would find by itself; none if it
-    /// is not wanted in that format.
+    /// All relations in `format`, including those that rpmbuild would itself find; `None` if the package is
+    /// not wanted in that format.
     pub fn all_relations(&self, format: Format) -> Option<impl Iterator<Item = &Relation>> {
         let discovered = match format {
             Format::Deb => self.deb.as_ref().map(|_| [].as_slice())?,
@@ -247,7 +247,7 @@ impl<F> Package<F> {
         Some(self.relations(format).iter().chain(discovered))
     }
 
-    /// Its full version in `format`, with the epoch in front if it has one.
+    /// The full version in `format`, after the epoch if there is one.
     pub fn full_version(&self, format: Format) -> Option<String> {
         match format {
             Format::Deb => Some(self.deb.as_ref()?.version.clone()),
@@ -259,7 +259,7 @@ impl<F> Package<F> {
         }
     }
 
-    /// The same package with other entries.
+    /// Copies the package with other entries.
     pub fn with_entries<G>(&self, entries: Vec<PackageEntry<G>>) -> Package<G> {
         Package {
             id: self.id.clone(),

@@ -1,6 +1,6 @@
-//! Enums whose variants have one name each, in texts, plans and receipts.
+//! Enums whose variants each have one name in texts, plans and receipts.
 
-/// Defines such an enum. Serde, `as_str` and `Display` have the same names.
+/// Defines such an enum. Serde, `as_str` and `Display` use the same names.
 macro_rules! named_enum {
     (
         $(#[$about:meta])*
@@ -16,7 +16,7 @@ macro_rules! named_enum {
         }
 
         impl $Enum {
-            /// Its name in texts, plans and receipts.
+            /// The name in texts, plans and receipts.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$Variant => $name,)+ }
             }

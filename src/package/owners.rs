@@ -1,30 +1,32 @@
-//! Packages of a repository that own one path, and which of them cannot be installed together, or one
-//! after the other, for that reason.
+//! Finds packages of a repository that own the same path and so cannot be installed together, or cannot be
+//! updated one to the other.
 //!
-//! | | told | not told |
+//! | | reported if | not reported if |
 //! |---|---|---|
-//! | the newest versions of both names have the path, or none of them | where both can be installed: dpkg stops midway, rpm stops where the files differ | one of them has Conflicts, Breaks, Replaces or Obsoletes for the other, or their dependencies on exact versions, followed once, exclude each other |
-//! | the newest version of one name has it no more, and another name has it | `.deb`: dpkg stops at the update | the new owner Replaces the former one, or one of both conflicts with the other; `.rpm`, which update all at once |
+//! | the newest versions of both names have the path, or neither has it | both can be installed: dpkg stops midway, rpm stops if the files differ | one has Conflicts, Breaks, Replaces or Obsoletes for the other, or their dependencies on exact versions, followed once, exclude each other |
+//! | the newest version of a name no longer has the path, and another name has it | the packages are `.deb`: dpkg stops at the update | the new owner Replaces the former one, or one conflicts with the other; the packages are `.rpm`, because rpm updates all at once |
 //!
-//! rpm installs two files that are the same ones, and so they are not told. Debian policy 7.6.1; dpkg's refusal to overwrite. Not judged: directories, two packages of one name
-//! (they replace each other) and packages for two architectures.
+//! Identical files of two `.rpm` are not reported, because rpm installs both. Directories, two packages of
+//! one name (they replace each other) and packages for two architectures are not judged.
+//!
+//! Sources: Debian policy 7.6.1; dpkg's refusal to overwrite.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::bounds::{Bound, Relations};
 use super::{Comparison, Format, RelationKind};
 
-/// Owners of one path, of the nearest versions, with which each is compared: more than versions of two
-/// packages that anybody keeps, and a bound for hostile input.
+/// Owners of the same path that each owner is compared with, nearest version first: more than the versions
+/// of two packages that a repository keeps, and a bound for hostile input.
 const COMPARED: usize = 64;
 
-/// Most pairs that are told: whoever has more has to begin somewhere.
+/// Most pairs that are reported.
 const TOLD: usize = 1000;
 
-/// Folders of links by build-id, which packages of debug files share.
+/// Folders of links by build-id, which debug packages share.
 const SHARED: [&str; 2] = ["/usr/lib/debug/.build-id/", "/usr/lib/.build-id/"];
 
-/// Whether packages of `format` may own `path` together.
+/// Whether packages of `format` may share ownership of `path`.
 pub fn is_shared_by_design(format: Format, path: &str) -> bool {
     format == Format::Rpm && SHARED.iter().any(|folder| path.starts_with(folder))
 }
@@ -32,24 +34,24 @@ pub fn is_shared_by_design(format: Format, path: &str) -> bool {
 /// A package of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owner<'a> {
-    /// The package's name.
+    /// The name.
     pub name: String,
-    /// The whole version.
+    /// The full version.
     pub version: String,
     /// The architecture.
     pub arch: String,
-    /// Relations: those that say what is needed, excluded, replaced and provided count.
+    /// The relations; only needs, exclusions, replacements and provisions count.
     pub relations: Relations<'a>,
-    /// Numbers of the files and links that it owns.
+    /// Numbers of the files and links that the package owns.
     pub paths: Vec<u64>,
 }
 
-/// How two packages stand in each other's way.
+/// The way in which two packages obstruct each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Obstacle {
     /// Both can be installed, and both own the path.
     Together,
-    /// The second one takes the path from the first, which is older than what the repository has.
+    /// The second package takes the path from the first, which has a newer version in the repository.
     Moved,
 }
 
@@ -58,23 +60,23 @@ pub enum Obstacle {
 pub struct SharedPath {
     /// The obstacle.
     pub obstacle: Obstacle,
-    /// The position of the one; of the former owner of a path that moved.
+    /// Position of the one package, or of the former owner of a moved path.
     pub first: usize,
-    /// The position of the other.
+    /// Position of the other package.
     pub second: usize,
     /// The number of the path.
     pub path: u64,
 }
 
-/// The first path that stands in the way of two packages, for any two names of `owners`, which are all
-/// packages of one format in a repository.
-/// `differ` says of two of them, by their positions, whether the files are two at the path of a number.
+/// The first obstacle for each pair of names in `owners`, which are all packages of one format in a
+/// repository. `differ` tells whether the files of two packages, given by position, differ at the path of a
+/// number.
 pub fn obstacles(
     format: Format,
     owners: &[Owner<'_>],
     mut differ: impl FnMut((usize, usize), u64) -> bool,
 ) -> Vec<SharedPath> {
-    // Next to each other are those of one version, which are most likely to be installed together.
+    // Packages of one version come together, because they are most likely installed together.
     let mut order: Vec<usize> = (0..owners.len()).collect();
     order.sort_by(|one, other| {
         let (one, other) = (&owners[*one], &owners[*other]);
@@ -91,7 +93,7 @@ pub fn obstacles(
     found
 }
 
-/// The numbers of all paths, each with the position of an owner, in their order.
+/// The numbers of all paths, each with the position of an owner, sorted.
 fn rows(owners: &[&Owner<'_>]) -> Vec<(u64, u32)> {
     let mut rows = Vec::with_capacity(owners.iter().map(|owner| owner.paths.len()).sum());
     for (at, owner) in (0..).zip(owners) {
@@ -102,15 +104,15 @@ fn rows(owners: &[&Owner<'_>]) -> Vec<(u64, u32)> {
     rows
 }
 
-/// Two packages each that stand in each other's way, by their names of the two packages.
+/// Obstacles by kind and the names of the two packages.
 type Found<'a> = BTreeMap<(Obstacle, &'a str, &'a str), SharedPath>;
 
-/// All packages, and what is found among them.
+/// Compares the packages of a repository.
 struct Judge<'a> {
     format: Format,
     owners: Vec<&'a Owner<'a>>,
     by_name: BTreeMap<&'a str, Vec<usize>>,
-    /// The highest version of each name for an architecture.
+    /// The position of the highest version, by name and architecture.
     highest: BTreeMap<(&'a str, &'a str), usize>,
 }
 
@@ -151,7 +153,7 @@ impl<'a> Judge<'a> {
         found
     }
 
-    /// The obstacle that a path is for two packages, if it is one; all packages at `run` own it.
+    /// The obstacle that `path` is for two packages, if any. `run` has the positions of all its owners.
     fn pair(
         &self,
         path: u64,
@@ -173,7 +175,7 @@ impl<'a> Judge<'a> {
             (false, true) => (true, one, other),
             (true, true) | (false, false) => (false, one, other),
         };
-        // Who is to have the path gets the newest version of its owner.
+        // Clients that get the path get the newest version of its owner.
         if moved && !self.is_highest(second) {
             return None;
         }
@@ -199,7 +201,7 @@ impl<'a> Judge<'a> {
         (a.arch == b.arch || a.arch == all || b.arch == all) && !source(a) && !source(b)
     }
 
-    /// Whether an update in which a path goes from `former` to `new` runs through.
+    /// Whether an update succeeds in which a path moves from `former` to `new`.
     fn gives_way(&self, former: usize, new: usize) -> bool {
         use RelationKind::{Conflicts, Replaces};
         let (former, new) = (self.owners[former], self.owners[new]);
@@ -208,7 +210,7 @@ impl<'a> Judge<'a> {
             || self.has(former, new, &[Conflicts])
     }
 
-    /// Whether two packages cannot be installed together, or the one may overwrite the other.
+    /// Whether two packages cannot be installed together, or one may overwrite the other.
     fn excludes(&self, one: usize, other: usize) -> bool {
         use RelationKind::{Breaks, Conflicts, Obsoletes, Replaces};
         let (a, b) = (self.owners[one], self.owners[other]);
@@ -233,7 +235,7 @@ impl<'a> Judge<'a> {
         with_a.iter().any(|one| with_b.iter().any(|other| excludes(one, other)))
     }
 
-    /// The packages of these names and versions.
+    /// The packages with these names and versions.
     fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner<'a>> {
         let of = |(name, version): (&&str, &&str)| {
             let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
@@ -244,9 +246,9 @@ impl<'a> Judge<'a> {
         needed.iter().flat_map(of).collect()
     }
 
-    /// Whether `package` has a relation of one of these kinds that `other` meets: by its name, or by
-    /// what it provides. Obsoletes and Replaces are about names of packages alone; a capability without a
-    /// version meets a bound for rpm.
+    /// Whether `package` has a relation of one of these kinds to `other`, by its name or its provisions.
+    /// Obsoletes and Replaces apply to package names alone. For rpm, a capability without a version meets a
+    /// bound.
     fn has(&self, package: &Owner<'_>, other: &Owner<'_>, kinds: &[RelationKind]) -> bool {
         kinds.iter().any(|kind| {
             let named = package.relations.named(*kind, &other.name).iter();
@@ -262,7 +264,7 @@ impl<'a> Judge<'a> {
                 let version = offer.version.as_ref().map(|(_, version)| &**version);
                 bound.is_met(self.format, version)
             };
-            // The shorter list is gone through.
+            // Searches for each entry of the shorter list in the longer one.
             if own.len() < offered.len() {
                 own.iter().any(|(_, bound)| {
                     let mut offers =
@@ -279,7 +281,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The version of the package itself, and those of what it needs in exactly one version.
+/// The package's own version, and the versions that it needs exactly.
 fn needed<'o>(owner: &'o Owner<'_>) -> BTreeMap<&'o str, &'o str> {
     let kinds = [RelationKind::PreDepends, RelationKind::Depends];
     let exact = kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind));
@@ -331,7 +333,7 @@ mod tests {
             }
             let other = with(a.clone(), Conflicts, "b (<< 1-1), c, d | b");
             assert_eq!(told(format, &[other, b.clone()]), expected);
-            // A capability can be in conflict, and is replaced by nobody.
+            // A capability can conflict, but replaces nothing.
             let offers = with(b.clone(), Provides, "v");
             assert!(told(format, &[with(a.clone(), Conflicts, "v"), offers.clone()]).is_empty());
             assert_eq!(told(format, &[with(a.clone(), Replaces, "v"), offers]), expected);
@@ -372,7 +374,7 @@ mod tests {
         assert!(told(Format::Deb, &set(with(breaks, Replaces, "a (<< 2-1)"))).is_empty());
         assert_eq!(told(Format::Deb, &set(with(taker.clone(), Replaces, "a (<< 1-1)"))), moved);
         assert!(told(Format::Deb, &set(with(taker.clone(), Conflicts, "a (<< 2-1)"))).is_empty());
-        // Without a newer version of the former owner, both are there.
+        // Without a newer version of the former owner, both packages can be installed.
         let [_, _, taker] = set(taker);
         assert_eq!(told(Format::Rpm, &[old.clone(), taker])[0].0, Obstacle::Together);
     }

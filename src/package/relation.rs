@@ -1,4 +1,4 @@
-//! How packages refer to each other.
+//! Relations between packages.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use super::Format;
 use super::named::named_enum;
 
 named_enum! {
-    /// The kind of a relation between packages. Kinds that a format lacks are left out by the plan,
-    /// never by emission.
+    /// The kind of a relation between packages. The plan leaves out kinds that a format lacks; emission never
+    /// does.
     pub enum RelationKind {
-        /// deb `Pre-Depends`: of packages that others made, never of a plan.
+        /// deb `Pre-Depends`, which only packages of other tools have.
         PreDepends = "pre-depends",
         /// deb `Depends`, rpm `Requires`.
         Depends = "depends",
@@ -36,7 +36,7 @@ named_enum! {
     }
 }
 
-/// The fields of relations in a control file, in the order in which they are written.
+/// The fields of relations in a control file, in the order of writing.
 pub const DEB_FIELDS: [(RelationKind, &str); 9] = [
     (RelationKind::PreDepends, "Pre-Depends"),
     (RelationKind::Depends, "Depends"),
@@ -50,7 +50,7 @@ pub const DEB_FIELDS: [(RelationKind, &str); 9] = [
 ];
 
 named_enum! {
-    /// How a relation compares versions; the names are those of rpm.
+    /// The comparison of a version bound; the names are those of rpm.
     pub enum Comparison {
         /// `<<` in deb, `<` in rpm.
         Less = "<",
@@ -66,11 +66,11 @@ named_enum! {
 }
 
 impl Comparison {
-    /// All of them, those first that others begin with in neither format.
+    /// All comparisons, longest sign first, so that `<=` matches before `<`.
     const ALL: [Self; 5] =
         [Self::LessEqual, Self::GreaterEqual, Self::Less, Self::Greater, Self::Equal];
 
-    /// The comparison that an index of an rpm repository calls `word` (`LE`).
+    /// The comparison for `word` in the index of an rpm repository, such as `LE`.
     pub fn of_index(word: &str) -> Option<Self> {
         Some(match word {
             "LT" => Self::Less,
@@ -82,7 +82,7 @@ impl Comparison {
         })
     }
 
-    /// Whether a version that is in this `order` to a bound is within it.
+    /// Whether a version is within the bound, if `order` is its order relative to the bound.
     pub const fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Less => order.is_lt(),
@@ -93,7 +93,7 @@ impl Comparison {
         }
     }
 
-    /// As `format` writes it.
+    /// The sign in `format`.
     pub const fn sign(self, format: Format) -> &'static str {
         match (self, format) {
             (Self::Less, Format::Deb) => "<<",
@@ -102,17 +102,17 @@ impl Comparison {
         }
     }
 
-    /// Takes the sign off the front of a bound as `format` writes it: `>= 7.1`.
+    /// Splits the sign off a bound in the syntax of `format`: `>= 7.1`.
     pub fn split(bound: &str, format: Format) -> Option<(Self, &str)> {
         let rest_of = |comparison: Self| bound.strip_prefix(comparison.sign(format));
         Self::ALL.into_iter().find_map(|comparison| Some((comparison, rest_of(comparison)?)))
     }
 }
 
-/// One relation, in the words of one format.
+/// One relation, in the syntax of one format.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Relation {
-    /// Which field it goes into.
+    /// The kind, which decides the field.
     pub kind: RelationKind,
     /// Package or capability name; a deb alternative (`a | b`) is written whole.
     pub name: String,

@@ -1,12 +1,12 @@
-//! The folders of the system above a place for files: which of them may be links, and which folders below
-//! them are a vendor's own.
+//! The folders of the system above an install prefix: folders that may be links, and folders below them that
+//! belong to vendors.
 
 use rockpack_base::tree::TreePath;
 
 use super::Format;
 
-/// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` where
-/// the system is an image, or to another disk.
+/// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` on a system that
+/// is an image, or to another disk.
 ///
 /// Source: Filesystem Hierarchy Standard 3.0; Debian's package base-files and Fedora's package
 /// filesystem for `lib32`, `libx32`, `afs` and the folders of one architecture.
@@ -65,21 +65,21 @@ const SYSTEM: [&str; 52] = [
     "var/spool",
 ];
 
-/// Directories that do not outlive a boot, or are no places for files.
+/// Directories that do not survive a reboot, or are no place for files.
 pub const TRANSIENT: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 
-/// Whether a path, without its leading slash, is one of the system's directories.
+/// Whether a path, without leading slash, is a directory of the system.
 pub fn is_one(path: &str) -> bool {
     SYSTEM.contains(&path)
 }
 
-/// Whether `prefix` lies below `/opt`, where administrators may want to move it.
+/// Whether `prefix` is below `/opt`, where administrators may want to move it.
 pub fn is_add_on(prefix: &TreePath) -> bool {
     prefix.components().next() == Some("opt")
 }
 
-/// The system's own folders at which a search for links from `prefix` upwards ends: the innermost
-/// that it lies in, or all where rpm may move it.
+/// The system folders at which a search for links upwards from `prefix` ends: the innermost one above it, or
+/// all of them if rpm may move the prefix.
 pub fn search_ends(prefix: &TreePath, format: Format) -> Vec<String> {
     let is_moved = format == Format::Rpm && is_add_on(prefix);
     let mut above = std::iter::successors(prefix.parent(), TreePath::parent);
@@ -90,7 +90,7 @@ pub fn search_ends(prefix: &TreePath, format: Format) -> Vec<String> {
     lasting.filter(is_end).map(|folder| format!("/{folder}")).collect()
 }
 
-/// The folders between `/opt` and `prefix`, the innermost first: no distribution has them.
+/// The folders between `/opt` and `prefix`, innermost first. No distribution has them.
 pub fn of_vendors_above(prefix: &TreePath) -> Vec<String> {
     let above = std::iter::successors(prefix.parent(), TreePath::parent);
     let own = above.filter(|folder| folder.as_str().starts_with("opt/"));

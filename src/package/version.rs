@@ -7,15 +7,15 @@
 //! | `7.1.0-20251104` | `7.1.0~20251104-1` | `7.1.0~20251104`, `1` |
 //! | `7.1.0.dev0` | `7.1.0~dev0-1` | `7.1.0~dev0`, `1` |
 //!
-//! An epoch, where one is set, stands in front: `1:7.1.0-1` in relations of both formats and in
-//! Debian's version, a tag of its own in rpm.
+//! An epoch comes first, if one is set: `1:7.1.0-1` in relations of both formats and in Debian's version. In
+//! rpm it is a tag of its own.
 //!
-//! A distribution's tag is appended to the release: `1~deb12` in deb, `1.el9` in rpm.
+//! The tag of a distribution is appended to the release: `1~deb12` in deb, `1.el9` in rpm.
 //!
-//! In both formats `~` sorts before the end, so a pre-release is older than its release. Letters,
-//! digits, `.`, `+` and `~` are taken by both; everything else is refused. Behind a separator, dpkg
-//! sorts digits before letters and rpm the other way round: `7.1.0~20251104` is older than `7.1.0~dev1`
-//! for the one and newer for the other, of which `repo` warns (`repo::orders`).
+//! In both formats `~` sorts before the end, so a pre-release is older than its release. Both accept letters,
+//! digits, `.`, `+` and `~`; other characters are refused. After a separator, dpkg sorts digits before
+//! letters, and rpm letters before digits: `7.1.0~20251104` is older than `7.1.0~dev1` for dpkg and newer for
+//! rpm. `repo` warns of such versions (`repo::orders`).
 
 use rockpack_base::error::{Error, Kind, Result};
 use schemars::JsonSchema;
@@ -23,25 +23,25 @@ use serde::Deserialize;
 
 use super::Format;
 
-/// Words that mark a pre-release.
+/// Words that begin a pre-release.
 const PRE_RELEASES: [&str; 7] = ["alpha", "beta", "pre", "rc", "dev", "a", "b"];
 
-/// Major versions above it have one priority: alternatives count in 31 bits.
+/// Major versions above this have the same priority, because alternatives count in 31 bits.
 const PRIORITY_MAJOR_MAX: u32 = 100_000;
 
-/// Numbers of a part from this one on have one priority.
+/// Parts of a version from this number on sort the same.
 const NEWEST: u32 = 9999;
 
 /// Digits of a date, `YYYYMMDD`.
 const DATE_DIGITS: usize = 8;
 
-/// What the release ends in, in each format.
+/// Suffix of the release in each format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistributionTag {
-    /// What releases of `.deb` packages end in, e.g. `~deb12`
+    /// Suffix of `.deb` releases, e.g. `~deb12`
     pub deb: Option<String>,
-    /// What releases of `.rpm` packages end in, e.g. `.el9`
+    /// Suffix of `.rpm` releases, e.g. `.el9`
     pub rpm: Option<String>,
 }
 
@@ -51,12 +51,13 @@ pub struct Version {
     epoch: Option<u32>,
     upstream: String,
     release: String,
-    /// Of the distribution, in each format.
+    /// Suffix of the release in each format.
     tags: DistributionTag,
 }
 
 impl Version {
-    /// Maps an upstream version and a package release.
+    /// Makes a version of an upstream version and a package release. Refuses characters that a format cannot
+    /// express.
     pub fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
         if !is_upstream(&upstream) {
@@ -72,7 +73,7 @@ impl Version {
         Ok(Self { epoch: None, upstream, release, tags: DistributionTag::default() })
     }
 
-    /// The same with what is appended to the release in each format.
+    /// Sets the suffix of the release in each format.
     pub fn with_tags(self, tags: &DistributionTag) -> Result<Self> {
         if let Some(tag) = [&tags.deb, &tags.rpm].into_iter().flatten().find(|tag| !legal(tag)) {
             let message = format!("`{tag}` is no tag that a release can end in");
@@ -82,17 +83,17 @@ impl Version {
         Ok(Self { tags: tags.clone(), ..self })
     }
 
-    /// The same with an epoch; both formats take one without for 0.
+    /// Sets the epoch; 0 is the same as no epoch in both formats.
     pub fn with_epoch(self, epoch: Option<u32>) -> Self {
         Self { epoch: epoch.filter(|epoch| *epoch > 0), ..self }
     }
 
-    /// What outweighs the rest of the version.
+    /// The epoch, which outweighs the rest of the version.
     pub fn epoch(&self) -> Option<u32> {
         self.epoch
     }
 
-    /// The version alone, which both formats write alike, e.g. `7.1.0~rc1`.
+    /// The version alone, which is the same in both formats, e.g. `7.1.0~rc1`.
     pub fn upstream(&self) -> &str {
         &self.upstream
     }
@@ -117,17 +118,17 @@ impl Version {
         format!("{epoch}{}-{}", self.upstream, self.tagged_release(format))
     }
 
-    /// A number that is higher for later versions, for alternatives: 70102 of 7.1.2. What is not
-    /// a number counts as 0, and what has more than two digits as 99, but for the first part.
+    /// The priority for alternatives, higher for later versions: 70102 for 7.1.2. A part that is not a number
+    /// counts as 0. The second and third parts count as 99 at most.
     pub fn priority(&self) -> u32 {
         let mut parts = self.parts();
         let mut next = |most| number(parts.next().unwrap_or_default(), most);
         next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
     }
 
-    /// The first `parts` of the version as digits that sort the newest first: 99929998 of two
-    /// parts of 7.1, and before it 99929989 of 7.10. What is not a number counts as 0, and what
-    /// has more than four digits as 9999.
+    /// The first `parts` parts of the version, as digits that sort the newest first: 99929998 for two parts
+    /// of 7.1, and before it 99929989 for 7.10. A part that is not a number counts as 0, and one with more
+    /// than four digits as 9999.
     pub fn newest_first(&self, parts: usize) -> String {
         let texts = self.parts().chain(std::iter::repeat(""));
         texts.take(parts).map(|part| format!("{:04}", NEWEST - number(part, NEWEST))).collect()
@@ -141,8 +142,8 @@ impl Version {
         Some(format!("{major}.{minor}"))
     }
 
-    /// Whether `full`, a version and release with the epoch if any, is of this version and epoch and has
-    /// the tag of the distribution in `format`, whatever its release.
+    /// Whether `full`, a version and release after the epoch if any, has this version, epoch and distribution
+    /// tag in `format`. Any release counts.
     pub fn is_of_release(&self, full: &str, format: Format) -> bool {
         let tagged = self.tagged_release(format);
         let tag = tagged.strip_prefix(&self.release).unwrap_or_default();
@@ -151,14 +152,14 @@ impl Version {
         rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(tag))
     }
 
-    /// Whether it is one before a release, such as a release candidate or a nightly build.
+    /// Whether the version precedes a release, such as a release candidate or a nightly build.
     pub fn is_pre_release(&self) -> bool {
         self.upstream.contains('~')
     }
 
-    /// The bound below which all releases of this patch version are, pre-releases of the next one not
-    /// among them: `7.1.1~` of 7.1.0, with the epoch in front if there is one. None where a part up to
-    /// the third is no number.
+    /// The upper bound of all releases of this patch version, which excludes pre-releases of the next one:
+    /// `7.1.1~` for 7.1.0, after the epoch if there is one. `None` if one of the first three parts is not a
+    /// number.
     pub fn next_patch(&self) -> Option<String> {
         let mut parts =
             self.parts().map(|part| part.parse::<u64>().ok().filter(|_| is_number(part)));
@@ -177,18 +178,18 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit())
 }
 
-/// The number that `part` is, `most` if it is a higher one, and 0 if it is none.
+/// The number in `part`, at most `most`; 0 if `part` is not a number.
 fn number(part: &str, most: u32) -> u32 {
     if is_number(part) { part.parse().unwrap_or(most).min(most) } else { 0 }
 }
 
-/// Whether both formats take `text` for an upstream version.
+/// Whether both formats accept `text` as an upstream version.
 fn is_upstream(text: &str) -> bool {
     legal(text) && text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// What to do about a version that is none. A version as package managers print it has its epoch
-/// and its release in it, which are settings of their own.
+/// The hint for a refused version. Versions as package managers print them contain the epoch and release,
+/// which are settings of their own.
 fn version_hint(version: &str) -> String {
     let (epoch, rest) = match version.split_once(':') {
         Some((epoch, rest)) if is_number(epoch) => (Some(epoch), rest),
@@ -211,13 +212,13 @@ fn version_hint(version: &str) -> String {
     )
 }
 
-/// Whether both formats take every character of `text` as it is.
+/// Whether both formats accept every character of `text`.
 fn legal(text: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
     !text.is_empty() && text.chars().all(good)
 }
 
-/// Puts `~` before what marks a pre-release.
+/// Puts `~` before a pre-release.
 fn with_tilde(version: &str) -> String {
     let numeric = |c: char| c.is_ascii_digit() || c == '.';
     let end = version.find(|c| !numeric(c)).unwrap_or(version.len());

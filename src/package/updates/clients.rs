@@ -1,4 +1,4 @@
-//! Clients of one architecture, which have the newest of before and get the newest of afterwards.
+//! Clients of one architecture, which had the newest packages of before and get the newest of afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use super::{Offered, Wish};
 use crate::package::Format;
 use crate::report::{Discord, Misfit};
 
-/// A name on a client, by positions in the table.
+/// The versions of a name on a client, as positions in the table.
 #[derive(Debug, Clone, Copy, Default)]
 struct NameOnClient {
-    /// The newest of before.
+    /// The newest version of before.
     was: Option<usize>,
-    /// The same, if it went together with others, so that clients have it.
+    /// The version that clients have: the newest of before, if it went together with others.
     had: Option<usize>,
-    /// The package that an update would install.
+    /// The version that an update would install.
     gets: Option<usize>,
 }
 
 impl NameOnClient {
-    /// Whether there is a newer version than before.
+    /// Whether the offered version is newer than the one of before.
     fn is_newer(&self, table: &Table<'_, '_>) -> bool {
         let both = self.was.zip(self.gets);
         both.is_some_and(|(was, gets)| {
@@ -32,25 +32,25 @@ impl NameOnClient {
 /// Clients, and the packages that they are offered.
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
-    /// The packages of before, without those that fit nothing then.
+    /// The packages of before, without those whose needs were not met.
     had: There,
-    /// Packages of before that did not fit, with what they lacked.
+    /// Packages of before whose needs were not met, with the first such need.
     lacked: BTreeMap<&'p str, &'p Wish<'a>>,
-    /// The newest packages afterwards.
+    /// The newest packages of afterwards.
     offered: There,
     places: BTreeMap<&'p str, NameOnClient>,
-    /// The position at which the packages of afterwards begin.
+    /// The position of the first package of afterwards.
     older: usize,
 }
 
-/// A package that excludes another one, by their positions.
+/// A package that excludes another, both as positions.
 struct Exclusion<'p, 'a> {
     wish: &'p Wish<'a>,
     by: usize,
     other: usize,
 }
 
-/// Packages by name, each once.
+/// The newest package of each name.
 type Newest<'p, 'a> = Vec<&'p Offered<'a>>;
 
 impl<'p, 'a> Clients<'p, 'a> {
@@ -70,15 +70,15 @@ impl<'p, 'a> Clients<'p, 'a> {
         for at in older..all {
             places.entry(table.package(at).name).or_default().gets = Some(at);
         }
-        // An update goes up.
+        // Updates never downgrade.
         let is_up = |place: &NameOnClient| place.is_newer(&table);
         let stays = places.values_mut().filter(|place| place.had.is_some() && !is_up(place));
         stays.for_each(|place| place.gets = None);
         Self { table, had, lacked, offered, places, older }
     }
 
-    /// Every package at its newest version on a client that had all of before, without those that
-    /// are replaced.
+    /// Every package in its newest version, on a client that had all packages of before, without replaced
+    /// ones.
     fn updated(&self) -> There {
         let mut there = vec![false; self.had.len()];
         let newest = self.places.values().filter_map(|place| place.gets.or(place.had));
@@ -87,7 +87,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         there
     }
 
-    /// Packages that do not fit the newest of others, because of what came or went since before.
+    /// Packages that cannot be installed together with the newest others, because of a change since before.
     pub fn misfits(&self) -> Vec<Misfit> {
         let (mut offered, mut updated) = (self.offered.clone(), self.updated());
         self.table.drop_replaced(&mut offered);
@@ -103,7 +103,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         found.into_values().map(|(discord, at, wish)| self.misfit(discord, at, wish)).collect()
     }
 
-    /// Whether a package lacked something before that it still asks for and lacks.
+    /// Whether the package lacked the same need before.
     fn is_old(&self, at: usize) -> bool {
         let package = self.table.package(at);
         self.lacked.get(package.name).is_some_and(|wish| {
@@ -127,7 +127,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         }
     }
 
-    /// Packages `among` those on a client that exclude others there and did not before.
+    /// Exclusions by packages `among` those on a client that were not there before.
     fn excluding(
         &self,
         among: impl IntoIterator<Item = usize>,
@@ -146,7 +146,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         all.filter(|found| there[found.other] && is_new(found.by, found.other)).collect()
     }
 
-    /// Names of packages that clients have and that stay as they are, though newer ones are offered.
+    /// Names of packages that an update leaves on clients although newer ones are offered.
     pub fn held_back(&self) -> impl Iterator<Item = &'p str> {
         let mut there = self.updated();
         let mut next: BTreeSet<usize> = (0..there.len()).collect();
@@ -163,13 +163,13 @@ impl<'p, 'a> Clients<'p, 'a> {
         self.places.iter().filter(move |(_, place)| is_held(place)).map(|(name, _)| *name)
     }
 
-    /// Holds back those of `among` that others do not go with, or others for them.
+    /// Holds back packages of `among` whose needs are not met, or the others that would break them.
     fn hold_some(&self, among: &BTreeSet<usize>, there: &mut There) {
         for at in among.iter().copied() {
             while there[at]
                 && let Some(wish) = self.table.lacks(at, there)
             {
-                // A newer one waits; for one that stays, what it needs stays, too.
+                // A newer package waits. For one that stays, the packages that it needs stay, too.
                 let held = self.hold(at, there)
                     || self.table.partners(wish).into_iter().any(|partner| {
                         self.newer(partner, there).is_some_and(|newer| self.hold(newer, there))
@@ -186,8 +186,8 @@ impl<'p, 'a> Clients<'p, 'a> {
         }
     }
 
-    /// Positions, among what is offered afterwards, of packages that an update downloads: newer ones
-    /// than before, and new ones that these need or that replace what clients have.
+    /// Positions, among the packages of afterwards, of those that an update downloads: newer versions, and
+    /// new packages that they need or that replace packages on clients.
     pub fn downloads(&self) -> Vec<usize> {
         let all = self.updated();
         let mut there: There = vec![false; all.len()];
@@ -210,20 +210,21 @@ impl<'p, 'a> Clients<'p, 'a> {
         (self.older..there.len()).filter(|at| there[*at]).map(|at| at - self.older).collect()
     }
 
-    /// Whether rpm installs a new package for one that clients have.
+    /// Whether rpm installs a new package in place of one that clients have.
     fn takes_over(&self, name: &str, by: usize) -> bool {
         let replaced = self.table.replaced(by).into_iter();
         let mut had = replaced.filter(|at| *at < self.older);
         self.table.format() == Format::Rpm && had.any(|at| self.table.package(at).name != name)
     }
 
-    /// The newer one that is there in the place of `at`, which clients had.
+    /// The newer package that is there in place of `at`, which clients had.
     fn newer(&self, at: usize, there: &There) -> Option<usize> {
         let place = self.places.get(self.table.package(at).name)?;
         place.gets.filter(|gets| place.had == Some(at) && there[*gets])
     }
 
-    /// Leaves what clients have instead of `at`, if that is a newer one or one that they do not have.
+    /// Replaces the newer or new package `at` by the version that clients have, if any. Returns whether it
+    /// did.
     fn hold(&self, at: usize, there: &mut There) -> bool {
         let place = self.places.get(self.table.package(at).name).copied().unwrap_or_default();
         if place.gets != Some(at) || !there[at] {

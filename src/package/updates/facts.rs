@@ -1,4 +1,4 @@
-//! Packages as an index has them.
+//! Packages as an index describes them.
 
 use super::{Offered, Wish};
 use crate::package::indexed::Facts;
@@ -9,7 +9,7 @@ use rockpack_base::formats::apt_index::DebPackage;
 use rockpack_base::formats::deb::parse_fields;
 use rockpack_base::formats::rpm_md::RpmPackage;
 
-/// The fields of a control file that count.
+/// The fields of a control file that are judged.
 const DEB_FIELDS: [(RelationKind, &str); 6] = [
     (PreDepends, "Pre-Depends"),
     (Depends, "Depends"),
@@ -19,7 +19,7 @@ const DEB_FIELDS: [(RelationKind, &str); 6] = [
     (Provides, "Provides"),
 ];
 
-/// The lists of `primary` that count.
+/// The lists of `primary` that are judged.
 const RPM_LISTS: [(RelationKind, &str); 4] = [
     (Depends, "requires"),
     (Conflicts, "conflicts"),
@@ -32,7 +32,7 @@ impl<'a> From<&'a Facts> for Offered<'a> {
         let relations = match facts {
             Facts::Deb(package) => of_deb(package),
             Facts::Rpm(package) => of_rpm(package),
-            // No package manager of a system relates wheels to others.
+            // No system package manager relates wheels to packages.
             Facts::Wheel(_) => Vec::new(),
         };
         let version = facts.version().into();
@@ -41,7 +41,7 @@ impl<'a> From<&'a Facts> for Offered<'a> {
 }
 
 fn of_deb(package: &DebPackage) -> Vec<(RelationKind, Wish<'static>)> {
-    // A control file of an index was read before.
+    // The control files of an index have been parsed before.
     let Ok(fields) = parse_fields(&package.control) else { return Vec::new() };
     let mut relations = Vec::new();
     for (kind, field) in DEB_FIELDS {

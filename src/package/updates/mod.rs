@@ -1,18 +1,18 @@
-//! The effect of packages on clients that have the ones before them: which of them an update holds
-//! back, and which it would have to remove.
+//! The effect of new packages on clients with the packages of before: the packages that an update holds
+//! back, and those that it would have to remove.
 //!
-//! A client has the newest version of each name of before, as far as these go together. The newest of
-//! each name afterwards is what an update installs. Judged, for the packages of each architecture and
-//! those for all:
+//! A client has the newest version of each name of before, as far as these fit together. An update installs
+//! the newest version of each name of afterwards. Judged for each architecture, together with packages for
+//! all architectures:
 //!
-//! | | told | not told |
+//! | | reported if | not reported |
 //! |---|---|---|
-//! | needs (`Depends`, `Pre-Depends`, `Requires`) | where the newest of others do not meet them | of names that nobody has before or afterwards, which are the distribution's; of paths; where an alternative of the distribution may do |
-//! | exclusions (`Conflicts`, `Breaks`) | of the newest version of another, both of which clients have | where both excluded each other before, or the one replaces the other |
+//! | needs (`Depends`, `Pre-Depends`, `Requires`) | the newest versions of other packages do not meet them | names that no package has before or afterwards, because the distribution has them; paths; needs with an alternative that the distribution may have |
+//! | exclusions (`Conflicts`, `Breaks`) | the newest version of another package is excluded, and clients have both | packages that excluded each other before, or replace one another |
 //!
-//! A package whose relation was not met before and stays as it is is not told, nor one that another
-//! replaces (`Obsoletes`; `Replaces` with `Conflicts` or `Breaks`): it is meant to go. What a package
-//! that fits no more offers is gone, too. A name that is there no more stays on the clients.
+//! A relation that was already not met before is not reported. Neither is a package that another replaces
+//! (`Obsoletes`; `Replaces` with `Conflicts` or `Breaks`), because it is meant to go. A package that no
+//! longer fits offers nothing to others. A name that is no longer offered stays on the clients.
 
 mod clients;
 mod facts;
@@ -28,34 +28,33 @@ use super::{Format, RelationKind};
 use crate::report::Misfit;
 use clients::Clients;
 
-/// A package that is offered to clients.
+/// A package that a repository offers to clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<'a> {
-    /// The package's name.
+    /// The name.
     pub name: &'a str,
-    /// The whole version.
+    /// The full version.
     pub version: Cow<'a, str>,
     /// The architecture.
     pub arch: &'a str,
-    /// The relations; its own name need not be among those that it provides.
+    /// The relations. The package's own name need not be among its provisions.
     pub relations: Vec<(RelationKind, Wish<'a>)>,
 }
 
 /// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// Packages that do not fit the newest of others, by name and architecture.
+    /// Packages that cannot be installed with the newest others, by name and architecture.
     pub misfits: Vec<Misfit>,
-    /// Names of those that are held back for that reason.
+    /// Names of packages that an update therefore holds back.
     pub held_back: BTreeSet<String>,
-    /// Packages that an update downloads if nothing is held back, for each architecture: positions
-    /// among those of afterwards.
+    /// Architecture → packages that an update downloads if nothing is held back, as positions in `after`.
     pub downloads: BTreeMap<String, Vec<usize>>,
 }
 
 impl Effect {
-    /// The effect of the newest of `after` on clients that have the newest of `before`, all of which
-    /// are packages of `format`.
+    /// The effect that the newest of `after` have on clients with the newest of `before`. All packages are of
+    /// `format`.
     pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
         let all = all_machines(format);
         let archs = before.iter().chain(after).map(|package| package.arch);
@@ -84,13 +83,13 @@ impl Effect {
         Self { misfits: misfits.into_values().collect(), ..effect }
     }
 
-    /// Whether it does nothing to them but good.
+    /// Whether every package can be updated.
     pub fn is_none(&self) -> bool {
         self.misfits.is_empty()
     }
 }
 
-/// The name of the architecture of packages for all machines.
+/// The architecture of packages for all machines.
 fn all_machines(format: Format) -> &'static str {
     match format {
         Format::Deb => "all",
@@ -98,12 +97,12 @@ fn all_machines(format: Format) -> &'static str {
     }
 }
 
-/// Whether packages of an architecture are installed anywhere; source packages are not.
+/// Whether packages of an architecture are ever installed; source packages are not.
 fn is_machine(arch: &str) -> bool {
     !["src", "nosrc"].contains(&arch)
 }
 
-/// Positions of the newest package of each name among those for `archs`.
+/// Positions of the newest package of each name, among those for `archs`.
 fn newest<'p>(
     format: Format,
     packages: &'p [Offered<'_>],

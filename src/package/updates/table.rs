@@ -1,4 +1,4 @@
-//! Packages by what they offer, and which of them go together.
+//! Indexes packages by the names they offer, and finds which of them fit together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,17 +9,17 @@ use crate::report::Discord;
 
 use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, Replaces};
 
-/// Packages of one format by the names that they offer.
+/// Packages of one format, indexed by the names they offer.
 pub(super) struct Table<'p, 'a> {
     format: Format,
     packages: Vec<&'p Offered<'a>>,
-    /// Packages that offer a name, and in which version.
+    /// Name → the packages that offer it, with the version they offer.
     offers: HashMap<&'p str, Vec<(usize, Option<&'p str>)>>,
-    /// Packages that need or exclude something of a name.
+    /// Name → the packages that need or exclude it.
     asking: HashMap<&'p str, Vec<usize>>,
 }
 
-/// The packages of a table that are there, by their positions.
+/// Whether each package of a table is present, by position.
 pub(super) type There = Vec<bool>;
 
 impl<'p, 'a> Table<'p, 'a> {
@@ -48,31 +48,32 @@ impl<'p, 'a> Table<'p, 'a> {
         self.packages[at]
     }
 
-    /// Packages that meet `bound`, whether they are there or not; nothing if nobody offers the name.
+    /// Packages that meet `bound`, present or not; `None` if no package offers the name.
     fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
         let offers = self.offers.get(&*bound.name)?.iter();
         let meets = |version: Option<&str>| bound.is_met(self.format, version);
         Some(offers.filter(move |(_, version)| meets(*version)).map(|(at, _)| *at))
     }
 
-    /// Positions of those that meet a part of `wish`.
+    /// Positions of the packages that meet any part of `wish`.
     pub fn partners(&self, wish: &Wish<'_>) -> Vec<usize> {
         wish.bounds().into_iter().filter_map(|bound| self.met_by(bound)).flatten().collect()
     }
 
-    /// Whether a wish is met by what is there; nothing where that is not for the table to say.
+    /// Whether the present packages meet a wish; `None` if that cannot be judged.
     pub fn holds(&self, wish: &Wish<'_>, there: &There) -> Option<bool> {
         wish.holds(&|bound| Some(self.met_by(bound)?.any(|at| there[at])))
     }
 
-    /// The first need of a package that nothing there meets.
+    /// The first need of a package that no present package meets.
     pub fn lacks(&self, at: usize, there: &There) -> Option<&'p Wish<'a>> {
         let package = self.packages[at];
         of_kinds(package, &[PreDepends, Depends])
             .find(|wish| self.holds(wish, there) == Some(false))
     }
 
-    /// Takes out packages whose needs are not met by those that stay, with what is missed.
+    /// Removes packages until the needs of all that remain are met. Returns the removed packages with the
+    /// need that was not met.
     pub fn drop_misfits(&self, there: &mut There) -> BTreeMap<usize, &'p Wish<'a>> {
         let (mut dropped, mut next) = (BTreeMap::new(), (0..there.len()).collect());
         loop {
@@ -88,7 +89,7 @@ impl<'p, 'a> Table<'p, 'a> {
         }
     }
 
-    /// Packages that have to do with what one offers.
+    /// Packages with a relation to something that `at` offers.
     pub fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
         let package = self.packages[at];
         let provided = bounds(package, &[Provides]).map(|bound| &*bound.name);
@@ -96,7 +97,7 @@ impl<'p, 'a> Table<'p, 'a> {
         names.filter_map(|name| self.asking.get(name)).flatten().copied()
     }
 
-    /// Takes out packages that others which are there replace.
+    /// Removes packages that other present packages replace.
     pub fn drop_replaced(&self, there: &mut There) {
         let replaced: Vec<usize> = (0..there.len())
             .filter(|at| there[*at])
@@ -109,7 +110,7 @@ impl<'p, 'a> Table<'p, 'a> {
         replaced.into_iter().for_each(|at| there[at] = false);
     }
 
-    /// Packages that the one at `by` takes the place of, or files from: by their own names alone.
+    /// Packages that `by` replaces, or takes files from. Only their own names count.
     pub fn replaced(&self, by: usize) -> Vec<usize> {
         let package = self.packages[by];
         let of_one = |bound: &'p Bound<'a>| {
@@ -124,7 +125,7 @@ impl<'p, 'a> Table<'p, 'a> {
         bounds(package, &[Obsoletes, Replaces]).flat_map(of_one).collect()
     }
 
-    /// Packages that the one at `by` cannot be installed with, each with what says so.
+    /// Packages that `by` excludes, each with the relation.
     pub fn excluded(&self, by: usize) -> impl Iterator<Item = (&'p Wish<'a>, usize)> {
         let package = self.packages[by];
         of_kinds(package, &[Conflicts, Breaks]).flat_map(move |wish| {
@@ -134,8 +135,8 @@ impl<'p, 'a> Table<'p, 'a> {
         })
     }
 
-    /// Packages that are there and of which `wish` speaks: those that meet a part of what is excluded,
-    /// or none of what is needed.
+    /// Present packages that `wish` is about, as `name version`: those that meet a part of an excluding wish,
+    /// or those that fail a need.
     pub fn named(&self, wish: &Wish<'_>, there: &There, discord: Discord) -> Vec<String> {
         let partners = self.partners(wish);
         let offers = wish.bounds().into_iter().filter_map(|bound| self.offers.get(&*bound.name));

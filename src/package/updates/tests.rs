@@ -1,7 +1,7 @@
 use super::*;
 use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Recommends, Replaces};
 
-/// `name version`, with its relations as a `.deb` writes them.
+/// Makes a package from `name version` and its relations in `.deb` syntax.
 fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<'a> {
     let (name, version) = text.split_once(' ').unwrap();
     let wishes = |(kind, list): &(RelationKind, &'a str)| {
@@ -20,13 +20,13 @@ fn plain(text: &str) -> Offered<'_> {
     package(text, &[])
 }
 
-/// Misfits that are told, each as `name version: relation <- offered`, and what is held back.
+/// Reported misfits, each as `name version: relation <- offered`, and the names that are held back.
 fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let all: Vec<Offered<'_>> = before.iter().chain(after).cloned().collect();
     changed(format, before, &all)
 }
 
-/// The same where nothing stays but what `after` has.
+/// Like `told`, but the repository has only the packages of `after`.
 fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let effect = Effect::of(format, before, after);
     let told = effect.misfits.iter().map(|it| {
@@ -42,7 +42,7 @@ fn is_silent(before: &[Offered<'_>], after: &[Offered<'_>]) {
     }
 }
 
-/// A set in which all need the version of the set, and a hotfix for a part of it.
+/// All packages of the set need its exact version, and a hotfix covers a part of it.
 #[test]
 fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
     let set = |version: &'static str, exact: &'static str| {
@@ -59,12 +59,12 @@ fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
     is_silent(&first, &[common.clone(), blas.clone(), sparse.clone()]);
     is_silent(&[], &first);
     is_silent(&first, &[]);
-    // What was broken before and stays so is not told again, nor what puts it right.
+    // A fault that existed before is not reported again, and neither is its repair.
     let broken: Vec<_> = first.iter().chain([&common, &blas]).cloned().collect();
     let other = needs("blas 7.1.0-3", "common (>= 7.1.0-2)");
     is_silent(&broken, &[other]);
     is_silent(&broken, &[sparse]);
-    // Ranges take both.
+    // Ranges accept both.
     let range = "common (>= 7.1.0-1), common (<< 7.1.1~)";
     let ranged = [plain("common 7.1.0-1"), needs("sparse 7.1.0-1", range)];
     is_silent(&ranged, &[common.clone(), needs("blas 7.1.0-2", range)]);
@@ -92,11 +92,11 @@ fn what_follows_from_a_misfit_is_told_too() {
 fn what_leaves_the_repository_stays_on_clients() {
     let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
     let gone = |after: &[Offered<'_>]| changed(Format::Deb, &before, after);
-    // Taken back as a whole, or without anybody who needs it.
+    // Withdrawn as a whole, or without any package that needs it.
     assert_eq!(gone(&[plain("a 0"), needs("b 0", "a (= 0)")]).0, Vec::<String>::new());
     assert_eq!(gone(&before[..2]).0, Vec::<String>::new());
     assert_eq!(gone(&before[1..]).0, ["b 1: a = 1 <- "]);
-    // It needs what it always did.
+    // Its needs did not change.
     let (misfits, held) = gone(&[plain("a 2"), plain("c 1")]);
     assert_eq!((misfits, held.as_str()), (vec!["b 1: a = 1 <- a 2".to_owned()], "a"));
 }
@@ -120,7 +120,7 @@ fn capabilities_are_met_by_what_provides_them() {
     let (misfits, held) = told(Format::Rpm, &before, &[provides("hip 2", "libhip.so.8")]);
     assert_eq!((misfits, held.as_str()), (vec!["blas 1: libhip.so.7 <- ".to_owned()], "hip"));
     is_silent(&before, &[provides("hip 2", "libhip.so.8"), provides("compat 1", "libhip.so.7")]);
-    // Without a version, rpm takes it for all of them.
+    // rpm takes a capability without a version for every version.
     let before = [provides("hip 1", "v (= 1)"), needs("blas 1", "v (>= 1)")];
     let after = [provides("hip 2", "v")];
     assert_eq!(told(Format::Rpm, &before, &after).0.len(), 0);
@@ -154,7 +154,7 @@ fn new_exclusions_hold_back() {
     is_silent(&before, &[excludes("a 2", "b (<< 2)"), plain("b 2")]);
     is_silent(&before, &[excludes("c 2", "b")]);
     is_silent(&[excludes("a 1", "b"), plain("b 1")], &[excludes("a 2", "b"), plain("b 2")]);
-    // It excludes what comes.
+    // The old package excludes the new version.
     let (misfits, held) =
         told(Format::Deb, &[excludes("a 1", "b (>= 2)"), plain("b 1")], &[plain("b 2")]);
     assert_eq!((misfits, held.as_str()), (vec!["a 1: b >= 2 <- b 2".to_owned()], "b"));
@@ -203,13 +203,13 @@ fn an_update_downloads_what_is_newer_and_what_that_needs() {
     let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
     let after = [needs("a 2", "n"), plain("b 1"), plain("c 1"), needs("n 1", "m"), plain("m 1")];
     assert_eq!(names(Format::Deb, &before, &after), "a m n");
-    // Also where it did not go with others before.
+    // The same if it did not fit others before.
     let broken = [plain("a 2"), needs("b 1", "a (= 1)")];
     let fixed = [plain("a 2"), needs("b 2", "a (= 2)"), plain("new 1")];
     assert_eq!(names(Format::Deb, &broken, &fixed), "b");
     assert_eq!(names(Format::Deb, &broken, &broken), "");
     assert_eq!(names(Format::Deb, &[], &fixed), "");
-    // rpm takes what replaces what is there.
+    // rpm installs packages that replace others on the client.
     let replacing = [plain("a 2"), package("z 1", &[(Obsoletes, "b")])];
     assert_eq!(names(Format::Rpm, &broken, &replacing), "z");
     assert_eq!(names(Format::Deb, &broken, &replacing), "");

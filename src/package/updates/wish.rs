@@ -1,4 +1,5 @@
-//! The wishes that packages have of others, taken apart: alternatives of a `.deb`, boolean dependencies of an `.rpm`.
+//! Parses the wishes that packages have of others: alternatives of a `.deb`, boolean dependencies of an
+//! `.rpm`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use super::super::bounds::Bound;
 use super::super::{Comparison, Format};
 
-/// Most parentheses inside each other that are looked into; rpm's own limit is near it.
+/// Deepest nesting of parentheses that is parsed; the limit of rpm is similar.
 const DEPTH: usize = 16;
 
 /// The wish of a relation.
@@ -14,18 +15,19 @@ const DEPTH: usize = 16;
 pub enum Wish<'a> {
     /// A package or capability.
     One(Bound<'a>),
-    /// One of these: `a | b` of dpkg, `(a or b)` of rpm.
+    /// Any of these: `a | b` of dpkg, `(a or b)` of rpm.
     Any(Vec<Wish<'a>>),
     /// All of these: `(a and b)`.
     All(Vec<Wish<'a>>),
-    /// The first one where the second is met, else the third: `(a if b)`, `(a if b else c)`.
+    /// The first one if the second is met, else the third: `(a if b)`, `(a if b else c)`.
     If(Vec<Wish<'a>>),
-    /// Anything that is not judged: paths, other architectures, `with`, `without` and `unless`.
+    /// A wish that is not judged: paths, other architectures, `with`, `without` and `unless`.
     Unknown,
 }
 
 impl<'a> Wish<'a> {
-    /// A relation as a receipt has it: `name` with all alternatives or the whole boolean dependency.
+    /// Parses a relation as a receipt records it: `name` has all alternatives or the whole boolean
+    /// dependency.
     pub fn of(format: Format, name: &'a str, version: Option<(Comparison, &'a str)>) -> Self {
         match format {
             Format::Rpm if name.starts_with('(') => rich(name),
@@ -39,13 +41,13 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// The relations of a field of a control file.
+    /// Parses a field of a control file.
     pub fn of_field(list: &'a str) -> impl Iterator<Item = Self> {
         let texts = list.split(',').map(str::trim).filter(|text| !text.is_empty());
         texts.map(|text| Self::of(Format::Deb, text, None))
     }
 
-    /// The same with texts of its own.
+    /// Copies borrowed texts.
     pub fn into_owned(self) -> Wish<'static> {
         let all = |wishes: Vec<Self>| wishes.into_iter().map(Self::into_owned).collect();
         match self {
@@ -57,7 +59,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// The bound of a plain relation.
+    /// The bound of a plain relation; `None` for any other wish.
     pub fn bound(&self) -> Option<&Bound<'a>> {
         match self {
             Self::One(bound) => Some(bound),
@@ -65,7 +67,7 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// All bounds in it.
+    /// All bounds in the wish.
     pub fn bounds(&self) -> Vec<&Bound<'a>> {
         match self {
             Self::One(bound) => vec![bound],
@@ -76,12 +78,12 @@ impl<'a> Wish<'a> {
         }
     }
 
-    /// Whether it is met, by what `is_met` says of single bounds; nothing where that is not known.
+    /// Whether the wish is met, if `is_met` judges single bounds; `None` if that is not known.
     pub fn holds(&self, is_met: &dyn Fn(&Bound<'a>) -> Option<bool>) -> Option<bool> {
         let each = |wishes: &[Self]| -> Vec<Option<bool>> {
             wishes.iter().map(|wish| wish.holds(is_met)).collect()
         };
-        // What decides, whatever the others are.
+        // One result `by` decides, even if others are unknown.
         let decided = |known: Vec<Option<bool>>, by: bool| {
             let all = known.iter().all(Option::is_some) && !known.is_empty();
             if known.contains(&Some(by)) { Some(by) } else { all.then_some(!by) }
@@ -102,7 +104,7 @@ impl<'a> Wish<'a> {
 }
 
 impl fmt::Display for Wish<'_> {
-    /// In words of neither format: `a = 1 or b`.
+    /// Writes the wish in words of neither format: `a = 1 or b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |wishes: &[Self], word: &str| {
             let texts: Vec<String> = wishes.iter().map(Self::to_string).collect();
@@ -130,7 +132,7 @@ fn one<'a>(name: &'a str, version: Option<(Comparison, &'a str)>) -> Wish<'a> {
     Wish::One(Bound { name: name.into(), version })
 }
 
-/// `name`, `name (>= 1)`, `name:any`, with the architectures that it is for in brackets.
+/// Parses `name`, `name (>= 1)` or `name:any`. Architectures in brackets are ignored.
 fn of_control(text: &str) -> Wish<'_> {
     let text = text.split('[').next().unwrap_or_default();
     let (name, bound) = text.split_once('(').unwrap_or((text, ""));
@@ -142,7 +144,7 @@ fn of_control(text: &str) -> Wish<'_> {
     qualified(name.trim(), version.map(|(sign, version)| (sign, version.trim())))
 }
 
-/// A name of a `.deb` that may say for which architecture.
+/// A name of a `.deb`, with or without an architecture.
 fn qualified<'a>(name: &'a str, version: Option<(Comparison, &'a str)>) -> Wish<'a> {
     match name.trim().split_once(':') {
         None if name.is_empty() => Wish::Unknown,
@@ -163,7 +165,7 @@ fn rich(text: &str) -> Wish<'_> {
 struct Rich<'a>(&'a str);
 
 impl<'a> Rich<'a> {
-    /// The wish in the parentheses that it begins with, and what follows them.
+    /// Parses the group in parentheses at the beginning, and returns the rest.
     fn group(self, depth: usize) -> Option<(Wish<'a>, &'a str)> {
         let (first, mut rest) = Rich(self.0.strip_prefix('(')?).term(depth)?;
         let (mut wishes, mut words) = (vec![first], Vec::new());
@@ -179,7 +181,7 @@ impl<'a> Rich<'a> {
         }
     }
 
-    /// A name with its bound, or a group.
+    /// Parses a name with its bound, or a group.
     fn term(self, depth: usize) -> Option<(Wish<'a>, &'a str)> {
         let text = self.0.trim_start();
         if text.starts_with('(') {
@@ -195,7 +197,7 @@ impl<'a> Rich<'a> {
     }
 }
 
-/// The bound that `text` begins with, and what follows it.
+/// Parses the bound at the beginning of `text`, and returns the rest.
 fn bound(text: &str) -> Option<((Comparison, &str), &str)> {
     let (sign, rest) = Comparison::split(text, Format::Rpm)?;
     let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
@@ -203,7 +205,7 @@ fn bound(text: &str) -> Option<((Comparison, &str), &str)> {
     Some(((sign, version), rest))
 }
 
-/// A word, in which parentheses are closed, and what follows it and blanks.
+/// A word with balanced parentheses, and the text after it and blanks.
 struct Word<'a> {
     word: &'a str,
     rest: &'a str,
@@ -224,7 +226,7 @@ fn word(text: &str) -> Word<'_> {
     Word { word, rest: rest.trim_start() }
 }
 
-/// `wishes` with these words between them; nothing if rpm takes no such thing.
+/// Joins `wishes` by these words; `None` if rpm has no such combination.
 fn joined<'a>(mut wishes: Vec<Wish<'a>>, words: &[&str]) -> Option<Wish<'a>> {
     Some(match words {
         [] => wishes.pop()?,

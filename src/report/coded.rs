@@ -1,10 +1,10 @@
-//! What a row of a table of findings, or of failed checks, declares.
+//! Declares the table of findings, and that of failed checks, from one row for each.
 
-/// Declares an enum of stable codes and one with what is told under them, from rows of
-/// `Variant = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`. Subject and
-/// message are the arguments of `format!`, with the fields of the row in scope. `by "key"` is there if
-/// a key of the configuration settles such findings. A table has severities in all of its rows or in
-/// none. `read_back` says whether receipts have such objects, which are read again.
+/// Declares an enum of stable codes and an enum of findings or problems with these codes, from rows of
+/// `Variant = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`. Subject and message
+/// are the arguments of `format!`, with the fields of the row in scope. `by "key"` names the key of the
+/// configuration that settles such findings, if there is one. Either all rows of a table have a severity, or
+/// none. `read_back` says whether receipts have such objects, which are then deserialized.
 macro_rules! coded {
     (
         $(#[$of_code:meta])* enum $Code:ident;
@@ -33,7 +33,7 @@ macro_rules! coded {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it means, in a sentence or two.
+            /// The meaning, in a sentence or two.
             pub fn explanation(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii_start(),)* }
             }
@@ -64,18 +64,18 @@ macro_rules! coded {
         }
 
         impl $Told {
-            /// Its stable code.
+            /// The stable code.
             pub fn code(&self) -> $Code {
                 match self { $(Self::$variant { .. } => $Code::$variant,)* }
             }
 
-            /// What it is about: a path, an arch, a package.
+            /// The thing that it is about: a path, an arch, a package.
             #[allow(unused_variables, reason = "a subject names some of the fields")]
             pub fn subject(&self) -> String {
                 match self { $(Self::$variant { $($field),* } => format!($($subject)*),)* }
             }
 
-            /// What was found and what was done about it, as one sentence without a full stop.
+            /// The observation and its consequence, as one sentence without a full stop.
             #[allow(unused_variables, reason = "a message leaves out what the subject names")]
             pub fn message(&self) -> String {
                 match self { $(Self::$variant { $($field),* } => format!($($message)*),)* }
@@ -115,7 +115,7 @@ macro_rules! coded {
     (@severities $Code:ident $($variant:ident [])*) => {};
     (@severities $Code:ident $($variant:ident [$severity:ident $(by $key:literal)?])*) => {
         impl $Code {
-            /// How much it matters.
+            /// The severity.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }
             }

@@ -1,4 +1,4 @@
-//! What the unit tests of the tables of findings and of failed checks have in common.
+//! Helpers for the unit tests of both tables, findings and failed checks.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use rockpack_base::once::Ordered;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Compares the lines with those of `file`, a path of the repository. With `ROCKPACK_BLESS=1`, writes
-/// them there instead.
+/// Compares the lines with `file`, a path in the repository. With `ROCKPACK_BLESS=1`, writes them there
+/// instead.
 #[track_caller]
 pub(crate) fn compare<T: ToString>(examples: &[T], file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -25,11 +25,11 @@ pub(crate) fn compare<T: ToString>(examples: &[T], file: &str) {
     }
 }
 
-/// The fields of the JSON object of `example` behind those in `text`, which come first.
+/// The fields of the JSON object of `example` after those in `text`, which come first.
 #[track_caller]
 pub(crate) fn own_fields(example: &impl Serialize, text: &[(&str, &str)]) -> Vec<(String, Value)> {
     let json = serde_json::to_string(example).unwrap();
-    // No field has the name of another, or of a part of the text.
+    // Duplicate names would show here, also those of a text field.
     let Ordered::<Value>(mut fields) = serde_json::from_str(&json).unwrap();
     let own = fields.split_off(text.len());
     let shown = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));

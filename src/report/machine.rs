@@ -1,7 +1,4 @@
-//! The machine that an ELF file is for, and what people call it.
-//!
-//! Source: the ELF header and the list of `e_machine` values of the System V ABI, generic edition;
-//! BPF, C-SKY and LoongArch as in Linux' `elf-em.h`.
+//! The machine of an ELF file, and its name for people.
 
 use std::fmt;
 
@@ -12,12 +9,12 @@ const CLASSES: [(u8, u8); 2] = [(1, 32), (2, 64)];
 /// `EI_DATA` of little-endian and big-endian files.
 const LITTLE_ENDIAN: u8 = 1;
 const BIG_ENDIAN: u8 = 2;
-/// `e_machine` of x86-64, which packages are for.
+/// `e_machine` of x86-64, the machine that packages are for.
 const X86_64: u16 = 62;
-/// `e_machine` of AMDGPU: device code, which has rules of its own.
+/// `e_machine` of AMDGPU: device code, which has other rules.
 const AMDGPU: u16 = 224;
 
-/// Names of machines by `e_machine`, sorted. Those that differ in width alone share a name.
+/// Names of machines by `e_machine`, sorted. Machines that differ in width alone share a name.
 const NAMES: [(u16, &str); 24] = [
     (2, "SPARC"),
     (3, "x86"),
@@ -52,13 +49,13 @@ pub struct ElfMachine {
     pub number: u16,
     /// Width of addresses in bits: 32 or 64.
     pub bits: u8,
-    /// Whether numbers begin with their highest byte.
+    /// Whether numbers are stored with the highest byte first.
     pub big_endian: bool,
 }
 
 impl ElfMachine {
-    /// The machine by `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; none where class or byte
-    /// order is no ELF file's.
+    /// The machine for `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if class or byte order is
+    /// not valid in ELF.
     pub fn new(class: u8, data: u8, machine: [u8; 2]) -> Option<Self> {
         let (_, bits) = CLASSES.into_iter().find(|(known, _)| *known == class)?;
         let (number, big_endian) = match data {
@@ -69,7 +66,7 @@ impl ElfMachine {
         Some(Self { number, bits, big_endian })
     }
 
-    /// Whether packages hold files of this machine without a word: x86-64, and the GPUs' own.
+    /// Whether packages may have files of this machine without permission: x86-64 and AMDGPU.
     pub fn is_packaged(self) -> bool {
         [X86_64, AMDGPU].contains(&self.number) && self.bits == 64 && !self.big_endian
     }

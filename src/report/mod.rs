@@ -1,5 +1,6 @@
-//! What a run has to say while it runs: findings and progress. Everything may use this module, so
-//! it uses nothing but errors and plain values; results are put into words by `render`.
+//! Reports of a run while it runs: findings and progress.
+//!
+//! Every room may use this module, so it uses only errors and plain values. `render` puts results into words.
 
 mod coded;
 mod findings;

@@ -1,11 +1,11 @@
-//! Names that findings and problems carry. Each is a text, and JSON has it as one.
+//! Types for the names in findings and problems. JSON has each as a text.
 
 use std::borrow::Borrow;
 
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
-/// Declares texts that are told apart by what they name.
+/// Declares types that wrap a name.
 macro_rules! names {
     ($($(#[$about:meta])* $Name:ident;)*) => { $(
         $(#[$about])*
@@ -15,7 +15,7 @@ macro_rules! names {
         pub struct $Name(String);
 
         impl $Name {
-            /// The name itself.
+            /// The name as a text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -36,10 +36,10 @@ macro_rules! names {
 }
 
 names! {
-    /// A component of a set, from whichever shards: `blas_lib`.
+    /// A component of a set, from any shard: `blas_lib`.
     ComponentName;
     /// A package, without its version: `rocm-blas`.
     PackageName;
-    /// A library, as the files that are linked to it name it: `librocblas.so.5`.
+    /// A library, by the name that files linked to it use: `librocblas.so.5`.
     Soname;
 }

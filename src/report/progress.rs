@@ -1,23 +1,23 @@
-//! Progress of long stages, told to whoever listens.
+//! Progress of long stages, reported to a listener.
 
 use rockpack_base::formats::package_file::Format;
 use serde::Serialize;
 
 use super::Finding;
 
-/// A stage that takes long enough to be watched.
+/// A stage that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// Artifacts are read and taken apart.
     Split,
-    /// Packages are decided. It goes through no bytes worth counting.
+    /// Packages are planned. No bytes are counted.
     Plan,
     /// Code objects are compressed into archives.
     Pack,
     /// Packages are written.
     Emit,
-    /// Packages are brought to disk and digested.
+    /// Packages are synced to disk and digested.
     Seal,
     /// Finished packages are read back.
     Verify,
@@ -26,7 +26,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// As summaries and logs write it.
+    /// The name in summaries and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Split => "split",
@@ -40,19 +40,19 @@ impl Stage {
     }
 }
 
-/// What is compressed.
+/// A kind of compression work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
-    /// Code objects, each by itself, into kernel archives.
+    /// Code objects, each compressed alone for kernel archives.
     Kernels,
-    /// Payloads of packages of a format.
+    /// Payloads of packages in a format.
     #[serde(untagged)]
     Payloads(Format),
 }
 
 impl Work {
-    /// As summaries write it.
+    /// The name in summaries.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Kernels => "kernels",
@@ -61,39 +61,39 @@ impl Work {
     }
 }
 
-/// Something that is compressed now.
+/// The result of compressing one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compressed {
-    /// Bytes before.
+    /// Bytes before compression.
     pub before: u64,
-    /// Bytes after.
+    /// Bytes after compression.
     pub after: u64,
-    /// Whether it was found in the cache.
+    /// Whether it came from the cache.
     pub reused: bool,
 }
 
-/// A listener; calls come from several threads. One that a listener leaves out does nothing.
+/// A listener for progress. Several threads call it. Methods do nothing by default.
 #[allow(unused_variables, reason = "the defaults take what implementations are told")]
 pub trait Progress: Sync + Send {
-    /// The stage will go through `bytes` more than was said so far.
+    /// The stage has `bytes` more to process than reported so far.
     fn expect(&self, stage: Stage, bytes: u64) {}
-    /// Somebody begins to work at the stage. Several may, and it may begin again.
+    /// A worker begins work at the stage. Several may do so, and a stage may begin again.
     fn begin(&self, stage: Stage) {}
-    /// The stage went through `bytes` more.
+    /// The stage processed `bytes` more.
     fn advance(&self, stage: Stage, bytes: u64) {}
-    /// Somebody who began is done.
+    /// A worker ends its work at the stage.
     fn end(&self, stage: Stage) {}
-    /// Something is compressed, or need not be.
+    /// Something was compressed, or taken from the cache.
     fn compressed(&self, work: Work, compressed: Compressed) {}
-    /// One package is whole (its file name and size in bytes).
+    /// A package is complete; `name` is its file name and `bytes` its size.
     fn package(&self, name: &str, bytes: u64) {}
-    /// Something went wrong that changes nothing about the result, and so is in no result.
+    /// A fault that does not change the result, and so is not in it.
     fn warn(&self, finding: &Finding) {}
-    /// Something was decided that whoever started the run should know.
+    /// A decision that the person who started the run should know.
     fn note(&self, text: &str) {}
 }
 
-/// Listens to nothing.
+/// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

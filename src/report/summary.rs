@@ -1,60 +1,59 @@
-//! Where the time and the bytes of a run went. It depends on the machine and the hour, so it is in
-//! no result.
+//! The time and bytes that a run took. They depend on the machine and its load, so they are in no result.
 
 use serde::Serialize;
 
 use super::{Stage, Work};
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// From its beginning on.
+    /// Seconds since the start.
     pub seconds: f64,
-    /// Of the processor, over all cores; none where the system does not tell.
+    /// CPU time in seconds, over all cores; `None` if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<f64>,
-    /// The most memory in bytes that it had at a time; none where the system does not tell.
+    /// Peak memory in bytes; `None` if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// The stages that there were, in order. Some run at the same time.
+    /// The stages of the run, in order. Some run at the same time.
     pub stages: Vec<StageSummary>,
-    /// What was compressed.
+    /// The compression work.
     pub compressed: Vec<WorkSummary>,
-    /// Package files written.
+    /// Number of package files written.
     pub packages: u64,
-    /// Their bytes.
+    /// Size of all package files in bytes.
     pub package_bytes: u64,
 }
 
-/// What a stage took.
+/// The cost of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StageSummary {
-    /// Which.
+    /// The stage.
     pub stage: Stage,
-    /// While somebody worked at it.
+    /// Seconds with at least one worker at the stage.
     pub seconds: f64,
-    /// Bytes that it went through.
+    /// Bytes processed.
     pub bytes: u64,
 }
 
-/// What was compressed of one kind.
+/// The compression work of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkSummary {
-    /// Which.
+    /// The kind of work.
     pub work: Work,
-    /// By this run.
+    /// Work done by this run.
     pub made: Sum,
-    /// Found in the cache.
+    /// Results found in the cache.
     pub reused: Sum,
 }
 
-/// A number of things that were compressed.
+/// A number of compressed things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// How many.
+    /// Number of things.
     pub count: u64,
-    /// Their bytes before.
+    /// Bytes before compression.
     pub before: u64,
-    /// Their bytes after.
+    /// Bytes after compression.
     pub after: u64,
 }

@@ -1,8 +1,8 @@
-//! Numbers and lists in sentences.
+//! Words for numbers and lists in sentences.
 
 use std::fmt::Display;
 
-/// `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
+/// A number with its noun: `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if count == N::from(1) => format!("{count} {noun}"),
@@ -12,18 +12,18 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     }
 }
 
-/// The verb behind a number of things.
+/// The verb for a number of things.
 pub fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
-/// All of `items`.
+/// All of `items`, joined by commas.
 pub fn list<T: Display>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     items.join(", ")
 }
 
-/// The first `most` of `items`, and how many more there are.
+/// The first `most` of `items`, and the number of further ones.
 pub fn few<T: Display>(items: &[T], most: usize) -> String {
     match items.split_at_checked(most) {
         Some((first, rest)) if !rest.is_empty() => {
@@ -33,7 +33,7 @@ pub fn few<T: Display>(items: &[T], most: usize) -> String {
     }
 }
 
-/// The first `most` of `items`, any of which will do, and how many more there are.
+/// The first `most` of `items` as alternatives, and the number of further ones.
 pub fn either<T: Display>(items: &[T], most: usize) -> String {
     let mut words: Vec<String> = items.iter().take(most).map(T::to_string).collect();
     match items.len().saturating_sub(most) {

@@ -1,4 +1,4 @@
-//! What findings say that has more than one form, and the words for each.
+//! Fields of findings that have several forms, with the words for each form.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
 use crate::report::words::{counted, few};
 use crate::report::{ComponentName, PackageName};
 
-/// What a path was merged from.
+/// The other source of a merged path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum SameFile {
-    /// From these two stage prefixes of one artifact.
+    /// Two stage prefixes of one artifact.
     #[display("in {_0} and in {_1}")]
     Prefixes(String, String),
-    /// From this artifact, too.
+    /// Another artifact.
     #[display("in {_0}, too")]
     Artifact(InputArtifact),
 }
 
-/// What differs between host files of two shards, where their content may.
+/// The difference between host files of two shards, apart from content that may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum KindDifference {
@@ -53,12 +53,12 @@ pub enum DevelopmentFile {
     /// An unlinked object for the host.
     #[display("an unlinked object")]
     HostObject,
-    /// A bundle that holds host code, too.
+    /// A bundle that also has host code.
     #[display("an unlinked bundle")]
     Bundle,
 }
 
-/// A form in which device code lies in a file among other bytes.
+/// The form in which device code is embedded in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum EmbeddedForm {
@@ -68,27 +68,27 @@ pub enum EmbeddedForm {
     /// A compressed offload bundle.
     #[display("a compressed offload bundle")]
     CompressedBundle,
-    /// An AMDGPU ELF file by itself.
+    /// A plain AMDGPU ELF file.
     #[display("a code object")]
     CodeObject,
 }
 
-/// Device code that lies in a binary among other bytes.
+/// Device code that is embedded in a binary.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display(
     "{form} at offset {offset:#x} ({})",
     section.as_ref().map_or("in no section".to_owned(), |name| format!("section {name}"))
 )]
 pub struct EmbeddedCode {
-    /// What it is.
+    /// The form of the code.
     pub form: EmbeddedForm,
-    /// Its first byte in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
-    /// The section that has it, if one does.
+    /// The section with the code; `None` if it is in no section.
     pub section: Option<String>,
 }
 
-/// Who says which target a code object is for.
+/// The source that claims a target for a code object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claimant {
@@ -101,7 +101,7 @@ pub enum Claimant {
     Row(Target),
 }
 
-/// Which table of the configuration leaves an arch out.
+/// The table of the configuration that leaves an arch out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArchFilterTable {
@@ -114,7 +114,7 @@ pub enum ArchFilterTable {
 }
 
 impl ArchFilterTable {
-    /// Whose table it is.
+    /// The name of the component or package.
     pub fn name(&self) -> &str {
         match self {
             Self::Component(name) | Self::Package(name) => name,
@@ -122,12 +122,12 @@ impl ArchFilterTable {
     }
 }
 
-/// Device code that there is more than once.
+/// Duplicate device code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RepeatedCode {
-    /// A bundle holds the code object of a target twice.
+    /// A bundle holds the code object for a target twice.
     Bundle { file: InputFile, target: Target },
     /// Builds of two artifacts hold the same code objects of a binary.
     Binary {
@@ -178,13 +178,13 @@ impl fmt::Display for RepeatedCode {
 /// Different code objects under the same keys of a binary.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DifferentCode {
-    /// What they are for.
+    /// The arch of the code.
     pub arch: BaseArch,
-    /// How many keys.
+    /// Number of keys.
     pub count: usize,
-    /// Whose code is asked first.
+    /// The artifact whose code takes precedence.
     pub first: InputArtifact,
-    /// Whose code differs from it.
+    /// The artifact whose code differs.
     pub other: InputArtifact,
     /// The wrapper of the first such key.
     pub wrapper: u32,
@@ -202,18 +202,18 @@ impl fmt::Display for DifferentCode {
     }
 }
 
-/// How the name, the directory and the content of a database file disagree about archs.
+/// The way in which name, directory and content of a database file disagree about archs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchMismatch {
-    /// The name of the file says another arch than its directory.
+    /// The name of the file has another arch than the directory.
     #[display(
         "its name says {named}, but its directory is for {}; the directory decides",
         archs(directory)
     )]
     Name { named: BaseArch, directory: Vec<BaseArch> },
-    /// Its content says others than its name or directory.
+    /// The content has other archs than the name or directory.
     #[display(
         "its name or directory says {}, but its content is for {}; {outcome}",
         archs(placed),
@@ -222,91 +222,91 @@ pub enum ArchMismatch {
     Content { placed: Vec<BaseArch>, holds: Vec<BaseArch>, outcome: MismatchOutcome },
 }
 
-/// What becomes of a file whose content disagrees with its place.
+/// The treatment of a file whose content disagrees with its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum MismatchOutcome {
-    /// It is treated as if no rule claimed it.
+    /// The file is treated as if no rule claimed it.
     #[display("it is packed like a file that no rule for databases names")]
     NoDatabase,
-    /// It stays with the host files.
+    /// The file stays with the host files.
     #[display("it stays with the host files")]
     StaysWithHost,
-    /// It goes where its content says.
+    /// The content decides where the file goes.
     #[display("the content decides")]
     ContentDecides,
 }
 
-/// Why files of one name are not brought together.
+/// The reason why files with the same name are not merged.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NoUnion {
-    /// No rule says how.
+    /// No rule defines a merge.
     #[display("no rule says how to bring them together")]
     NoRule,
-    /// Some are offload bundles and some are not.
+    /// Some of the files are offload bundles, and some are not.
     #[display("some of them are offload bundles and some are not")]
     SomeBundles,
-    /// They are bundles, and one of them is empty.
+    /// The files are bundles, and one of them is empty.
     #[display("one of them holds no bundle")]
     NoBundle,
-    /// They are bundles, and there are several in one of them.
+    /// The files are bundles, and one file has several.
     #[display("one of them holds several bundles")]
     SeveralBundles,
-    /// They are bundles with different code under one id.
+    /// The files are bundles with different code under one id.
     #[display("their entries {entry} differ")]
     EntriesDiffer { entry: String },
-    /// One of them is neither a bundle nor a map, or a map that is too long to be joined.
+    /// One of the files is neither a bundle nor a map, or a map that is too long to be merged.
     #[display("they are neither offload bundles nor MessagePack maps")]
     UnknownFormat,
-    /// They are maps, and a string of one of them cannot be written again.
+    /// The files are maps, and one has a string that cannot be written again.
     #[display("one of them has strings that are not UTF-8")]
     NotUtf8,
-    /// They are maps whose keys are the starts of ranges.
+    /// The files are maps whose keys are the starts of ranges.
     #[display("their keys are numbers, each the start of a range")]
     Ranges,
-    /// They are maps with different values of one key.
+    /// The files are maps with different values of one key.
     #[display("their values of {key} differ")]
     ValuesDiffer { key: String },
-    /// What a receipt says that was written before there were these words.
+    /// The text in a receipt of an earlier version, which had no such forms.
     #[serde(untagged)]
     Earlier(String),
 }
 
-/// What is wrong with an index and the code of its name.
+/// The fault of an index and the code file of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Unpaired {
-    /// They are for different archs.
+    /// Index and code are for different archs.
     #[display(
         "is an index for {}, and the code of its name is for {}; it goes with the code",
         archs(index),
         archs(code)
     )]
     Archs { index: Vec<BaseArch>, code: Vec<BaseArch> },
-    /// The file is code, and there is no index.
+    /// The file is code, and has no index.
     #[display("has no index of its name beside it")]
     NoIndex,
-    /// The file is an index, and there is no code.
+    /// The file is an index, and has no code.
     #[display("has no code object of its name beside it")]
     NoCode,
 }
 
-/// What is wrong with a file that an index refers to.
+/// The fault of a file that an index refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Unresolved {
-    /// It is not there.
+    /// The file does not exist.
     Absent,
-    /// It serves none of the archs of the index.
+    /// The file serves no arch of the index.
     Archs { index: Vec<BaseArch>, referred: Vec<BaseArch> },
 }
 
 impl Unresolved {
-    /// Says it of the index.
+    /// Writes the fault as a text about the index.
     pub fn told(&self, refers_to: &str) -> String {
         match self {
             Self::Absent => format!("refers to {refers_to}, which is not beside it"),
@@ -318,38 +318,38 @@ impl Unresolved {
     }
 }
 
-/// What decides about a database file that cannot be read.
+/// The authority for a database file that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
-    /// Its rule.
+    /// The rule.
     #[display("its rule decides")]
     Rule,
-    /// Its name.
+    /// The name of the file.
     #[display("its name decides")]
     Name,
 }
 
-/// What of a dynamic section cannot be read.
+/// A part of a dynamic section that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicPart {
     /// The libraries that the file needs.
     #[display("needed libraries")]
     NeededLibraries,
-    /// Where it looks for them.
+    /// The library search path.
     #[display("search path")]
     SearchPath,
 }
 
-/// What leads a search path out of the prefix.
+/// The reason why a search path leads out of the prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OutsideSearch {
     /// The configuration keeps search paths, and this one has these folders.
     Folders(Vec<String>),
-    /// It should be written anew and cannot.
+    /// The search path should be rewritten, but cannot be.
     Stays { search_path: String, reason: String },
 }
 
@@ -369,7 +369,7 @@ impl fmt::Display for OutsideSearch {
     }
 }
 
-/// What an entry of a list of packages asks for and does not get.
+/// A claim in an entry of a package list that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -383,7 +383,7 @@ pub enum IgnoredClaim {
     /// Artifacts outside of `Artifactory`.
     #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
     OutsideArtifactory,
-    /// To be for every processor.
+    /// A package for every processor, although it has files for one.
     #[display("is to be for every processor, but has files for one; the package is for that one")]
     EveryProcessor,
     /// A module that the artifact does not have.
@@ -392,7 +392,7 @@ pub enum IgnoredClaim {
         few(components, ComponentKind::ALL.len())
     )]
     AbsentModule { module: String, artifact: String, components: Vec<String> },
-    /// To be whole, although a package for developers has device code.
+    /// A development package that is not split, although it has device code.
     #[display(
         "is a development package and is not split, but has device code, which goes into kernel \
          packages beside it"
@@ -400,7 +400,7 @@ pub enum IgnoredClaim {
     WholeDevelopment,
 }
 
-/// The package that apt takes of two with one name.
+/// The package that apt prefers of two with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameWinner {
@@ -413,7 +413,7 @@ pub enum NameWinner {
 }
 
 impl NameWinner {
-    /// Says it, with what to do, of the package of the set, which has `version`.
+    /// Writes the consequence and the remedy, for a package of the set with `version`.
     pub fn told(self, version: &str) -> String {
         match self {
             Self::Set => format!(
@@ -432,31 +432,31 @@ impl NameWinner {
     }
 }
 
-/// Why a licence text is not quoted.
+/// The reason why a licence text is not quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotQuoted {
-    /// It is too long.
+    /// The text is too long.
     #[display("it is longer than 256 KiB")]
     TooLong,
-    /// It is no UTF-8.
+    /// The text is not UTF-8.
     #[display("it is not UTF-8")]
     NotUtf8,
 }
 
-/// How a version is not newer than in the earlier set.
+/// The way in which a version is not newer than that of the earlier set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NotNewer {
-    /// A package takes paths of another, which is not older.
+    /// A package takes paths of an earlier package that is not older.
     TakesPaths { package: PackageName, from: EarlierPackage },
-    /// These packages were newer there.
+    /// These packages had newer versions in the earlier set.
     Packages { format: Format, newer: Vec<EarlierPackage> },
 }
 
 impl NotNewer {
-    /// The package, or else the version of all.
+    /// The package, or else the version of the set.
     pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
         match self {
             Self::TakesPaths { package, .. } => package.as_str(),
@@ -464,7 +464,7 @@ impl NotNewer {
         }
     }
 
-    /// Says it of the packages with `version`.
+    /// Writes the fault as a text about the packages with `version`.
     pub fn told(&self, version: &str) -> String {
         match self {
             Self::TakesPaths { from: EarlierPackage { package, version: earlier }, .. } => format!(
@@ -485,12 +485,12 @@ impl NotNewer {
     }
 }
 
-/// A code file of several archs, by its name.
+/// The name for a code file of several archs.
 pub(super) fn code_file(file: &InputFile) -> &'static str {
     if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" }
 }
 
-/// Archs that a file is for; none is all.
+/// The archs that a file is for, in words; an empty list means all.
 pub(super) fn archs(archs: &[BaseArch]) -> String {
     if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }
 }

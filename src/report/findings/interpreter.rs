@@ -1,4 +1,4 @@
-//! What findings say of the interpreters of scripts and programs.
+//! Texts of findings about the interpreters of scripts and programs.
 
 use derive_more::Display;
 use rockpack_base::error::abridged;
@@ -11,13 +11,13 @@ pub enum StartFault {
     /// Linux does not read the whole line.
     #[display("in a first line of more than the 255 bytes that Linux reads")]
     TooLong,
-    /// The line ends in a carriage return, which Linux takes for a part of the last word.
+    /// The line ends in a carriage return, which Linux takes as part of the last word.
     #[display("in a first line that ends in a carriage return, which Linux takes for a part of it")]
     CarriageReturn,
-    /// The interpreter is looked for in the working directory.
+    /// The path is relative, so Linux looks for it in the working directory.
     #[display("by a relative path, which Linux looks for in the working directory")]
     Relative,
-    /// `env` takes a program and its arguments for the name of one program.
+    /// `env` takes a program and its arguments as the name of one program.
     #[display("with arguments, which env takes for a part of the name unless it has the option -S")]
     EnvArguments,
     /// The line names no interpreter.
@@ -28,23 +28,23 @@ pub enum StartFault {
     NotText,
 }
 
-/// The reason why an interpreter runs nothing.
+/// The reason why an interpreter does not run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InterpreterFault {
-    /// Neither the set nor the distribution is known to have the interpreter of a script.
+    /// The interpreter of a script, which neither the set nor the distribution is known to have.
     Unknown { distribution: String },
-    /// Neither the set nor the distribution has the dynamic loader of a program.
+    /// The dynamic loader of a program, which neither the set nor the distribution has.
     UnknownLoader { distribution: String },
     /// The interpreter is a file of the set that nobody may execute.
     NotExecutable,
-    /// The first line names it in a way that starts nothing.
+    /// The first line names the interpreter in a way that starts nothing.
     Start(StartFault),
 }
 
 impl InterpreterFault {
-    /// Puts the reason into words for an interpreter.
+    /// Writes the reason as a text about `interpreter`.
     pub fn told(&self, interpreter: &str) -> String {
         let interpreter = abridged(interpreter);
         match self {
@@ -62,7 +62,7 @@ impl InterpreterFault {
         }
     }
 
-    /// Names the remedy.
+    /// The remedy, in words.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "`interpreters` names another one, or none",

@@ -1,4 +1,4 @@
-//! Folders with libraries that the loader does not know, and how they probably came about.
+//! Folders with libraries that the loader does not search, and their probable causes.
 
 use derive_more::Display;
 use rockpack_base::tree::TreePath;
@@ -11,24 +11,24 @@ pub enum LibraryFolder {
     /// The prefix.
     #[display("the prefix itself")]
     Prefix,
-    /// A folder below one that belongs to the root of a system, such as `usr/lib`.
+    /// A folder below a folder of a system's root, such as `usr/lib`.
     #[display("{folder}")]
     InstalledTree {
-        /// Relative to the prefix.
+        /// The folder, relative to the prefix.
         folder: TreePath,
-        /// What probably was to be the prefix, such as `usr`.
+        /// The folder that was probably meant as the prefix, such as `usr`.
         prefix: String,
     },
     /// A folder of libraries, such as `lib64`.
     #[display("{_0}")]
     Libraries(TreePath),
-    /// Any other.
+    /// Any other folder.
     #[display("{_0}")]
     Other(TreePath),
 }
 
 impl LibraryFolder {
-    /// What was probably done wrong, and what to do about it.
+    /// The probable mistake and its remedy, in words.
     pub fn remedy(&self) -> String {
         match self {
             Self::Prefix => "the manifest of the artifact probably names the folder `lib` of a \

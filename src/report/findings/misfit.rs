@@ -1,4 +1,4 @@
-//! Packages that do not fit the newest versions of others.
+//! Texts about packages that do not fit the newest versions of others.
 
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::report::PackageName;
 use crate::report::words::{counted, few, list};
 
-/// Misfits that a text shows; the fields have all.
+/// Misfits that a text shows. The fields have all of them.
 const SHOWN: usize = 3;
 
-/// Names of packages that are held back, as many as a text shows.
+/// Names of held-back packages that a text shows.
 const NAMES_SHOWN: usize = 6;
 
-/// How a package is at odds with the newest versions of others.
+/// The way in which a package does not fit the newest versions of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
-    /// The package needs what they are not.
+    /// The package needs other versions of them.
     #[display("needs")]
     Needs,
     /// The package excludes them.
@@ -27,20 +27,20 @@ pub enum Discord {
 /// A package that cannot be installed together with the newest versions of others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Misfit {
-    /// The package's name.
+    /// The name.
     pub package: PackageName,
-    /// The whole version.
+    /// The full version.
     pub version: String,
     /// The architecture.
     pub architecture: String,
-    /// Whether clients may have it, in this version, from before.
+    /// Whether clients may already have the package in this version.
     pub installed: bool,
-    /// How it is at odds with them.
+    /// The way in which it does not fit.
     pub discord: Discord,
     /// The relation in words: `rocm-common = 7.1.0-1`.
     pub relation: String,
-    /// The newest of the packages that the relation is about: `rocm-common 7.1.0-2`. None if there is
-    /// no such package any more, or if one does and fits no more itself.
+    /// The newest packages that the relation is about: `rocm-common 7.1.0-2`. Empty if no such
+    /// package exists any more, or if a suitable one does not fit others itself.
     pub offered: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Misfit {
     }
 }
 
-/// The fate of packages that fit no more, and of those that are held back for them.
+/// Writes a text about packages that no longer fit, and about updates that are held back for them.
 pub(super) fn told(misfits: &[Misfit], held_back: &[String]) -> String {
     let texts: Vec<String> = misfits.iter().map(Misfit::told).collect();
     let more = match texts.len().saturating_sub(SHOWN) {

@@ -1,7 +1,7 @@
-//! Findings: facts about the input that did not stop the run, but that somebody has to know.
+//! Findings: facts about the input that did not stop the run, but that people have to know.
 //!
-//! The [table](table) declares each with its stable code, its severity, its typed fields and the text
-//! that is made of them. Nothing reads the text again: whoever asks what a finding says matches it.
+//! The [table](table) declares each finding with its stable code, severity, typed fields and text. No code
+//! reads the text again; the fields have everything.
 
 mod details;
 mod integrity;
@@ -32,7 +32,7 @@ pub use wheels::PypiRefusal;
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{Error, Kind, Remark, printable};
 
-/// How much a finding matters.
+/// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -45,14 +45,14 @@ pub enum Severity {
 }
 
 impl Code {
-    /// The code with this number.
+    /// The code with this number; `None` if there is no such code.
     pub fn of_id(id: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.id() == id)
     }
 }
 
 impl Finding {
-    /// The code objects it accounts for.
+    /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> &[Sha256Digest] {
         match self {
             Self::ArchNotGrouped { code_objects, .. }
@@ -72,9 +72,9 @@ impl Finding {
         }
     }
 
-    /// What it is about and what else it names: its own fields that are a text (`library`), the path
-    /// of each that is a file, and the last part of each path. Lists are left out: who means one of several things does not mean
-    /// the finding.
+    /// The subject and everything else that the finding names: text fields (`library`), the path of each
+    /// file, and the last part of each path. Lists are left out, because a pattern for one of several things
+    /// is not meant for the finding.
     pub fn named_things(&self) -> Vec<String> {
         let mut things = vec![self.subject()];
         if let Ok(Value::Object(mut fields)) = serde_json::to_value(self) {
@@ -92,50 +92,50 @@ impl Finding {
     }
 }
 
-/// The fields of a finding's JSON that its text is made of, or that are the same for its code.
+/// The fields of a finding's JSON that make up its text, or that are the same for all findings of a code.
 const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
 
-/// The findings of a run, in the order of code and subject. As JSON, an accepted one has `accepted`
-/// behind its own fields, with the reason.
+/// The findings of a run, sorted by code and subject. In JSON, an accepted finding ends with the field
+/// `accepted`, the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Those that the configuration accepts, and why.
+    /// Accepted findings, with the reasons.
     accepted: BTreeMap<Finding, String>,
 }
 
 impl Findings {
-    /// Those of all `parts`.
+    /// The findings of all `parts` together.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a Findings>) -> Self {
         let mut all = Self::default();
         parts.into_iter().for_each(|part| all.extend(part.clone()));
         all
     }
 
-    /// Adds one.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         self.list.push(finding);
     }
 
-    /// Adds one that is accepted for this reason.
+    /// Adds a finding that is accepted for this reason.
     pub fn add_accepted(&mut self, finding: Finding, reason: &str) {
         self.accepted.insert(finding.clone(), reason.to_owned());
         self.list.push(finding);
     }
 
-    /// Adds all of `other`.
+    /// Adds all findings of `other`.
     pub fn extend(&mut self, other: Findings) {
         self.list.extend(other.list);
         self.accepted.extend(other.accepted);
     }
 
-    /// Drops those that `keep` does not hold for.
+    /// Keeps only the findings that `keep` selects.
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
         self.list.retain(keep);
     }
 
-    /// Accepts those that `fits` holds for, unless they are accepted already; says how many it holds
-    /// for.
+    /// Accepts the findings that `fits` selects, unless they are already accepted. Returns how many it
+    /// selects.
     pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
         let fitting: Vec<&Finding> = self.list.iter().filter(|finding| fits(finding)).collect();
         for finding in &fitting {
@@ -144,31 +144,31 @@ impl Findings {
         fitting.len()
     }
 
-    /// Why a finding is accepted, if it is.
+    /// The reason for accepting a finding, if it is accepted.
     pub fn acceptance(&self, finding: &Finding) -> Option<&str> {
         self.accepted.get(finding).map(String::as_str)
     }
 
-    /// Brings them into their final order and drops repetitions.
+    /// Sorts the findings and drops duplicates.
     pub fn sort(&mut self) {
-        // Findings with one text may differ in what the text leaves out.
+        // Findings with the same text may differ in fields that the text leaves out.
         self.list.sort();
         self.list
             .sort_by_cached_key(|finding| (finding.code(), finding.subject(), finding.message()));
         self.list.dedup();
     }
 
-    /// The findings.
+    /// All findings, in their order.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
         self.list.iter()
     }
 
-    /// Those that probably are mistakes, and that nobody accepts.
+    /// Findings that are probably mistakes and not accepted.
     pub fn warnings(&self) -> Self {
         self.filtered(|finding| self.is_warning(finding))
     }
 
-    /// Those that are worth knowing only, and those that are accepted.
+    /// Findings that are notes only, and accepted findings.
     pub fn notes(&self) -> Self {
         self.filtered(|finding| !self.is_warning(finding))
     }
@@ -182,12 +182,12 @@ impl Findings {
         finding.code().severity() == Severity::Warning && !self.accepted.contains_key(finding)
     }
 
-    /// `result`; an error gets these findings, which may explain it.
+    /// Attaches these findings to the error of `result`, because they may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| error.explained(self.remarks()))
     }
 
-    /// The error with its findings as `mark` leaves them.
+    /// Replaces the findings of an error with the same findings as `mark` leaves them.
     pub fn remark_again(mut error: Error, mark: impl FnOnce(&mut Findings)) -> Error {
         let remarks = error.take_remarks();
         let list = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
@@ -196,25 +196,24 @@ impl Findings {
         error.explained(findings.remarks())
     }
 
-    /// Each as it is shown beside a result.
+    /// The findings as remarks beside a result.
     pub fn remarks(&self) -> impl Iterator<Item = Remark> {
         self.list.iter().filter_map(|finding| self.remark(finding))
     }
 
-    /// A finding as results show it.
+    /// A finding as a remark beside a result.
     fn remark(&self, finding: &Finding) -> Option<Remark> {
         let accepted = self.acceptance(finding);
         let json = serde_json::to_string(&WithAcceptance { finding, accepted }).ok()?;
         Some(Remark { json, text: line(finding, accepted) })
     }
 
-    /// Whether there is none.
+    /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// An error that gathers every warning, if there is one, for `--strict`; `otherwise` is what to do but
-    /// settling them.
+    /// Returns an error with all warnings, for `--strict`. `otherwise` is the alternative to settling them.
     pub fn refuse_warnings(&self, otherwise: &str) -> Result<(), Error> {
         let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
         let faults = warnings.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
@@ -235,7 +234,7 @@ impl Serialize for Findings {
     }
 }
 
-/// A finding with what follows its own fields.
+/// A finding with the field that follows its own.
 #[derive(Serialize)]
 struct WithAcceptance<'a> {
     #[serde(flatten)]
@@ -244,8 +243,8 @@ struct WithAcceptance<'a> {
     accepted: Option<&'a str>,
 }
 
-/// A finding in one line for people: with its severity and the key that settles it, or with the reason
-/// why it is accepted.
+/// A finding in one line for people, with its severity and the key that settles it, or with the reason for
+/// accepting it.
 pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
     if let Some(reason) = accepted {
         return format!("accepted: {finding}; reason: {}", printable(reason));
@@ -253,7 +252,7 @@ pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
     format!("{}: {}", finding.code().severity(), with_key(finding))
 }
 
-/// A finding with the key that settles it, where its text does not name one.
+/// A finding with the key that settles it, unless the text already names the key.
 fn with_key(finding: &Finding) -> String {
     let text = finding.to_string();
     match finding.code().key() {

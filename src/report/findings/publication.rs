@@ -4,7 +4,7 @@ use derive_more::Display;
 use rockpack_base::formats::package_file::Format;
 use serde::{Deserialize, Serialize};
 
-/// Why a file of a folder is not published.
+/// The reason why a file of a folder is not published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
@@ -19,7 +19,7 @@ pub enum PackageLeftOut {
         "its name begins with a dot, as that of an unfinished copy; rename it, or name the file itself"
     )]
     Hidden,
-    /// A package by its content, with another name.
+    /// A package by content, whose file name is not that of a package.
     #[display(
         "its content is that of a .{_0}, and its name does not end like one of a package; rename it, or \
          name the file itself"
@@ -30,7 +30,7 @@ pub enum PackageLeftOut {
     LinkedFolder,
 }
 
-/// The end of the text about two packages that own one path.
+/// The end of the text about two packages that own the same path.
 pub(super) fn owned_twice(format: Format) -> String {
     let comes = match format {
         Format::Deb => "dpkg stops midway",

@@ -1,4 +1,4 @@
-//! What findings are about: artifacts, files, packages.
+//! Subjects of findings: artifacts, files, packages.
 
 use derive_more::Display;
 use rockpack_base::content::Sha256Digest;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{ComponentName, PackageName};
 
-/// An artifact of a shard. `<shard>/<artifact>` is the same wherever the input lies, and findings are
-/// part of the output.
+/// An artifact of a shard. Written as `<shard>/<artifact>`, which does not depend on the place of the input,
+/// because findings are part of the output.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{shard}/{artifact}")]
 pub struct InputArtifact {
     /// The name of the shard.
     pub shard: String,
-    /// E.g. `blas_lib_gfx1151`.
+    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
     pub artifact: ArtifactName,
 }
 
 impl InputArtifact {
-    /// The artifact called `artifact`.
+    /// The artifact `artifact` in `shard`.
     pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
         Self { shard: shard.to_owned(), artifact: artifact.clone() }
     }
 
-    /// Its file at `path`.
+    /// The file at `path` in the artifact.
     pub fn file(&self, path: &TreePath) -> InputFile {
         let Self { shard, artifact } = self.clone();
         InputFile { shard, artifact, path: path.clone() }
@@ -37,54 +37,54 @@ impl InputArtifact {
 pub struct InputFile {
     /// The name of the shard.
     pub shard: String,
-    /// E.g. `blas_lib_gfx1151`.
+    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
     pub artifact: ArtifactName,
-    /// Its path below the prefix.
+    /// The path below the prefix.
     pub path: TreePath,
 }
 
-/// A file or folder of a component, from whichever shard.
+/// A file or folder of a component, from any shard.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{component}/{path}")]
 pub struct ComponentFile {
-    /// E.g. `blas_lib`.
+    /// The name of the component, e.g. `blas_lib`.
     pub component: ComponentName,
-    /// Its path below the prefix.
+    /// The path below the prefix.
     pub path: TreePath,
 }
 
 impl ComponentFile {
-    /// The file at `path`.
+    /// The file at `path` of the component.
     pub fn new(component: impl Into<ComponentName>, path: &TreePath) -> Self {
         Self { component: component.into(), path: path.clone() }
     }
 }
 
-/// How much device code one file holds of what is left out.
+/// A file, and the amount of its device code that is left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{file}: {count}")]
 pub struct LeftOutFile {
-    /// The file, below its component where that is known.
+    /// The file, after its component if that is known.
     pub file: String,
-    /// Code objects, or 1 for a database file.
+    /// Number of code objects, or 1 for a database file.
     pub count: usize,
 }
 
-/// One of the files that were merged.
+/// One of several merged files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[display("{artifact} ({sha256})")]
 pub struct MergedPart {
-    /// Whose it is.
+    /// The artifact that has it.
     pub artifact: InputArtifact,
-    /// The digest of its bytes.
+    /// SHA-256 of its content.
     pub sha256: Sha256Digest,
 }
 
 /// A package of an earlier set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EarlierPackage {
-    /// Its name.
+    /// The name.
     pub package: PackageName,
-    /// Its version there.
+    /// The version in the earlier set.
     pub version: String,
 }

@@ -28,7 +28,7 @@ coded! {
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
         { artifact: InputArtifact, prefix: TreePath }
         ["{artifact}"] ["the listed stage prefix {prefix} does not exist"];
-    /// The same path came from two prefixes or artifacts with identical content and is packed once.
+    /// Two stage prefixes or artifacts have the same path with identical content, which is packed once.
     FileMerged = "R002" "identical-file-merged" Note { file: InputFile, same: SameFile }
         ["{file}"] ["is the same {same}"];
     /// No version was given.
@@ -45,15 +45,14 @@ coded! {
             "{} outside of all listed prefixes {} in no package: {}",
             counted(files.len(), "file"), are(files.len()), few(files, 5)
         ];
-    /// A link that leads to no file of the whole set. The owner is a component, or an artifact of a
-    /// shard.
+    /// A link leads to no file of the whole set. The owner is a component, or an artifact of a shard.
     LinkDangling = "R006" "link-dangling" Warning
         { owner: String, path: TreePath, target: String }
         ["{owner}/{path}"] ["leads to {target}, which nothing in the input provides"];
-    /// None of the stage prefixes that an artifact lists exists.
+    /// An artifact has no folder for any of the stage prefixes that it lists.
     ArtifactEmpty = "R007" "artifact-empty" Warning { artifact: InputArtifact }
         ["{artifact}"] ["none of its listed stage prefixes exists, so nothing of it is packed"];
-    /// An entry of a shard is named like an artifact, and packed in no way that is read.
+    /// An entry of a shard is named like an artifact, but not packed in a way that rockpack reads.
     PackingUnknown = "R008" "artifact-packing-unknown" Warning { shard: String, entry: String }
         ["{shard}/{entry}"]
         [
@@ -65,10 +64,10 @@ coded! {
     TargetMismatch = "R010" "target-mismatch" Warning
         { file: InputFile, claimant: Claimant, actual: Target }
         ["{file}"] ["{claimant} holds code for {actual}; the code decides"];
-    /// Device code that is not for one GPU arch, such as SPIR-V.
+    /// Device code, such as SPIR-V, is not for one GPU arch.
     ArchNeutralCode = "R011" "arch-neutral-code" Note { file: InputFile, entry: String }
         ["{file}"] ["entry {entry} is compiled for the GPU at run time"];
-    /// Code objects of an arch that is in no group.
+    /// Code objects have an arch that is in no group.
     ArchNotGrouped = "R012" "arch-not-grouped" Warning by "architecture_groups" {
             arch: BaseArch,
             count: usize,
@@ -77,10 +76,10 @@ coded! {
             code_objects: Vec<Sha256Digest>,
         }
         ["{arch}"] ["{}", left_out(*count, *different, "no group has this arch", places)];
-    /// A configured arch for which there is no code.
+    /// A configured arch has no code.
     ArchMissing = "R013" "arch-missing" Warning { arch: BaseArch, group: String }
         ["{arch}"] ["no shard has device code for it (group {group})"];
-    /// A host file that the primary shard does not have, or all of a component's.
+    /// The primary shard lacks a host file, or all host files of a component.
     HostFromOtherShard = "R014" "host-file-from-other-shard" Warning by "primary_shard" {
             component: ComponentName,
             path: Option<TreePath>,
@@ -104,7 +103,7 @@ coded! {
             other: InputArtifact,
         }
         ["{file}"] ["differs between {first} and {other}: it {difference}; the first is packed"];
-    /// The same device code came from two artifacts, or is twice in one bundle, and is packed once.
+    /// Two artifacts have the same device code, or one bundle has it twice, and it is packed once.
     DuplicateCode = "R016" "duplicate-device-code" Note { repeated: RepeatedCode }
         ["{}", repeated.holder()] ["{repeated}"];
     /// Wrappers of two shards share some kernels but not all.
@@ -120,7 +119,7 @@ coded! {
             "wrapper {wrapper} of {first} and wrapper {other_wrapper} of {other} share some \
              kernels but not all; they are taken for the same"
         ];
-    /// A bundle that no wrapper points to.
+    /// A bundle has no wrapper that points to it.
     BundleUnreferenced = "R018" "bundle-unreferenced" Warning
         { file: InputFile, offset: u64, code_objects: Vec<Sha256Digest> }
         ["{file}"]
@@ -139,7 +138,7 @@ coded! {
             ),
             None => format!("a code object with the unknown flags {flags:#x}; its name decides"),
         }];
-    /// The name, the directory and the content of a kernel database file do not say the same archs.
+    /// Name, directory and content of a kernel database file have different archs.
     DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning by "databases"
         { file: InputFile, mismatch: ArchMismatch }
         ["{file}"] ["{mismatch}"];
@@ -151,17 +150,17 @@ coded! {
             "{} ({rule}) and stays with the host files",
             if *is_cache { "is a cache for all archs" } else { "serves several archs" }
         ];
-    /// A kernel database file without the partner it needs.
+    /// A kernel database file lacks the partner that it needs.
     DatabaseUnpaired = "R022" "database-unpaired" Warning by "databases" { file: InputFile, unpaired: Unpaired }
         ["{file}"] ["{unpaired}"];
-    /// Different code for one key came from two shards, and the first shard's was taken.
+    /// Two shards have different code for one key, and the first shard's is packed.
     DuplicateDropped = "R023" "duplicate-device-code-dropped" Warning
         { file: ComponentFile, different: DifferentCode, code_objects: Vec<Sha256Digest> }
         ["{file}"] ["{different}; the code of {} is packed", different.first];
-    /// A shared file of a kernel database was put together from those of several shards.
+    /// A shared file of a kernel database was merged from those of several shards.
     DatabaseMerged = "R024" "database-merged" Note { file: ComponentFile, parts: Vec<MergedPart> }
         ["{file}"] ["is the union of {}", few(parts, 5)];
-    /// Files of a kernel database were moved to a directory of their arch.
+    /// Files of a kernel database were moved to directories of their archs.
     DatabaseMoved = "R025" "database-moved" Note
         { folder: ComponentFile, files: usize, differs: String, reason: NoUnion }
         ["{folder}"]
@@ -174,7 +173,7 @@ coded! {
         { file: ComponentFile, kept: InputArtifact, dropped: InputArtifact }
         ["{file}"]
         ["differs in {dropped}; that of {kept} is packed, and the library works without it"];
-    /// A kernel index refers to a file that is not there, or is for another arch.
+    /// A kernel index refers to a file that does not exist, or is for another arch.
     DatabaseUnresolved = "R027" "database-unresolved" Warning
         { file: InputFile, refers_to: String, unresolved: Unresolved }
         ["{file}"] ["{}", unresolved.told(refers_to)];
@@ -190,7 +189,7 @@ coded! {
     FatDevelopmentFile = "R030" "fat-development-file" Note
         { file: InputFile, kind: DevelopmentFile }
         ["{file}"] ["is {kind} and keeps its device code"];
-    /// A binary was transformed already, and nothing of its device code is in the input.
+    /// A binary was transformed already, and the input has none of its device code.
     AlreadyTransformed = "R031" "already-transformed" Warning { file: InputFile }
         ["{file}"]
         [
@@ -204,8 +203,8 @@ coded! {
     EmptyCodeObject = "R033" "empty-code-object" Warning
         { file: InputFile, entry: String, code_objects: Vec<Sha256Digest> }
         ["{file}"] ["entry {entry} is empty and is left out"];
-    /// Wrappers of a binary to which no device code belongs: their bundles have no device entry that holds
-    /// any, or no kernel archive of the shard has a row for them.
+    /// Wrappers of a binary have no device code: their bundles have no device entry with code, or no kernel
+    /// archive of the shard has a row for them.
     WrapperWithoutCode = "R034" "wrapper-without-code" Warning
         { file: InputFile, wrappers: Vec<usize>, of: usize }
         ["{file}"]
@@ -221,7 +220,7 @@ coded! {
             if wrappers.len() == 1 { "its source" } else { "their sources" },
             if wrappers.len() == 1 { "it" } else { "them" },
         ];
-    /// A host binary has device code in another place than `.hip_fatbin`, where it stays.
+    /// A host binary has device code outside of `.hip_fatbin`, where it stays.
     DeviceCodeEmbedded = "R035" "device-code-embedded" Warning
         { file: InputFile, places: Vec<EmbeddedCode> }
         ["{file}"]
@@ -238,7 +237,8 @@ coded! {
             "cannot be transformed and keeps its {} ({}): {reason}",
             counted(code_objects.len(), "code object"), few(targets, 5)
         ];
-    /// Another shard's build of a binary that keeps its device code is not packed, nor its code.
+    /// A binary that keeps its device code was also built by another shard. That build is not packed, nor is
+    /// its code.
     KeptFatDropped = "R038" "kept-fat-dropped" Warning by "primary_shard"
         { file: InputFile, provided_by: InputArtifact, code_objects: Vec<Sha256Digest> }
         ["{file}"]
@@ -247,7 +247,7 @@ coded! {
              package",
             counted(code_objects.len(), "code object"), are(code_objects.len())
         ];
-    /// Files for another machine than x86-64, which the configuration allows as data.
+    /// Files are for another machine than x86-64, and the configuration allows them as data.
     OtherMachineAllowed = "R039" "other-machine-allowed" Note by "other_machines"
         { artifact: InputArtifact, machine: ElfMachine, files: Vec<TreePath> }
         ["{artifact}"]
@@ -256,7 +256,7 @@ coded! {
              names ({})",
             counted(files.len(), "file"), are(files.len()), few(files, 5)
         ];
-    /// Code objects of a kernel archive that belong to no binary.
+    /// Code objects of a kernel archive belong to no binary.
     KernelsUnclaimed = "R040" "kernels-unclaimed" Warning
         { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<Sha256Digest> }
         ["{archive}"]
@@ -266,7 +266,7 @@ coded! {
             if code_objects.len() == 1 { "it" } else { "them" },
             few(kernel_names, 3)
         ];
-    /// A transformed binary has its program headers elsewhere than behind the ELF header.
+    /// The program headers of a transformed binary do not follow the ELF header.
     ProgramHeadersMoved = "R041" "program-headers-moved" Warning { file: InputFile }
         ["{file}"]
         [
@@ -274,11 +274,11 @@ coded! {
              damage such files, and old kernels cannot start such programs; build it again from \
              the fat binary"
         ];
-    /// A kernel manifest lists an archive that is not there.
+    /// A kernel manifest lists an archive that does not exist.
     ListedArchiveAbsent = "R042" "listed-archive-absent" Warning
         { manifest: InputFile, archives: Vec<String> }
         ["{manifest}"] ["lists archives that the shard does not have: {}", few(archives, 5)];
-    /// Code objects of archs that were not asked for.
+    /// Code objects have an arch that was not asked for.
     TargetNotSelected = "R043" "target-not-selected" Note
         { shard: String, component: ComponentName, arch: BaseArch, count: usize }
         ["{shard}/{component}"]
@@ -286,7 +286,7 @@ coded! {
             "{} of {arch} {} left out, because the arch is not among the targets asked for",
             device_code(*count), are(*count)
         ];
-    /// A target that was asked for, and that no artifact has code of.
+    /// No artifact has code for a target that was asked for.
     TargetAbsent = "R044" "target-absent" Warning { arch: BaseArch, meant: Option<BaseArch> }
         ["{arch}"]
         [
@@ -307,7 +307,7 @@ coded! {
         }
         ["{} {arch}", table.name()]
         ["{}", left_out(*count, *different, &format!("{table} leaves this arch out"), places)];
-    /// Code objects of an arch that is in no group, which the configuration drops.
+    /// Code objects have an arch that is in no group, and the configuration drops them.
     ArchDropped = "R046" "arch-dropped" Note by "validation.unassigned_architectures" {
             arch: BaseArch,
             count: usize,
@@ -329,7 +329,7 @@ coded! {
              out of the artifact",
             if *is_member { "has a member that is" } else { "is" }
         ];
-    /// A file of a kernel database that its library reads from no package stays with the host files.
+    /// A file of a kernel database that its library would not read from a package stays with the host files.
     DatabaseLeftover = "R048" "database-leftover" Warning by "databases" { file: InputFile, rule: String }
         ["{file}"]
         [
@@ -358,11 +358,11 @@ coded! {
     LibrariesUnreadable = "R053" "libraries-unreadable" Warning
         { file: ComponentFile, part: DynamicPart, reason: String }
         ["{file}"] ["its {part} cannot be read: {reason}"];
-    /// A component has device code and no host files.
+    /// A component has device code but no host files.
     HostPackageEmpty = "R054" "host-package-empty" Note { package: PackageName }
         ["{package}"]
         ["has no host files; the package only ties its kernel packages to one version"];
-    /// Files and code objects that are in no package because the set is limited to others.
+    /// Files and code objects are in no package, because the set is limited to others.
     ComponentLeftOut = "R055" "component-left-out" Note
         { component: ComponentName, files: usize, code_objects: Vec<Sha256Digest> }
         ["{component}"]
@@ -378,7 +378,7 @@ coded! {
              ({reason}): nothing that it installs is checked; try `dpkg --unpack` with an empty \
              `--root` on it, and build it again where that fails"
         ];
-    /// Texts of a package have bytes or characters that its index cannot have.
+    /// Texts of a package have bytes or characters that an index cannot have.
     TextsReplaced = "R057" "package-texts-replaced" Warning { file: String, fields: Vec<String> }
         ["{file}"]
         [
@@ -386,11 +386,12 @@ coded! {
              have U+FFFD, or nothing, in their place; build the package with plain texts",
             list(fields)
         ];
-    /// A file in a folder that is given is, or may be, a package, and is not published.
+    /// A file in a given folder is, or may be, a package, but is not published.
     PackageFileLeftOut = "R058" "package-file-left-out" Warning
         { file: String, reason: PackageLeftOut }
         ["{file}"] ["is left out: {reason}"];
-    /// dpkg and rpm order two versions differently, of packages that a repository has in both formats.
+    /// dpkg and rpm order two versions differently, and the repository has packages of both versions in both
+    /// formats.
     VersionOrderDiffers = "R059" "version-order-differs" Warning
         { deb_newer: String, rpm_newer: String, packages: Vec<String> }
         ["{deb_newer} and {rpm_newer}"]
@@ -400,7 +401,7 @@ coded! {
              form, a date alone or a word with a number",
             few(packages, 3)
         ];
-    /// A code file of a kernel database is a bundle or archive of several archs, and is not cut.
+    /// A code file of a kernel database is a bundle or archive of several archs, and is packed whole.
     DatabaseBundle = "R060" "database-bundle-whole" Note { file: InputFile, archs: Vec<BaseArch> }
         ["{file}"]
         [
@@ -408,19 +409,19 @@ coded! {
              all of them",
             super::details::code_file(file), super::details::archs(archs)
         ];
-    /// A directory of a kernel database is named like one of an arch that is not known.
+    /// A directory of a kernel database is named like that of an arch, but the arch is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }
         ["{directory}"]
         [
             "is named like the directory of an arch, but no arch or family of this name is known; \
              its files stay with the host files"
         ];
-    /// Two packages of a repository own one path, and nothing keeps them apart.
+    /// Two packages of a repository own the same path, and no relation keeps them apart.
     PathOwnedTwice = "R062" "path-owned-twice" Warning by "relations"
         { path: String, format: Format, first: String, second: String }
         ["{path}"]
         ["is owned by {first} and {second}, {}", owned_twice(*format)];
-    /// A path goes from one package of a repository to another, which does not replace it.
+    /// A path moves from one package of a repository to another, which does not replace it.
     PathMovedSilently = "R063" "path-moved-silently" Warning by "moved"
         { path: String, former: String, owner: String }
         ["{path}"]
@@ -428,8 +429,8 @@ coded! {
             "was in {former} and is in {owner}, which does not replace it: dpkg stops at that update; \
              build the set with `--since` the earlier one, which gives {owner} the Breaks and Replaces"
         ];
-    /// A script or program does not start: its interpreter is nowhere, or its first line names it in a
-    /// way that Linux does not follow.
+    /// A script or program does not start, because its interpreter does not exist, or because Linux cannot
+    /// follow its first line.
     InterpreterUnresolved = "R066" "interpreter-unresolved" Warning by "interpreters" {
             package: PackageName,
             interpreter: String,
@@ -438,7 +439,7 @@ coded! {
         }
         ["{package}"]
         ["{} ({}); {}", fault.told(interpreter), few(files, 3), fault.remedy()];
-    /// A package has the name of a package of the distribution.
+    /// A package has the same name as a package of the distribution.
     NameOfDistribution = "R067" "name-of-distribution" Warning {
             package: PackageName,
             version: String,
@@ -451,8 +452,8 @@ coded! {
             "is also the name of a package of {distribution}, with version {other_version}: \
              {}", winner.told(version)
         ];
-    /// The configuration settles an interpreter: another one is in the first lines of scripts, or the
-    /// scripts keep theirs and nothing is needed for them.
+    /// The configuration settles an interpreter: scripts get another one in their first lines, or keep theirs
+    /// without a dependency.
     InterpreterSettled = "R068" "interpreter-settled" Note
         { package: PackageName, before: String, after: Option<String>, files: Vec<TreePath> }
         ["{package}"]
@@ -487,7 +488,7 @@ coded! {
             "needs {version} of {library}, which {distribution} does not have ({})",
             few(files, 3)
         ];
-    /// The library search path of a file was written anew.
+    /// The library search path of a file was rewritten.
     RunpathRewritten = "R072" "runpath-rewritten" Note by "runpath"
         { file: ComponentFile, before: String, after: String }
         ["{file}"] ["its search path {before} becomes `{after}`"];
@@ -495,7 +496,7 @@ coded! {
     RunpathOutside = "R073" "runpath-outside" Warning by "runpath"
         { file: ComponentFile, search: OutsideSearch }
         ["{file}"] ["{search}"];
-    /// A program or library needs a version of a library of the set that this does not have.
+    /// A program or library needs a version that a library of the set does not have.
     VersionNotInSet = "R074" "library-version-not-in-set" Warning {
             package: PackageName,
             library: Soname,
@@ -517,10 +518,11 @@ coded! {
                 "the loader warns or aborts, and an .rpm needs what nothing provides"
             }
         ];
-    /// A list of packages has a key that is not known.
+    /// A package list has an unknown key.
     ListKeyUnknown = "R075" "list-key-unknown" Warning { entry: String, key: String }
         ["{entry}"] ["the key `{key}` is not known and is ignored"];
-    /// None of the artifacts of a listed package is in the input; a metapackage has no artifacts.
+    /// The input has no artifact of a listed package, or the set has nothing that a listed metapackage
+    /// depends on.
     ListedWithoutContent = "R076" "listed-without-content" Note
         { entry: String, artifacts: Option<Vec<String>> }
         ["{entry}"]
@@ -535,7 +537,7 @@ coded! {
         [
             "is to depend on {dependency}, which is not in this set; the dependency is left out"
         ];
-    /// Files and code objects that no listed package takes.
+    /// No listed package takes some files and code objects.
     NotListed = "R078" "not-listed" Warning
         { component: ComponentName, paths: Vec<TreePath>, code_objects: Vec<Sha256Digest> }
         ["{component}"]
@@ -545,10 +547,11 @@ coded! {
             few(paths, 5),
             counted(code_objects.len(), "distinct code object")
         ];
-    /// A listed package asks for what it does not get.
+    /// A listed package makes a claim that is ignored.
     ListClaimIgnored = "R079" "list-claim-ignored" Warning { entry: String, claim: IgnoredClaim }
         ["{entry}"] ["{claim}"];
-    /// A file of a `dbg` component that no debugger finds by a build-id. A damaged one has a reason.
+    /// A file of a `dbg` component has no build-id by which a debugger would find it. A damaged file has a
+    /// reason.
     DebugFileWithoutId = "R080" "debug-file-without-build-id" Warning
         { file: ComponentFile, reason: Option<String> }
         ["{file}"]
@@ -556,15 +559,15 @@ coded! {
             Some(reason) => format!("is damaged, so its build-id is not known: {reason}"),
             None => "has no build-id by which a debugger would find it".to_owned(),
         }];
-    /// A licence text that the `copyright` file of its packages does not quote.
+    /// The `copyright` file of the packages does not quote a licence text.
     LicenceNotQuoted = "R081" "licence-not-quoted" Note by "packages" { file: ComponentFile, reason: NotQuoted }
         ["{file}"] ["is not quoted in the copyright file of its packages: {reason}"];
-    /// A program whose name cannot be one of an alternative.
+    /// The name of a program cannot be that of an alternative.
     ProgramWithoutAlternative = "R082" "program-without-alternative" Warning by "alternatives"
         { program: String, package: PackageName }
         ["{} of {package}", program.escape_debug()]
         ["has a name that update-alternatives or a shell could misread, and is no alternative"];
-    /// A library of a package lies where the loader does not look.
+    /// A library of a package is in a folder that the loader does not search.
     LibraryMisplaced = "R083" "library-misplaced" Warning by "libdir"
         { package: PackageName, libdir: TreePath, place: LibraryFolder, library: TreePath }
         ["{package}"]
@@ -583,7 +586,7 @@ coded! {
             "takes {} from {from} of the earlier set, as .{format} ({})",
             counted(paths.len(), "path"), few(paths, 1)
         ];
-    /// A directory of the earlier set is something else, or the other way round.
+    /// A directory of the earlier set became something else, or the reverse.
     PathKindChanged = "R086" "path-kind-changed" Note
         { path: String, was: MemberKind, is: MemberKind }
         ["{path}"]
@@ -591,14 +594,14 @@ coded! {
             "was a {was} in the earlier set and is a {is} now: an update from a set that `--since` names \
              changes it, an update from another one may fail"
         ];
-    /// A package of the earlier set is in this one no more, and nothing replaces it.
+    /// A package of the earlier set is no longer in this one, and nothing replaces it.
     PackageDropped = "R087" "package-dropped" Warning by "replaces" { package: PackageName, format: Format }
         ["{package}"]
         [
             "is a .{format} of the earlier set and not of this one: where it is installed, it \
              stays, and may hold back the update by what it needs; name it under `replaces`"
         ];
-    /// Packages of the earlier set are of another series, and stand beside those of this one.
+    /// Packages of the earlier set are of another series, and exist beside those of this one.
     OtherSeries = "R088" "other-series" Note
         { series: String, packages: Vec<String>, shared_paths: Vec<String> }
         ["{series}"]
@@ -618,14 +621,14 @@ coded! {
     /// A repository is published without a signature.
     RepositoryUnsigned = "R090" "repository-unsigned" Warning { channel: String }
         ["{channel}"] ["no key was given, so clients cannot know who published it"];
-    /// A version of a package is not among those that a repository keeps.
+    /// A version of a package is not among those that the repository keeps.
     VersionNotKept = "R091" "version-not-kept" Note { file: String, keep: usize }
         ["{file}"]
         ["is not one of the highest versions, which are kept (--keep {keep})"];
-    /// Where a repository is served is not known, so there are no files for its clients.
+    /// The URL of a repository is not known, so there are no files for its clients.
     ClientFilesMissing = "R092" "client-files-missing" Note { channel: String }
         ["{channel}"] ["has no .sources or .repo file for clients, because --url was not given"];
-    /// A program or library of a part without `programs`, whose libraries are no dependencies.
+    /// A program or library is in a part without `programs`, so its libraries are no dependencies.
     LibrariesNotAsked = "R093" "libraries-not-asked" Note by "parts"
         { file: ComponentFile, kind: ComponentKind }
         ["{file}"]
@@ -633,7 +636,7 @@ coded! {
             "the libraries that it needs are no dependencies: the part that `{kind}` goes into \
              does not say `programs = true`"
         ];
-    /// A needed library for which the configuration names no dependency.
+    /// The configuration names no dependency for a needed library.
     LibraryWithoutDependency = "R094" "library-without-dependency" Note by "libraries"
         { package: PackageName, library: Soname, files: Vec<TreePath> }
         ["{package}"]
@@ -641,7 +644,7 @@ coded! {
             "needs {library}, for which the configuration names no dependency ({})",
             few(files, 3)
         ];
-    /// A program or library needs a library that the set has where the loader does not look for it.
+    /// A program or library needs a library of the set that is in a folder the loader does not search.
     LibraryOutOfReach = "R095" "library-out-of-reach" Warning {
             package: PackageName,
             library: Soname,
@@ -656,11 +659,11 @@ coded! {
              it ({}); give the file that needs it the search path `{search_path}`",
             few(files, 3)
         ];
-    /// An entry of the cache is not what was kept; it is made again. In no receipt: the packages are
-    /// the same.
+    /// An entry of the cache is damaged and is compressed again. The packages are the same, so no receipt has
+    /// this finding.
     CacheEntryDamaged = "R096" "cache-entry-damaged" Warning { entry: String, damage: String }
         ["{entry}"] ["{damage}; what it held is compressed anew"];
-    /// The cache cannot be read or written, so later runs will find less in it. In no receipt.
+    /// The cache cannot be read or written, so later runs find less in it. No receipt has this finding.
     CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
         ["{cache}"] ["nothing more is kept for later runs: {reason}"];
     /// An entry of the configuration accepts findings that the set does not have.
@@ -671,7 +674,7 @@ coded! {
             "accepts {accepts} about `{pattern}`, and this set has no such finding: take the entry \
              out, or correct its subject"
         ];
-    /// An entry of the configuration accepts findings that a run without the whole set does not have.
+    /// An entry of the configuration accepts findings that this run does not have, but the whole set may.
     AcceptUnmatchedHere = "R099" "accept-unmatched-here" Note
         { entry: String, accepts: String, pattern: String }
         ["{entry}"]
@@ -679,15 +682,15 @@ coded! {
             "accepts {accepts} about `{pattern}`, and this run has no such finding: it makes a part \
              of the set (--only, --format, --distro), or names no earlier set (--since)"
         ];
-    /// A key that clients are to trust speaks of itself in a signature that they refuse.
+    /// A key that clients are to trust has a self-signature that they refuse.
     KeyWeak = "R101" "key-weak" Warning { key: String, fault: String, remedy: String }
         ["{key}"]
         [
             "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
              on signing, {remedy}"
         ];
-    /// Packages of the rpm repository that were published without a signature and stay so, beside signed
-    /// ones, or where packages were to be signed.
+    /// Packages of the rpm repository were published without a signature and stay so, beside signed packages
+    /// or although packages are to be signed.
     PackagesUnsigned = "R102" "packages-unsigned" Warning
         { channel: String, unsigned: Vec<String>, of: usize }
         ["{channel}"]
@@ -709,8 +712,8 @@ coded! {
             "packages are signed by Ed25519, which rpm before 4.16 refuses (Enterprise Linux 7 and 8, \
              Amazon Linux 2): sign them by RSA if it is to install them"
         ];
-    /// A folder of what was published or built that not everybody may list, and that the run did not
-    /// open: it may have been closed on purpose, or belongs to another user. In no receipt.
+    /// A folder of published or built files is not readable for everybody, and the run did not open it: it
+    /// may be closed on purpose, or belong to another user. No receipt has this finding.
     FolderClosed = "R110" "folder-closed" Note { folder: String, mode: String, others: usize }
         ["{folder}"]
         [
@@ -721,7 +724,7 @@ coded! {
                 count => format!(", nor {} below", counted(*count, "folder")),
             }
         ];
-    /// Packages of earlier sets do not change, and are not made again.
+    /// Packages of earlier sets did not change and are kept.
     PackagesKept = "R112" "packages-kept" Note
         { version: String, made: usize, packages: Vec<String> }
         ["{version}"]
@@ -731,12 +734,12 @@ coded! {
             packages.len(),
             few(packages, 1)
         ];
-    /// Packages of earlier sets do not go with those that this one makes.
+    /// Packages of earlier sets do not fit those that this build makes.
     EarlierHeldBack = "R113" "earlier-held-back" Warning
         { format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{format}"]
         ["{}", misfit::told(misfits, held_back)];
-    /// Receipts of parts are named as earlier sets, and those of other parts of the same set are not.
+    /// Receipts of some parts are named as earlier sets, but those of other parts of the same set are not.
     EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning
         { release: String, present: usize, of: u32 }
         ["{release}"]
@@ -745,14 +748,14 @@ coded! {
              are taken for new ones; name the receipts of all parts, or the joined one \
              (`rockpack verify --join`)"
         ];
-    /// A file with a secret key or a passphrase can be read by others. In no receipt.
+    /// A file with a secret key or a passphrase is readable for others. No receipt has this finding.
     SecretReadable = "R115" "secret-readable" Warning { file: String, mode: String }
         ["{file}"]
         [
             "is secret, and others may read it (mode {mode}): take that right from them (chmod go-rwx), \
              and make a new key if somebody may have read this one"
         ];
-    /// Names of an artifact have characters that are not seen, or turn the text around them.
+    /// Names of an artifact have characters that are invisible, or change the direction of text.
     NamesUnseen = "R116" "names-unseen" Warning { artifact: InputArtifact, files: Vec<String> }
         ["{artifact}"]
         [
@@ -762,7 +765,7 @@ coded! {
             if files.len() == 1 { "has" } else { "have" },
             few(&shown(files), 3)
         ];
-    /// Packages are signed by a key that clients are not told of, and clients are to check signatures.
+    /// Packages are signed by a key that clients do not get, although clients are to check signatures.
     PackagesByOtherKey = "R117" "packages-by-other-key" Warning
         { channel: String, key: String, packages: Vec<String> }
         ["{channel}"]
@@ -776,43 +779,44 @@ coded! {
             few(packages, 3),
             if packages.len() == 1 { "it" } else { "them" },
         ];
-    /// Packages of a repository that clients cannot have together with the newest versions of others,
-    /// because of what a publication adds or takes out.
+    /// Clients cannot install some packages of a repository together with the newest versions of others,
+    /// because of packages that a publication adds or removes.
     UpdateHeldBack = "R118" "update-held-back" Warning
         { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{channel}"] ["{}", misfit::told(misfits, held_back)];
-    /// An index of a kernel database contradicts what lies beside it.
+    /// An index of a kernel database contradicts the files beside it.
     DatabaseInconsistent = "R119" "database-inconsistent" Warning
         { file: ComponentFile, fault: Inconsistency }
         ["{file}"] ["{fault}"];
-    /// RECORD of a wheel lacks members or digests, or lists what is not there; the wheels that are made
-    /// of it have it whole.
+    /// RECORD of a wheel lacks members or digests, or lists members that do not exist. The wheels made of it
+    /// have a complete one.
     WheelRecordLacks = "R120" "wheel-record-incomplete" Warning
         { wheel: String, unlisted: Vec<String>, absent: Vec<String>, unhashed: usize }
         ["{wheel}"] ["{}", record_lacks(unlisted, absent, *unhashed)];
-    /// The tags or the build number in WHEEL are not those of the wheel's file name, which decides.
+    /// The tags or the build number in WHEEL differ from those of the wheel's file name, which decides.
     WheelTagsDiffer = "R121" "wheel-tags-differ" Warning
         { wheel: String, tags: Vec<String>, build: Option<String> }
         ["{wheel}"] ["{}", tags_differ(tags, build.as_deref())];
-    /// Members of a wheel that no wheel can take over: folders, which installers make by themselves, and
-    /// signatures of a RECORD that changes.
+    /// Members of a wheel are dropped: folders, which installers make by themselves, and signatures of a
+    /// RECORD that changes.
     WheelMembersDropped = "R122" "wheel-members-dropped" Note
         { wheel: String, members: Vec<String> }
         ["{wheel}"] ["{} {} not carried over: {}", counted(members.len(), "member"),
             are(members.len()), few(members, 5)];
-    /// A wheel that has no device code to take out, or was split already.
+    /// A wheel has no device code to take out, or was split already.
     WheelUnchanged = "R123" "wheel-unchanged" Note { wheel: String }
         ["{wheel}"] ["has no device code that can be taken out, and is copied as it is"];
     /// The HIP runtime that loads the device code of a wheel is not in the wheel.
     WheelRuntimeOutside = "R124" "wheel-runtime-outside" Warning
         { wheel: String, libraries: Vec<Soname> }
         ["{wheel}"] ["{}", runtime_outside(libraries)];
-    /// The HIP runtime in a wheel cannot read kernel archives, and the wheel was split all the same.
+    /// The HIP runtime in a wheel cannot read kernel archives, but the wheel was split because the command
+    /// line asked for it.
     WheelRuntimeCannotRead = "R125" "wheel-runtime-cannot-read" Warning
         { wheel: String, files: Vec<String> }
         ["{wheel}"] ["{} {} kernel archives, so that no program finds the device code of this wheel",
             list(files), if files.len() == 1 { "does not read" } else { "do not read" }];
-    /// A wheel that PyPI would refuse.
+    /// PyPI would refuse a wheel.
     WheelNotForPypi = "R126" "wheel-not-for-pypi" Note
         { wheel: String, reasons: Vec<PypiRefusal> }
         ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
@@ -826,7 +830,7 @@ coded! {
         ];
 }
 
-/// Names with what is not seen of them written out.
+/// Names with invisible characters written out.
 fn shown(names: &[String]) -> Vec<String> {
     names.iter().map(|name| printable(name).into_owned()).collect()
 }
@@ -850,7 +854,8 @@ fn device_code(count: usize) -> String {
     )
 }
 
-/// How much device code, `different` of it, is left out, why, and where it was.
+/// A text about left-out device code: the number of pieces, the number of `different` ones, the reason, and
+/// the places.
 fn left_out(count: usize, different: usize, why: &str, places: &[LeftOutFile]) -> String {
     let (code, are, places) = (device_code(count), are(count), few(places, 5));
     let distinct =

@@ -1,4 +1,4 @@
-//! One example of every finding at least, and of every form that its text has.
+//! Examples of every finding, and of every form of its text.
 //!
 //! With `ROCKPACK_BLESS=1` the texts are written into `examples.txt`; look at the difference.
 
@@ -53,7 +53,7 @@ fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
     texts.map(path).to_vec()
 }
 
-/// Packages that need something else than the newest of it.
+/// Packages that need another version than the newest.
 fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
     let misfit = |(package, relation, installed): &(&str, &str, bool)| Misfit {
         package: text(package),
@@ -72,7 +72,7 @@ fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
     }
 }
 
-/// So many digests.
+/// Digests, all different.
 fn digests(count: usize) -> Vec<Sha256Digest> {
     (0..count).map(digest).collect()
 }
@@ -323,7 +323,7 @@ fn of_files_with_code() -> Vec<Finding> {
     ]
 }
 
-/// A file of a database of one arch, by its name.
+/// A database file of one arch, by its name.
 fn data() -> InputFile {
     input("lib/rocblas/library/T_gfx906.dat")
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::Soname;
 use crate::report::words::{are, counted, few, list};
 
-/// Why PyPI would refuse a wheel.
+/// The reason why PyPI would refuse a wheel.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum PypiRefusal {
@@ -16,7 +16,7 @@ pub enum PypiRefusal {
         /// The version.
         version: String,
     },
-    /// A bare platform.
+    /// A platform tag that names no system.
     #[display("the platform {platform} says nothing of the systems that it runs on")]
     Platform {
         /// The tag.
@@ -27,14 +27,14 @@ pub enum PypiRefusal {
         "{size} bytes are more than the {limit} that a project may upload unless PyPI allows more"
     )]
     Size {
-        /// Bytes of the file.
+        /// Size of the file in bytes.
         size: u64,
-        /// Bytes that a file may have.
+        /// Largest size of a file in bytes.
         limit: u64,
     },
 }
 
-/// The text about a RECORD that says too little, or too much.
+/// The text about a RECORD that lists too little, or too much.
 pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usize) -> String {
     let mut parts = Vec::new();
     if !unlisted.is_empty() {
@@ -52,14 +52,14 @@ pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usi
     parts.join("; ")
 }
 
-/// The text about tags of WHEEL that are not those of the file name.
+/// The text about tags of WHEEL that differ from the file name.
 pub(super) fn tags_differ(tags: &[String], build: Option<&str>) -> String {
     let tags = if tags.is_empty() { "no tags".to_owned() } else { few(tags, 5) };
     let build = build.map_or(String::new(), |build| format!(" and the build number {build}"));
     format!("its WHEEL has {tags}{build}; the file name decides")
 }
 
-/// The text about a runtime that is elsewhere.
+/// The text about a runtime outside of the wheel.
 pub(super) fn runtime_outside(libraries: &[Soname]) -> String {
     let named =
         if libraries.is_empty() { String::new() } else { format!(" ({})", list(libraries)) };

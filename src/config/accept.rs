@@ -69,7 +69,7 @@ pub struct AcceptSchema {
 }
 
 impl SetScope {
-    /// Whether a run makes all findings of this code that the configuration may be for.
+    /// Whether a run with this scope can make every finding of this code.
     fn has_all(self, code: Code) -> bool {
         match self {
             Self::Whole => true,

@@ -49,7 +49,7 @@ pub enum Role {
     KernelsCommon {
         /// The names of the groups in the configuration.
         groups: Vec<String>,
-        /// The base archs that it has code for.
+        /// The base archs that it serves.
         archs: Vec<String>,
     },
     /// Headers, documentation, tests or debug files, without device code.
@@ -67,7 +67,7 @@ named_enum! {
         Kernels = "kernels",
         /// Device code that several groups share.
         KernelsCommon = "kernels-common",
-        /// Packages without device code that are not for users.
+        /// Headers, documentation, tests or debug files.
         Support = "support",
         /// No files.
         Meta = "meta",

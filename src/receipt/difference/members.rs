@@ -86,7 +86,7 @@ impl ChangedAspect {
     }
 }
 
-/// Numbers of files that could not be compared, or by size alone.
+/// Numbers of files that were compared by size alone, or not at all.
 #[derive(Default)]
 pub(super) struct Counts {
     pub uncompared: u64,

@@ -34,7 +34,7 @@ coded! {
     /// No version was given.
     VersionUnset = "R003" "version-unset" Warning { version: String }
         ["version"] ["no version was given, so the packages have {version}"];
-    /// An entry of a shard is no artifact. An entry beside the shards has no shard.
+    /// An entry of a shard, or of the folder with the shards, is not an artifact.
     NotAnArtifact = "R004" "not-an-artifact" Note { shard: Option<String>, entry: String }
         ["{}", entry_of(shard.as_deref(), entry)] ["is not an artifact and is left out"];
     /// A file of an artifact lies outside all listed prefixes.
@@ -537,7 +537,7 @@ coded! {
         [
             "is to depend on {dependency}, which is not in this set; the dependency is left out"
         ];
-    /// No listed package takes some files and code objects.
+    /// Some files and code objects are in no listed package.
     NotListed = "R078" "not-listed" Warning
         { component: ComponentName, paths: Vec<TreePath>, code_objects: Vec<Sha256Digest> }
         ["{component}"]
@@ -601,7 +601,7 @@ coded! {
             "is a .{format} of the earlier set and not of this one: where it is installed, it \
              stays, and may hold back the update by what it needs; name it under `replaces`"
         ];
-    /// Packages of the earlier set are of another series, and exist beside those of this one.
+    /// Packages of the earlier set are of another series, which this set neither updates nor replaces.
     OtherSeries = "R088" "other-series" Note
         { series: String, packages: Vec<String>, shared_paths: Vec<String> }
         ["{series}"]
@@ -689,8 +689,8 @@ coded! {
             "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
              on signing, {remedy}"
         ];
-    /// Packages of the rpm repository were published without a signature and stay so, beside signed packages
-    /// or although packages are to be signed.
+    /// Packages of the rpm repository were published without a signature and stay unsigned, although others
+    /// are signed or signatures were asked for.
     PackagesUnsigned = "R102" "packages-unsigned" Warning
         { channel: String, unsigned: Vec<String>, of: usize }
         ["{channel}"]

@@ -1,4 +1,4 @@
-//! Gives the library the soname that programs are linked against.
+//! Sets the soname that programs are linked against.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -18,11 +18,11 @@ pub struct OpenArchive {
     table: Archive,
 }
 
-/// A row as it is named in texts.
+/// The names of a row, for texts.
 pub struct RowName<'a> {
     /// The key of its binary and wrapper.
     pub key: &'a [u8],
-    /// Its target.
+    /// The target of the row.
     pub target: &'a [u8],
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for RowName<'_> {
     }
 }
 
-/// Why a table cannot be read, in words.
+/// The words for a fault of a table.
 struct Why<'a>(&'a OpenFault<file::Fault>);
 
 impl fmt::Display for Why<'_> {
@@ -75,7 +75,7 @@ fn write_frames(fault: &FrameFault<file::Fault>, f: &mut fmt::Formatter<'_>) -> 
     }
 }
 
-/// The fault of a read, whose text was written where it happened.
+/// The fault of a failed read, whose text the read has drafted already.
 fn is_told(fault: &OpenFault<file::Fault>) -> Option<file::Fault> {
     match fault {
         OpenFault::Toc(Fault::Read(told)) | OpenFault::Frames(FrameFault::Read(told)) => {
@@ -85,11 +85,11 @@ fn is_told(fault: &OpenFault<file::Fault>) -> Option<file::Fault> {
     }
 }
 
-/// How often a file is opened that changes while its table is read.
+/// Most attempts to open a file that changes while its table is read.
 const OPENED_AGAIN: usize = 16;
 
 impl OpenArchive {
-    /// Opens an archive and reads its table; again where the file changes meanwhile.
+    /// Opens an archive and reads its table. Tries again if the file changes meanwhile.
     pub fn open(path: &CStr) -> Result<Self, file::Fault> {
         for _ in 0..OPENED_AGAIN {
             let file = OpenFile::open(path)?;
@@ -110,27 +110,27 @@ impl OpenArchive {
         Err(file::Fault { code, is_of_machine: true })
     }
 
-    /// The name it was opened by.
+    /// The path by which it was opened.
     pub fn path(&self) -> Shown<'_> {
         self.file.path()
     }
 
-    /// The state in which its file was opened.
+    /// The identity of its file when it was opened.
     pub fn identity(&self) -> Identity {
         self.file.identity()
     }
 
-    /// How its file is now.
+    /// The current state of its file.
     pub fn state(&self) -> State {
         self.file.state()
     }
 
-    /// The targets that it answers for.
+    /// The targets that the archive answers for.
     pub fn arches(&self) -> &Names {
         self.table.arches()
     }
 
-    /// The keys of its rows.
+    /// The keys of the archive's rows.
     pub fn keys(&self) -> &Names {
         self.table.keys()
     }
@@ -140,12 +140,12 @@ impl OpenArchive {
         self.table.rows_of(key)
     }
 
-    /// How many code objects are stored.
+    /// The number of stored code objects.
     pub fn count(&self) -> usize {
         self.table.count()
     }
 
-    /// Where a code object is stored, if it is within the file.
+    /// The place of a stored code object, if it is within the file.
     pub fn stored(&self, ordinal: u32) -> Option<Span> {
         self.table.stored(ordinal).ok()
     }
@@ -157,7 +157,7 @@ impl OpenArchive {
         })
     }
 
-    /// Where the code object of a row is stored, and its size in bytes once it is loaded.
+    /// The place of a row's code object, and its uncompressed size in bytes.
     fn content(&self, row: Row, name: &RowName<'_>) -> Result<(Span, u64), Code> {
         let (path, ordinal) = (self.path(), row.ordinal);
         let span = self.table.stored(ordinal).map_err(|code| match code {
@@ -187,18 +187,18 @@ impl OpenArchive {
         self.size_of(self.row(&name)?, &name)
     }
 
-    /// The size in bytes of the code object of a row that is known.
+    /// The size in bytes of the code object of a row that was already found.
     pub fn size_of(&self, row: Row, name: &RowName<'_>) -> Result<u64, Code> {
         self.content(row, name).map(|(_, size)| size)
     }
 
-    /// The code object of a row.
+    /// Loads the code object of a row.
     pub fn load(&self, key: &[u8], target: &[u8]) -> Result<Handed, Code> {
         let name = RowName { key, target };
         self.load_of(self.row(&name)?, &name)
     }
 
-    /// The code object of a row that is known.
+    /// Loads the code object of a row that was already found.
     pub fn load_of(&self, row: Row, name: &RowName<'_>) -> Result<Handed, Code> {
         let (span, size) = self.content(row, name)?;
         match self.table.scheme() {
@@ -215,7 +215,7 @@ impl OpenArchive {
     }
 }
 
-/// AMD's code for a fault, but a table without memory is no damaged table.
+/// AMD's code for a fault. Unlike AMD's, refused memory does not count as a damaged table.
 fn code_of(fault: &OpenFault<file::Fault>) -> Code {
     match fault {
         OpenFault::Frames(FrameFault::OutOfMemory) => Code::OutOfMemory,

@@ -1,4 +1,4 @@
-//! The archives of a cache that stay open.
+//! The open archives of a cache.
 
 use std::ffi::CStr;
 
@@ -10,16 +10,15 @@ use crate::memory::SharedList;
 use crate::report;
 use crate::slot::Slot;
 
-/// Most archives that stay open: each holds a file descriptor.
+/// Most open archives: each holds a file descriptor.
 const LIMIT: usize = 4096;
 
-/// Archives that threads share. One stays open until its file is another, or until no name leads to
-/// the file any more and no plan asks for it.
+/// Open archives that threads share. One is closed once its file has changed, or is removed and in no plan.
 pub struct Archives {
     list: SharedList<Slot<OpenArchive>>,
 }
 
-/// An archive by the number of its place, which may have another one later.
+/// A reference to an open archive by its slot, which may later hold another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchiveHandle {
     index: usize,
@@ -32,7 +31,7 @@ impl Archives {
         Ok(Self { list: SharedList::new(LIMIT)? })
     }
 
-    /// Hands an archive to `read`, which keeps it open meanwhile; nothing if it was closed.
+    /// Passes an archive to `read` and keeps it open meanwhile. Returns `None` if it was closed.
     pub fn with<R>(
         &self,
         place: &ArchiveHandle,
@@ -42,12 +41,12 @@ impl Archives {
         self.list.get(place.index)?.read(|archive| is_there(archive).then(|| read(archive)))?
     }
 
-    /// Whether the file of an archive was changed since it was opened.
+    /// Tells whether the file of an archive was changed since it was opened.
     pub fn is_changed(&self, place: &ArchiveHandle) -> bool {
         self.with(place, OpenArchive::state).is_none_or(|state| state == State::Changed)
     }
 
-    /// The open archive whose content a file in this state has.
+    /// The open archive of a file with this identity.
     pub fn find(&self, state: &Identity) -> Option<ArchiveHandle> {
         self.list.iter().enumerate().find_map(|(index, slot)| {
             let identity = slot.read(OpenArchive::identity)?;
@@ -65,8 +64,8 @@ impl Archives {
         Ok(ArchiveHandle { index, identity })
     }
 
-    /// Closes archives that nobody can load from any more: whose file was changed, or was removed
-    /// and is not `planned`. One that is read just now stays until the next call.
+    /// Closes archives that nobody can load from any more: their files were changed, or removed and are in no
+    /// plan. An archive that another thread is reading stays until the next call.
     pub fn release(&self, is_planned: impl Fn(&ArchiveHandle) -> bool) {
         for (index, slot) in self.list.iter().enumerate() {
             let state = slot.read(|archive| (archive.state(), archive.identity()));

@@ -1,13 +1,13 @@
-//! What the HIP runtime asks: the code object of a wrapper for a device, from whichever archive has it.
+//! Finds the code object of a wrapper for a device in the archives of its binary, for the HIP runtime.
 //!
 //! ```text
-//! first load of a binary   candidates are opened; the plan, which archives there are, is kept
+//! first load of a binary   candidates are opened; the list of archives is kept as the plan
 //! later loads              the plan's archives in order: no path is looked up, no file opened
-//! a load that fails        candidates are looked up again, for files that came since
+//! a load that fails        candidates are looked up again, to find new files
 //! relative candidates      have no plan: they are looked up for each load
 //! ```
 //!
-//! Whatever the paths, a file that is open already is not read again: its state tells it.
+//! A file that is already open is recognised by its identity and not read again, even under another path.
 
 use std::ffi::CStr;
 
@@ -26,37 +26,37 @@ use crate::missing;
 use crate::report::{self, Shown, Text};
 use crate::slot::Slot;
 
-/// Most plans that are kept; a load beyond them makes its plan each time.
+/// Most plans that are kept; loads beyond them make their plans each time.
 const PLANS_LIMIT: usize = 1024;
-/// Most looks for the archives of one load, where files are changed, or closed by other threads, meanwhile.
+/// Most lookups for one load, while files change or other threads close them.
 const LOOKS_LIMIT: usize = 16;
 
-/// Archives that were opened, and which of them each binary has.
+/// The opened archives, and the plans of binaries.
 pub struct Cache {
     environment: Environment,
     archives: Archives,
     plans: SharedList<Slot<Plan>>,
 }
 
-/// The archives of one binary and list of devices.
+/// The archives of one binary for one list of devices.
 struct Plan {
-    /// Everything that it depends on.
+    /// Everything that the plan depends on.
     key: Vec<u8>,
-    /// The archives in the order in which they are asked.
+    /// The archives in the order in which they are searched.
     archives: Vec<ArchiveHandle>,
 }
 
-/// Why archives do not give a code object.
+/// A reason why archives do not give a code object.
 enum Refusal {
-    /// The last of those that list a target has no whole row for it.
+    /// The last archive that lists a target has no complete row for it.
     Failed(Code),
-    /// None lists a target.
+    /// No archive lists a target.
     NoTarget,
-    /// One was changed, or closed, meanwhile.
+    /// An archive was changed or closed meanwhile.
     Closed,
 }
 
-/// One load.
+/// The arguments of one load.
 pub struct Request<'a> {
     /// The marker of the binary.
     pub marker: &'a Loaded,
@@ -69,8 +69,8 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Everything that decides which archives are asked, but for the working directory. Each part has
-    /// its length before it, and the numbers of parts come first.
+    /// Everything that decides which archives are searched, except the working directory. Each part follows
+    /// its length, and the numbers of parts come first.
     fn plan_key(&self) -> Result<Vec<u8>, OutOfMemory> {
         let mut key = Vec::new();
         let paths = &self.marker.search_paths;
@@ -86,14 +86,14 @@ impl Request<'_> {
         Ok(key)
     }
 
-    /// The targets that fit, the best one first.
+    /// The compatible targets, the best one first.
     fn targets(&self) -> impl Iterator<Item = CompatibleTarget<'_>> {
         self.arches.iter().flat_map(|arch| compatible(arch.to_bytes()))
     }
 }
 
 impl Cache {
-    /// An empty cache, which keeps what the environment says now.
+    /// An empty cache with a copy of the current environment.
     pub fn new() -> Result<Self, Code> {
         let refused = |_| report::refused("a cache of archives");
         Ok(Self {
@@ -103,7 +103,7 @@ impl Cache {
         })
     }
 
-    /// Fails if archives are switched off.
+    /// Fails if the use of archives is switched off.
     pub fn enabled(&self) -> Result<(), Code> {
         if self.environment.is_disabled {
             let why = format_args!("kernel archives are switched off by ROCM_KPACK_DISABLE");
@@ -112,7 +112,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Loads the code object that fits best.
+    /// Loads the best compatible code object.
     pub fn load(&self, request: &Request<'_>) -> Result<Handed, Code> {
         let refused = |_| report::refused("what is looked for");
         let plan_key = request.plan_key().map_err(refused)?;
@@ -134,7 +134,7 @@ impl Cache {
         loaded
     }
 
-    /// The archives of a plan that was kept.
+    /// The archives of a kept plan.
     fn planned(&self, key: &[u8]) -> Result<Option<Vec<ArchiveHandle>>, OutOfMemory> {
         let copy = |plan: &Plan| {
             let mut archives = Vec::new();
@@ -146,13 +146,13 @@ impl Cache {
         self.plans.iter().find_map(|slot| slot.read(of_plan).flatten()).transpose()
     }
 
-    /// Whether a plan asks for an archive. One that is being changed may.
+    /// Tells whether a plan has this archive. A plan that another thread is changing counts as if it had.
     fn is_planned(&self, place: &ArchiveHandle) -> bool {
         let has = |plan: &Plan| plan.archives.contains(place);
         self.plans.iter().any(|slot| slot.read(has).unwrap_or(true))
     }
 
-    /// Keeps a plan, in the place of an older one. Without room for it the next load makes it again.
+    /// Keeps a plan, in place of an older one. Without room for it the next load makes it again.
     fn keep(&self, plan: Plan) {
         let same = |there: &Plan, new: &Plan| there.key == new.key;
         let old =
@@ -164,7 +164,7 @@ impl Cache {
         }
     }
 
-    /// Looks for archives, opens those that are not open, and asks them.
+    /// Looks up archives, opens those that are closed, and searches them.
     fn look_and_ask(
         &self,
         key: &[u8],
@@ -186,7 +186,7 @@ impl Cache {
         }
     }
 
-    /// Asks archives for each target in turn.
+    /// Searches archives for each target in turn.
     fn ask(
         &self,
         archives: &[ArchiveHandle],
@@ -229,7 +229,7 @@ impl Cache {
         Ok(handed)
     }
 
-    /// The code of a load that archives refused, and the line for users of a device without kernels.
+    /// The code of a load without a code object. Writes the line for users of a device without kernels.
     fn refused(
         &self,
         refusal: &Refusal,
@@ -244,7 +244,7 @@ impl Cache {
                 let why = format_args!("{binary}: its kernel archives change all the time");
                 return report::fail_with_hint(Code::Io, why, "; start again");
             }
-            // Another archive may have it.
+            // The archive that could not be read may have the target.
             (Refusal::NoTarget, Some(fault)) => return fault.again(),
             (Refusal::NoTarget, None) if self.environment.is_quiet => {}
             (Refusal::NoTarget, None) => {

@@ -1,4 +1,4 @@
-//! The files that may have the code objects of a binary, in the order in which they are asked.
+//! The files that may have the code objects of a binary, in the order in which they are searched.
 
 use std::ffi::CStr;
 
@@ -10,44 +10,44 @@ use crate::environment::{Environment, entries};
 use crate::file;
 use crate::report::{self, Shown};
 
-/// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features
-/// would make a thousand million otherwise.
+/// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features could
+/// name a thousand million.
 const LIMIT: usize = 4096;
 
-/// A longer path is refused by every system call.
+/// Most bytes of a path: every system call refuses longer ones.
 const PATH_LIMIT: usize = 4096;
 
-/// The places that a load looks at.
+/// The inputs that decide where a load searches.
 pub struct Places<'a> {
-    /// What the environment says.
+    /// The settings from the environment.
     pub environment: &'a Environment,
-    /// The path of the binary whose marker it is.
+    /// The path of the binary that has the marker.
     pub binary_path: &'a [u8],
-    /// The paths of the marker.
+    /// The search paths of the marker.
     pub search_paths: &'a Names,
     /// Target IDs of devices.
     pub arches: &'a [&'a CStr],
 }
 
-/// Appends bytes, if there is memory for them.
+/// Appends bytes. Fails if memory is refused.
 fn append(path: &mut Vec<u8>, bytes: &[u8]) -> Result<(), OutOfMemory> {
     path.try_reserve(bytes.len())?;
     path.extend_from_slice(bytes);
     Ok(())
 }
 
-/// The folder of a path, with the `/` at its end; empty without one.
+/// The folder of a path, with the final `/`; empty without one.
 fn folder(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     path.get(..end).unwrap_or_default()
 }
 
-/// Where the placeholder begins.
+/// The offset of the placeholder.
 fn placeholder(path: &[u8]) -> Option<usize> {
     path.windows(ARCH_PLACEHOLDER.len()).position(|part| part == ARCH_PLACEHOLDER.as_bytes())
 }
 
-/// Removes `.`, empty parts, and each `..` with the part before it, of a relative path, without asking
+/// Removes `.`, empty parts, and each `..` with the part before it from a relative path, without a look at
 /// the file system.
 fn normalized(path: &[u8], normal: &mut Vec<u8>) -> Result<(), OutOfMemory> {
     let start = normal.len();
@@ -70,7 +70,7 @@ fn normalized(path: &[u8], normal: &mut Vec<u8>) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Whether the start of a path, up to `slash`, is a folder.
+/// Tells whether the start of a path, up to `slash`, is a folder.
 fn is_folder(path: &[u8], slash: usize) -> Result<bool, OutOfMemory> {
     let mut start = Vec::new();
     append(&mut start, path.get(..slash.max(1)).unwrap_or_default())?;
@@ -78,13 +78,13 @@ fn is_folder(path: &[u8], slash: usize) -> Result<bool, OutOfMemory> {
     Ok(CStr::from_bytes_until_nul(&start).is_ok_and(file::is_folder))
 }
 
-/// The path that AMD's loader makes of one that leads nowhere: the folders that are there stay as they
-/// are, and of the rest each `..` takes the part before it away. Nothing if that is the same path.
+/// The path that AMD's loader makes of one that does not exist: existing folders stay, and in the rest each
+/// `..` removes the part before it. `None` if that is the same path.
 fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> {
     let has_up = |path: &[u8]| path.split(|byte| *byte == b'/').any(|part| part == b"..");
     let slashes = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/');
     let Some(last) = slashes(path).filter(|_| has_up(path)) else { return Ok(None) };
-    // Most candidates that are not there are missing in a folder that is.
+    // Most missing candidates lie in a folder that exists.
     if is_folder(path, last)? {
         return Ok(None);
     }
@@ -106,7 +106,7 @@ fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> 
 }
 
 impl Places<'_> {
-    /// Hands each candidate to `take`, which says whether there was a file.
+    /// Passes each candidate to `take`, which tells whether the file exists.
     pub fn each(&self, mut take: impl FnMut(&CStr) -> Result<bool, Code>) -> Result<(), Code> {
         let mut left = LIMIT;
         let Environment { instead, before, .. } = self.environment;
@@ -165,8 +165,8 @@ fn copied(parts: &[&[u8]]) -> Result<Vec<u8>, Code> {
     Ok(path)
 }
 
-/// Takes a path as the kernel resolves it, or, where that leads nowhere and the path is one that AMD's
-/// loader resolves, as that does.
+/// Takes a path as the kernel resolves it. If that does not exist, and AMD's loader resolves such paths,
+/// takes the path that it would make.
 fn candidate(
     path: &mut Vec<u8>,
     is_resolved: bool,

@@ -1,4 +1,4 @@
-//! Decompression of single code objects, in as many threads as call.
+//! Decompression of single code objects. Any number of threads may decompress at once.
 
 use std::sync::Mutex;
 
@@ -9,22 +9,22 @@ use crate::file::OpenFile;
 use crate::memory::Handed;
 use crate::report;
 
-/// What a thread needs while it decompresses.
+/// The buffers of a thread that decompresses.
 struct Decoder {
     context: DCtx<'static>,
-    /// The frame, compressed.
+    /// The compressed frame.
     frame: Handed,
 }
 
-/// Decoders that nobody uses now. Most programs load from one thread; what two leave behind stays below
-/// 1 MiB. It is never waited for: in a child that was forked while it was locked, it stays locked.
+/// The idle decoders. Most programs load from one thread; two idle decoders take less than 1 MiB. The lock is
+/// only tried: in a child forked while it was held, it stays locked.
 static IDLE: Mutex<Vec<Decoder>> = Mutex::new(Vec::new());
 const IDLE_LIMIT: usize = 2;
 
-/// The largest memory for frames, in bytes, that an idle decoder keeps.
+/// Most bytes for frames that an idle decoder keeps.
 const FRAME_KEPT: usize = 256 << 10;
 
-/// The most bytes that a block of a zstd frame becomes, and the fewest that it takes.
+/// The largest content of a zstd block in bytes, and its smallest size.
 const BLOCK: u64 = 128 << 10;
 const BLOCK_LEAST: u64 = 4;
 
@@ -61,13 +61,13 @@ fn set_aside(mut decoder: Decoder) {
     }
 }
 
-/// Whether frames of `size` bytes can become `content` bytes. A size that is only claimed reserves
-/// nothing.
+/// Tells whether frames of `size` bytes can become `content` bytes, so that a false size reserves nothing.
 fn can_become(size: u64, content: u64) -> bool {
     content <= (size / BLOCK_LEAST + 1).saturating_mul(BLOCK)
 }
 
-/// A code object of exactly `content` bytes, from the `size` bytes at `offset`. `what` names it.
+/// Decompresses a code object of exactly `content` bytes from the `size` bytes at `offset`. `what` names it
+/// in texts.
 pub fn decompress(
     file: &OpenFile,
     (offset, size): (u64, u64),

@@ -1,4 +1,4 @@
-//! One open file, read by positioned reads. A file that changes while it is open is an error.
+//! One open file, read at offsets. A file that changes while it is open is an error.
 
 use std::cell::RefCell;
 use std::ffi::CStr;
@@ -14,9 +14,9 @@ use crate::report::{self, Cause, Shown};
 /// Seconds and nanoseconds.
 type Time = (i64, i64);
 
-/// The state of a file that tells one content of it from another. The time of its last status change is no
-/// part of it: dpkg gives the file that it replaces another name for a while and takes both away, so
-/// that time passes while the content stays, and programs go on with it.
+/// The identity of a file with one content. It leaves out the time of the last status change: dpkg links and
+/// unlinks the file that it replaces, which changes this time but not the content, and programs keep using
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     device: u64,
@@ -25,13 +25,13 @@ pub struct Identity {
     modified: Time,
 }
 
-/// Why a file cannot be used: its text is the last error's.
+/// A fault of a file. Its text is that of the last error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// The code for callers.
+    /// The result code for callers.
     pub code: Code,
-    /// Whether the machine refused to look or to read (no descriptor is left, a disk fails), so that
-    /// nothing is known of the file.
+    /// Tells whether the machine failed to look or read (no descriptors, a failing disk), so that the file
+    /// may be sound.
     pub is_of_machine: bool,
 }
 
@@ -47,28 +47,28 @@ impl From<Fault> for Code {
     }
 }
 
-/// How an open file is now.
+/// The current state of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is what was opened.
+    /// The file is unchanged.
     Whole,
-    /// It is what was opened, and no name leads to it any more.
+    /// The file is unchanged, and no path leads to it any more.
     Removed,
-    /// Its content is another, or unknown.
+    /// The content has changed, or is unknown.
     Changed,
 }
 
 /// A regular file that stays open.
 pub struct OpenFile {
     descriptor: OwnedFd,
-    /// The name it was opened by, for texts.
+    /// The path by which it was opened, for texts.
     path: Vec<u8>,
     identity: Identity,
     len: u64,
 }
 
-/// The fault of a path that cannot be looked up or opened. Only some causes say that no file is there
-/// for this user; all others say nothing of the file.
+/// The fault of a path that cannot be looked up or opened. Only some causes mean that the file does not exist
+/// for this user.
 fn no_file(path: &CStr, errno: Errno) -> Fault {
     let code = match errno {
         Errno::NOENT => Code::FileNotFound,
@@ -90,18 +90,18 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Whether a path leads to a folder.
+/// Tells whether a path leads to a folder.
 pub fn is_folder(path: &CStr) -> bool {
     status(path).is_ok_and(|stat| kind(&stat) == FileType::Directory)
 }
 
-/// The state of the file that a path leads to, if it is a regular one and not empty.
+/// The identity of the regular, non-empty file at a path.
 pub fn look(path: &CStr) -> Result<Identity, Fault> {
     let stat = status(path).map_err(|errno| no_file(path, errno))?;
     Ok(regular(path, &stat)?)
 }
 
-/// The state of a regular file that is not empty.
+/// The identity of a regular, non-empty file.
 fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
     let shown = Shown(path.to_bytes());
     match kind(stat) {
@@ -115,12 +115,12 @@ fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
     }
 }
 
-/// Opens a file without waiting for the other end of a named pipe.
+/// Opens a file. Does not block on a named pipe without a writer.
 fn opened(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
     let open = |flags| retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
     match open(flags | OFlags::NONBLOCK) {
-        // Another process has a lease on the file, and gives it up to one that waits.
+        // Another process has a lease on the file, and releases it for an open that blocks.
         Err(Errno::AGAIN)
             if status(path).is_ok_and(|stat| kind(&stat) == FileType::RegularFile) =>
         {
@@ -131,7 +131,7 @@ fn opened(path: &CStr) -> Result<OwnedFd, Errno> {
 }
 
 impl OpenFile {
-    /// Opens a regular file that is not empty.
+    /// Opens a regular, non-empty file.
     pub fn open(path: &CStr) -> Result<Self, Fault> {
         let descriptor = opened(path).map_err(|errno| no_file(path, errno))?;
         let stat = rustix::fs::fstat(&descriptor).map_err(|errno| no_file(path, errno))?;
@@ -144,17 +144,17 @@ impl OpenFile {
         Ok(Self { descriptor, path: copy, identity, len })
     }
 
-    /// The name it was opened by.
+    /// The path by which it was opened.
     pub fn path(&self) -> Shown<'_> {
         Shown(&self.path)
     }
 
-    /// The state in which it was opened.
+    /// The identity of the file when it was opened.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// How the file is now.
+    /// The current state of the file.
     pub fn state(&self) -> State {
         match rustix::fs::fstat(&self.descriptor) {
             Ok(now) if identity(&now) != self.identity => State::Changed,
@@ -164,8 +164,8 @@ impl OpenFile {
         }
     }
 
-    /// Fails if the file was changed since it was opened. Asked behind each read, it finds every
-    /// change that the read can have seen.
+    /// Fails if the file was changed since it was opened. A call after each read finds every change that the
+    /// read can have seen.
     pub fn unchanged(&self) -> Result<(), Code> {
         if self.state() != State::Changed {
             return Ok(());
@@ -185,7 +185,7 @@ impl OpenFile {
         Fault { code: report::fail(Code::Io, why), is_of_machine: true }
     }
 
-    /// Fills `room`, whose size is set, from `offset` on.
+    /// Resizes `room` to `size` bytes and fills it from `offset` on.
     pub fn read(&self, offset: u64, room: &mut Handed, size: u64) -> Result<(), Fault> {
         let filled = room.fill(|before, room| {
             let at = offset.saturating_add(before);
@@ -223,13 +223,12 @@ fn identity(stat: &Stat) -> Identity {
     }
 }
 
-/// Bytes that are read at once where a few are asked for. The sizes before small frames lie close to each
-/// other: each window behind the last one is twice as long. Those before large frames cost one
-/// short read each.
+/// Bytes of the largest window. Sizes of small frames lie close together, so each window that continues the
+/// last one is twice as long. Sizes of large frames cost one short read each.
 const WINDOW: usize = 16 << 10;
 const FIRST_WINDOW: usize = 512;
 
-/// Reads the table of a file.
+/// The table of a file as a source of bytes.
 pub struct Source<'a> {
     file: &'a OpenFile,
     /// The offset of the window, and the number of its bytes that were read.

@@ -22,10 +22,10 @@ const METADATA: NoteType = NoteType(32);
 /// The alignment in bytes of the parts of a note.
 const ALIGNMENT: u64 = 4;
 
-/// Why the notes of a code object cannot be read.
+/// A fault for which the notes of a code object cannot be read.
 enum Damage {
     OutOfMemory,
-    /// In words.
+    /// The fault in words.
     Because(&'static str),
 }
 
@@ -44,8 +44,8 @@ impl From<Fault<Infallible>> for Damage {
     }
 }
 
-/// The names of the kernels in `code_object`; none where it is no ELF file or has no note of them. `what`
-/// names it in texts.
+/// The names of the kernels in `code_object`; empty if it is no ELF file or has no such note. `what` names it
+/// in texts.
 pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code> {
     let mut names = Names::default();
     let Ok(header) = Elf::parse(code_object) else { return Ok(names) };
@@ -59,7 +59,7 @@ pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code>
     }
 }
 
-/// Appends the names in all notes: a code object that was linked of several objects has one of each.
+/// Appends the names in all notes: a code object linked from several objects has a note of each.
 fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(), Damage> {
     for NoteSegment { start, end } in note_segments(header, code_object)? {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -77,15 +77,15 @@ fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(),
     Ok(())
 }
 
-/// Where in a file notes begin and end.
+/// The range of a segment of notes in the file.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct NoteSegment {
     start: u64,
     end: u64,
 }
 
-/// The segments of notes in the order of the file. Those that share bytes are
-/// refused: many headers over the same notes would keep a reader busy. Equal ones are one.
+/// The segments of notes in the order of the file, deduplicated. Overlapping segments are refused: many
+/// headers over the same notes would keep a reader busy.
 fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<NoteSegment>, Damage> {
     let headers = header.program_headers(LittleEndian, code_object);
     let mut segments = Vec::new();

@@ -1,4 +1,4 @@
-//! One look for the archives of a load: which candidates there are, and which of them open.
+//! One lookup of the archives for a load: finds candidates and opens them.
 
 use std::ffi::CStr;
 
@@ -17,34 +17,34 @@ pub struct MachineFault {
 }
 
 impl MachineFault {
-    /// The fault as that of the load.
+    /// Drafts the fault again as that of the load, and returns its code.
     pub fn again(&self) -> Code {
         report::fail(self.code, format_args!("{}", self.text))
     }
 }
 
-/// The outcome of a look.
+/// The outcome of a lookup.
 pub struct Lookup<'a> {
     archives: &'a Archives,
     environment: &'a Environment,
-    /// Paths that were tried: each is, once.
+    /// The paths that were tried, so that each is tried once.
     tried: Vec<Vec<u8>>,
-    /// Files that are no archives.
+    /// The files that are no archives.
     damaged: Vec<Identity>,
-    /// The archives, in the order in which they are asked.
+    /// The archives, in the order in which they are searched.
     pub found: Vec<ArchiveHandle>,
     /// The candidates, for texts.
     pub looked: Text,
-    /// The first candidate of which nothing is known, for the machine refused to look or to read.
+    /// The fault of the first candidate that the machine failed to look up or read.
     pub fault: Option<MachineFault>,
-    /// Whether candidates depend on the working directory.
+    /// Tells whether candidates depend on the working directory.
     pub is_relative: bool,
-    /// Whether an archive was opened for it.
+    /// Tells whether the lookup opened an archive.
     pub has_opened: bool,
 }
 
 impl<'a> Lookup<'a> {
-    /// Looks at all candidates.
+    /// Looks up all candidates.
     pub fn new(
         archives: &'a Archives,
         environment: &'a Environment,
@@ -65,12 +65,12 @@ impl<'a> Lookup<'a> {
         Ok(lookup)
     }
 
-    /// Whether archives that were found may be asked again without a look at their paths.
+    /// Tells whether later loads may use the archives without a new lookup.
     pub fn is_lasting(&self) -> bool {
         !self.found.is_empty() && !self.is_relative && self.fault.is_none()
     }
 
-    /// Tries a candidate; whether there is a file.
+    /// Tries a candidate, and tells whether the file exists.
     fn take(&mut self, path: &CStr) -> Result<bool, Code> {
         let bytes = path.to_bytes();
         if self.tried.iter().any(|tried| tried == bytes) {
@@ -112,7 +112,7 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    /// The archive with this state: the one that is open, or else it is opened.
+    /// Returns the open archive with this identity, or opens it.
     fn open(&mut self, path: &CStr, state: &Identity) -> Result<ArchiveHandle, Fault> {
         if let Some(place) = self.archives.find(state) {
             return Ok(place);
@@ -128,8 +128,8 @@ impl<'a> Lookup<'a> {
         Ok(place)
     }
 
-    /// Goes on behind a candidate that does not open. Without memory that ends the load: a device that
-    /// is skipped for want of it would be missed without a trace.
+    /// Continues after a candidate that does not open. Fails if memory was refused: the HIP runtime would
+    /// otherwise skip the device without a trace.
     fn passed_over(&mut self, fault: Fault) -> Result<(), Code> {
         if fault.code == Code::OutOfMemory && !fault.is_of_machine {
             return Err(fault.code);

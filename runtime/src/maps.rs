@@ -12,15 +12,15 @@ const MAPS: &std::ffi::CStr = c"/proc/self/maps";
 /// Bytes that are read at once, several times the longest line.
 const CHUNK: usize = 32 << 10;
 
-/// A line of the list, if the address is in its range.
+/// The mapping in a line of `/proc/self/maps` that contains the address.
 struct Mapping<'a> {
     path: &'a [u8],
-    /// The offset in the file of the address.
+    /// The offset of the address in the file.
     offset: u64,
 }
 
-/// `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`: the mapping of `address`. The path
-/// may have spaces.
+/// Parses a line such as `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`. Returns `None` if its
+/// range does not contain `address`. The path may have spaces.
 fn mapping(line: &[u8], address: u64) -> Option<Mapping<'_>> {
     let text = |bytes| std::str::from_utf8(bytes).ok();
     let hex = |bytes| u64::from_str_radix(text(bytes)?, 16).ok();
@@ -40,8 +40,8 @@ fn unreadable(errno: Errno) -> Code {
     report::fail(Code::PathDiscoveryFailed, why)
 }
 
-/// Finds the file that is mapped at `address`, and hands its path and the offset of the address in it
-/// to `take`.
+/// Finds the file that is mapped at `address`, and passes its path and the offset of the address in it to
+/// `take`.
 pub fn discover(
     address: u64,
     take: impl FnOnce(&[u8], u64) -> Result<(), Code>,
@@ -68,7 +68,7 @@ pub fn discover(
     Err(report::fail(Code::PathDiscoveryFailed, why))
 }
 
-/// The path of a mapping, unless it is anonymous or one of the kernel's own, such as `[stack]`.
+/// The path of a mapping. Fails for anonymous mappings and the kernel's own, such as `[stack]`.
 fn named<'a>(mapping: &Mapping<'a>, address: u64) -> Result<&'a [u8], Code> {
     if mapping.path.is_empty() || mapping.path.first() == Some(&b'[') {
         let why = format_args!("memory at address {address:#x} belongs to no file");

@@ -1,5 +1,5 @@
-//! Memory whose ownership or lifetime the compiler cannot check (what C callers free, what they point
-//! to, lists that threads share without locks), and calls of the C library that have no safe form.
+//! Memory whose ownership or lifetime the compiler cannot check (memory that C callers free, their pointers,
+//! lists that threads share without locks), and calls of the C library without a safe form.
 
 #![allow(unsafe_code, reason = "each block states why it is sound")]
 
@@ -16,22 +16,22 @@ use rockpack_kpack::message_pack::Input;
 use rustix::io::Errno;
 use zstd_safe::WriteBuf;
 
-/// Memory by `malloc`, so that callers can release it by `free`.
+/// Memory from `malloc`, so that callers can release it by `free`.
 pub struct Handed {
     start: NonNull<u8>,
-    /// Bytes that malloc was asked for.
+    /// Bytes requested from malloc.
     allocated: usize,
-    /// Bytes that may be written, not more than those.
+    /// Bytes that may be written, at most `allocated`.
     capacity: usize,
     /// Bytes that were written.
     filled: usize,
 }
 
 impl Handed {
-    /// Reserves `capacity` bytes. They are not cleared.
+    /// Reserves `capacity` bytes, uninitialised.
     pub fn new(capacity: u64) -> Result<Self, OutOfMemory> {
         let capacity = usize::try_from(capacity).map_err(|_| OutOfMemory)?;
-        // SAFETY: malloc takes any size, and what it gives is checked for NULL.
+        // SAFETY: malloc takes any size, and its result is checked for NULL.
         let start = unsafe { libc::malloc(capacity.max(1)) };
         let start = NonNull::new(start.cast()).ok_or(OutOfMemory)?;
         Ok(Self { start, allocated: capacity, capacity, filled: 0 })
@@ -43,20 +43,20 @@ impl Handed {
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.filled) }
     }
 
-    /// Empties it and sets its size, if its memory holds so many bytes.
+    /// Empties the memory and sets its size. Returns false if it is smaller than `size`.
     pub fn restart(&mut self, size: u64) -> bool {
         let size = usize::try_from(size).ok().filter(|size| *size <= self.allocated);
         (self.filled, self.capacity) = (0, size.unwrap_or(self.capacity));
         size.is_some()
     }
 
-    /// Bytes of memory that it holds.
+    /// Bytes of the allocated memory.
     pub fn allocated(&self) -> usize {
         self.allocated
     }
 
-    /// Fills it by `read`, which is given the number of bytes before and the room behind them, and
-    /// returns what it initialised: the first bytes of that room. It is asked until it initialises none.
+    /// Calls `read` until it initialises nothing. `read` gets the number of bytes written before and the room
+    /// behind them, and returns the initialised start of that room.
     pub fn fill(
         &mut self,
         mut read: impl FnMut(u64, &mut [MaybeUninit<u8>]) -> Result<&mut [u8], Errno>,
@@ -81,7 +81,7 @@ impl Handed {
         Ok(())
     }
 
-    /// Gives the memory away: the caller releases it by `free`.
+    /// Hands over the memory: the caller releases it by `free`.
     pub fn into_raw(self) -> (*mut c_void, usize) {
         let kept = ManuallyDrop::new(self);
         (kept.start.as_ptr().cast(), kept.filled)
@@ -90,16 +90,16 @@ impl Handed {
 
 impl Drop for Handed {
     fn drop(&mut self) {
-        // SAFETY: `start` came from malloc and was not given away.
+        // SAFETY: `start` came from malloc and was not handed over.
         unsafe { libc::free(self.start.as_ptr().cast()) }
     }
 }
 
-// SAFETY: it owns its memory alone.
+// SAFETY: the value is the only owner of its memory.
 unsafe impl Send for Handed {}
 
-// SAFETY: `capacity` bytes from `start` on can be written, and the first `filled` of them are
-// initialised; `filled` is only raised by zstd, which says how many bytes it wrote.
+// SAFETY: `capacity` bytes from `start` on can be written, and the first `filled` of them are initialised;
+// only zstd raises `filled`, by the number of bytes that it wrote.
 unsafe impl WriteBuf for Handed {
     fn as_slice(&self) -> &[u8] {
         self.bytes()
@@ -118,7 +118,7 @@ unsafe impl WriteBuf for Handed {
     }
 }
 
-/// Releases memory that [`Handed::into_raw`] gave away.
+/// Releases memory that [`Handed::into_raw`] handed over.
 ///
 /// # Safety
 ///
@@ -128,13 +128,13 @@ pub unsafe fn release(start: *mut c_void) {
     unsafe { libc::free(start) }
 }
 
-/// Moves a value into memory of its own. Unlike `Box::new`, it fails where there is none.
+/// Moves a value into allocated memory. Unlike `Box::new`, it fails if memory is refused.
 pub fn place<T>(value: T) -> Result<NonNull<T>, OutOfMemory> {
     const { assert!(size_of::<T>() > 0, "a value without bytes has no memory") }
     // SAFETY: the layout has bytes.
     let start = unsafe { std::alloc::alloc(Layout::new::<T>()) };
     let start = NonNull::new(start.cast::<T>()).ok_or(OutOfMemory)?;
-    // SAFETY: the memory has the layout of the value, and belongs to nobody else.
+    // SAFETY: the memory has the layout of the value and no other owner.
     unsafe { start.write(value) };
     Ok(start)
 }
@@ -145,25 +145,25 @@ pub fn place<T>(value: T) -> Result<NonNull<T>, OutOfMemory> {
 ///
 /// `value` came from [`place`], and is not used again.
 pub unsafe fn remove<T>(value: NonNull<T>) {
-    // SAFETY: `place` made it as `Box` does, of the global allocator by the layout of `T`, and let
-    // nobody else own it.
+    // SAFETY: `place` made it as `Box` does, from the global allocator with the layout of `T`, and it has no
+    // other owner.
     drop(unsafe { Box::from_raw(value.as_ptr()) });
 }
 
-/// A list that only grows, up to a fixed number of elements, and that threads share without a lock.
-/// Elements stay where they are until the list is dropped.
+/// A list that only grows, up to a fixed number of elements, and that threads share without a lock. Elements
+/// keep their addresses until the list is dropped.
 pub struct SharedList<T> {
     slots: Vec<AtomicPtr<T>>,
 }
 
-// SAFETY: elements are handed to other threads by shared reference, and dropped by whichever thread
-// drops the list: both are what `T: Send + Sync` allows.
+// SAFETY: elements are shared with other threads by reference, and dropped by the thread that drops the list.
+// `T: Send + Sync` allows both.
 unsafe impl<T: Send + Sync> Sync for SharedList<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Send for SharedList<T> {}
 
 impl<T> SharedList<T> {
-    /// Makes room for `capacity` elements, at 8 bytes each.
+    /// Reserves room for `capacity` elements, at 8 bytes each.
     pub fn new(capacity: usize) -> Result<Self, OutOfMemory> {
         let mut slots = Vec::new();
         slots.try_reserve_exact(capacity)?;
@@ -171,7 +171,7 @@ impl<T> SharedList<T> {
         Ok(Self { slots })
     }
 
-    /// The element with this number.
+    /// The element with this index.
     pub fn get(&self, index: usize) -> Option<&T> {
         let element = self.slots.get(index)?.load(Ordering::Acquire);
         // SAFETY: a slot is NULL, or has an element that lives as long as the list. Acquire makes
@@ -179,13 +179,13 @@ impl<T> SharedList<T> {
         unsafe { element.as_ref() }
     }
 
-    /// All elements, in the order of their numbers.
+    /// All elements, by index.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..).map_while(|index| self.get(index))
     }
 
-    /// Appends what `make` gives, unless an element before it is the `same`; the number of the one that
-    /// is in the list then. Without room or memory, that is none.
+    /// Appends `value`, unless an existing element is the `same`. Returns the index of the new or existing
+    /// element. Fails if the list is full or memory is refused.
     pub fn append(&self, value: T, same: impl Fn(&T, &T) -> bool) -> Result<usize, OutOfMemory> {
         let placed = place(value)?;
         for (index, slot) in self.slots.iter().enumerate() {
@@ -194,10 +194,10 @@ impl<T> SharedList<T> {
             let Err(there) = slot.compare_exchange(empty, placed.as_ptr(), success, failure) else {
                 return Ok(index);
             };
-            // SAFETY: `there` is not NULL, and an element lives as long as the list; `placed` has
-            // not been published.
+            // SAFETY: `there` is not NULL, and elements live as long as the list; `placed` has not been
+            // published.
             if unsafe { same(&*there, placed.as_ref()) } {
-                // SAFETY: it came from `place`, and nobody else knows it.
+                // SAFETY: `placed` came from `place` and was not published.
                 unsafe { remove(placed) };
                 return Ok(index);
             }
@@ -212,14 +212,15 @@ impl<T> Drop for SharedList<T> {
     fn drop(&mut self) {
         for slot in &mut self.slots {
             if let Some(element) = NonNull::new(*slot.get_mut()) {
-                // SAFETY: it came from `place`, and the list, which is borrowed mutably, is its owner.
+                // SAFETY: the element came from `place`, and its owner is the list, which is borrowed
+                // mutably.
                 unsafe { remove(element) };
             }
         }
     }
 }
 
-/// The bytes that a C caller points to, of which only a self-delimiting value says how many there are.
+/// Bytes behind a pointer of a C caller. Only the MessagePack value in them says how long they are.
 pub struct Pointed {
     next: *const u8,
     left: u64,
@@ -246,8 +247,7 @@ impl Input for Pointed {
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Infallible> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let count = buffer.len().min(left);
-        // SAFETY: the decoder asks for bytes of the value alone, and these are not more than are left
-        // nor than the buffer has.
+        // SAFETY: the decoder requests only bytes of the value, at most those left and those in the buffer.
         unsafe { ptr::copy_nonoverlapping(self.next, buffer.as_mut_ptr(), count) };
         self.skip(count as u64)
     }
@@ -255,18 +255,18 @@ impl Input for Pointed {
     fn skip(&mut self, count: u64) -> Result<(), Infallible> {
         let count = count.min(self.left);
         self.left -= count;
-        // No more than the limit of markers, which any address space holds; nothing is read there.
+        // At most the limit of markers, which any address space holds; the skipped bytes are not read.
         self.next = self.next.wrapping_add(usize::try_from(count).unwrap_or(usize::MAX));
         Ok(())
     }
 }
 
-/// The value of an environment variable, copied; nothing if it is not set.
+/// A copy of an environment variable; `None` if it is not set.
 pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
-    // SAFETY: `name` ends with a NUL. As with every reader of the environment, another thread that
-    // changes it meanwhile breaks the rules of getenv, which the header names.
+    // SAFETY: `name` ends with a NUL. As for every reader of the environment, a thread that changes it
+    // meanwhile breaks the rules of getenv, which the header states.
     let value = unsafe { libc::getenv(name.as_ptr()) };
-    // SAFETY: getenv gives NULL or a text that ends with a NUL.
+    // SAFETY: getenv returns NULL or a text that ends with a NUL.
     let Some(value) = (unsafe { text(value) }) else { return Ok(None) };
     let mut copy = Vec::new();
     copy.try_reserve_exact(value.to_bytes().len())?;
@@ -274,11 +274,11 @@ pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
     Ok(Some(copy))
 }
 
-/// Signals that a thread gets for a write that fails, and that end the process unless it handles them:
-/// nobody reads a pipe any more, or a file may not grow.
+/// Signals that a thread gets for a failed write, and that end the process unless it handles them: a pipe has
+/// no reader, or a file may not grow.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// A set of signals.
+/// A set of these signals.
 fn signals(list: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set, and sigaddset takes any number.
@@ -289,8 +289,8 @@ fn signals(list: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Runs `write` so that a write that fails sends the thread no signal. The signals are held back, and
-/// those that came meanwhile are taken out, before the thread has its mask again.
+/// Runs `write` so that a failed write sends the thread no signal. Blocks the signals, and consumes those
+/// from the write before it restores the mask.
 pub fn without_signals(write: impl FnOnce()) {
     let held = signals(&OF_WRITES);
     let (mut mask, mut pending) = (signals(&[]), signals(&[]));
@@ -306,7 +306,7 @@ pub fn without_signals(write: impl FnOnce()) {
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     for signal in OF_WRITES {
         let own = signals(&[signal]);
-        // SAFETY: as above; one that was pending before is not this write's.
+        // SAFETY: as above; a signal that was pending before is not from this write.
         unsafe {
             if libc::sigismember(&raw const pending, signal) != 1 {
                 libc::sigtimedwait(&raw const own, ptr::null_mut(), &raw const at_once);
@@ -317,12 +317,12 @@ pub fn without_signals(write: impl FnOnce()) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut()) };
 }
 
-/// A text of a C caller; nothing for NULL.
+/// A text of a C caller; `None` for NULL.
 ///
 /// # Safety
 ///
 /// `start` is NULL or points to bytes that end with a NUL, and that do not change during `'a`.
 pub unsafe fn text<'a>(start: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller's promise is the one of `CStr::from_ptr`.
+    // SAFETY: the caller promises what `CStr::from_ptr` requires.
     (!start.is_null()).then(|| unsafe { CStr::from_ptr(start) })
 }

@@ -1,4 +1,4 @@
-//! Lines for users of devices without kernels, which the HIP runtime skips without a word.
+//! Lines for users of devices without kernels, which the HIP runtime skips silently.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use rockpack_kpack::target::TRIPLE_PREFIX;
 
 use crate::report::{self, LineEnd, Shown, Text};
 
-/// The target ID of a device as it is told; nothing for one that names no device.
+/// The target ID of a device for texts; `None` if it names no device.
 fn name(arch: &CStr) -> Option<&[u8]> {
     let arch = arch.to_bytes();
     let name = arch.strip_prefix(TRIPLE_PREFIX).unwrap_or(arch);
     (!name.is_empty()).then_some(name)
 }
 
-/// Devices as they are told, those alone for which `is_wanted`.
+/// The devices for which `is_wanted`, as a list for texts.
 fn listed(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
     let mut text = Text::new();
     for device in arches.iter().filter_map(|arch| name(arch)).filter(|name| is_wanted(name)) {
@@ -24,12 +24,12 @@ fn listed(arches: &[&CStr], is_wanted: impl Fn(&[u8]) -> bool) -> Text {
     text
 }
 
-/// The devices of a load as they are told.
+/// The devices of a load, as a list for texts.
 pub fn devices(arches: &[&CStr]) -> Text {
     listed(arches, |_| true)
 }
 
-/// Tells of the devices that were not told before that archives have no kernels of them for a binary.
+/// Writes a line about the devices not reported before for which the archives of a binary have no kernels.
 pub fn tell(arches: &[&CStr], binary: &[u8], looked: &Text) {
     let devices = listed(arches, is_new);
     if devices.as_bytes().is_empty() {
@@ -41,12 +41,13 @@ pub fn tell(arches: &[&CStr], binary: &[u8], looked: &Text) {
     report::line(text, LineEnd::SILENCED);
 }
 
-/// Devices that were told in this process, by hash; 0 is none. When all are taken, no more is told.
+/// The reported devices of this process, by hash; 0 is a free entry. When all entries are taken, reports
+/// stop.
 static TOLD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Whether this is the first time that a device is asked about.
+/// Records a device, and tells whether it is new.
 fn is_new(device: &[u8]) -> bool {
-    // FNV-1a: two devices with one hash cost a line, no more.
+    // FNV-1a: a collision of hashes costs one line, no more.
     let hash = device.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     });

@@ -1,6 +1,6 @@
-//! Texts: of the last error in a thread, of debug lines, of lines for users.
+//! The texts of the last error in a thread, of debug lines, and of lines for users.
 //!
-//! They take no memory but a fixed buffer for each thread, so that "out of memory" has a text, too.
+//! They use only a fixed buffer for each thread, so that "out of memory" has a text, too.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use crate::memory::without_signals;
 
-/// Longest text in bytes, with its NUL. What is longer is cut.
+/// Longest text in bytes, with its NUL. Longer texts are cut.
 pub const TEXT_LIMIT: usize = 2048;
 
-/// What stands for the part of a text that was cut.
+/// The sign in place of the cut part of a text.
 const CUT: &str = "…";
 
 /// A text of limited length that ends with a NUL.
@@ -22,7 +22,7 @@ const CUT: &str = "…";
 pub struct Text {
     bytes: [u8; TEXT_LIMIT],
     len: usize,
-    /// Whether something did not fit. Nothing is appended behind it.
+    /// Tells whether something did not fit. Later text is dropped.
     is_cut: bool,
 }
 
@@ -37,12 +37,12 @@ impl Text {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// Appends to it; what is too long is cut.
+    /// Appends text, and cuts it if it is too long.
     pub fn append(&mut self, text: fmt::Arguments<'_>) {
         let _ = self.write_fmt(text);
     }
 
-    /// Appends an end that is never cut. What stands before it makes room, which `…` tells.
+    /// Appends an end that is never cut. The text before it is cut if needed, with `…` in place of the rest.
     pub fn end(&mut self, end: &str) {
         let room = (TEXT_LIMIT - 1).saturating_sub(end.len());
         if self.is_cut || self.len > room {
@@ -59,7 +59,7 @@ impl Text {
 
     fn set(&mut self, text: fmt::Arguments<'_>) {
         *self = Self::new();
-        // The only failure is that the rest is cut.
+        // The only failure is a text that is cut.
         let _ = self.write_fmt(text);
     }
 }
@@ -84,22 +84,22 @@ impl Write for Text {
     }
 }
 
-// Constant, and nothing to drop: no thread allocates for them or has to clean up.
+// Constant, and without a destructor: no thread allocates for them or has to clean up.
 thread_local! {
-    /// The text of the last fault, which the call that met it may still get over.
+    /// The text of the last fault, from which the call may still recover.
     static DRAFT: RefCell<Text> = const { RefCell::new(Text::new()) };
     /// The text of the last call that failed.
     static LAST: RefCell<Text> = const { RefCell::new(Text::new()) };
 }
 
-/// Drafts the text of a fault; its code. A call that ends with the fault publishes it.
+/// Drafts the text of a fault, and returns its code. A call that fails with it publishes the draft.
 pub fn fail(code: Code, why: fmt::Arguments<'_>) -> Code {
     fail_with_hint(code, why, "")
 }
 
-/// Drafts the text of a fault whose end, a hint, is never cut; its code.
+/// Drafts the text of a fault that ends with a hint, which is never cut. Returns the code.
 pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &str) -> Code {
-    // A text that is being read is left alone.
+    // A text that is being read stays unchanged.
     let _ = DRAFT.try_with(|draft| {
         draft.try_borrow_mut().map(|mut draft| {
             draft.set(why);
@@ -109,36 +109,36 @@ pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &str) -> Code {
     code
 }
 
-/// Drafts that memory was refused for `what`.
+/// Drafts the fault that memory was refused for `what`.
 pub fn refused(what: &str) -> Code {
     fail(Code::OutOfMemory, format_args!("out of memory: {what}"))
 }
 
-/// The text of the last fault in this thread, whether or not a call ended with it.
+/// The text of the last fault in this thread, even if the call recovered from it.
 pub fn draft() -> Text {
     let copy = DRAFT.try_with(|draft| draft.try_borrow().ok().map(|draft| Text::clone(&draft)));
     copy.ok().flatten().unwrap_or(Text::new())
 }
 
-/// Makes the text of the last fault that of the last call that failed.
+/// Publishes the draft as the text of the last call that failed.
 pub fn publish() {
     let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = draft()));
 }
 
-/// The text of the last call that failed in this thread, which ends with a NUL. It stays at its
-/// address as long as the thread lives.
+/// The text of the last call that failed in this thread, with a NUL at its end. Its address does not change
+/// while the thread lives.
 pub fn last() -> *const c_char {
     let of_last = LAST.try_with(|last| Some(last.try_borrow().ok()?.bytes.as_ptr().cast()));
     of_last.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// Writes one line to the standard error, in one call, without a lock and without memory. Its `end`
-/// is never cut, nor is the line break.
+/// Writes one line to the standard error, in one call, without locks or allocation. The `end` and the line
+/// break are never cut.
 pub fn line(text: fmt::Arguments<'_>, end: LineEnd) {
     let mut line = Text::new();
     line.append(text);
     line.end(end.0);
-    // A standard error that is closed or full is nobody's fault here.
+    // A closed or full standard error is no fault of the library.
     without_signals(|| _ = rustix::io::write(std::io::stderr(), line.as_bytes()));
 }
 
@@ -146,13 +146,13 @@ pub fn line(text: fmt::Arguments<'_>, end: LineEnd) {
 pub struct LineEnd(&'static str);
 
 impl LineEnd {
-    /// The line break alone.
+    /// A line break.
     pub const PLAIN: Self = Self("\n");
-    /// A hint how to be rid of such lines.
+    /// A hint how to silence such lines, and a line break.
     pub const SILENCED: Self = Self(" (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
-/// Bytes as they are told: what is no UTF-8, and what a terminal would obey, is escaped.
+/// Bytes for texts: invalid UTF-8 and control characters are escaped.
 pub struct Shown<'a>(pub &'a [u8]);
 
 impl fmt::Display for Shown<'_> {
@@ -173,7 +173,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// The cause of a failed system call. The words of the standard library would take memory.
+/// The cause of a failed system call. The standard library's words would allocate memory.
 pub struct Cause(pub Errno);
 
 impl fmt::Display for Cause {

@@ -1,4 +1,4 @@
-//! A walk over all rows of an archive, for which each code object is loaded once.
+//! A walk over all rows of an archive that loads each code object once.
 
 use std::ffi::CStr;
 
@@ -8,11 +8,11 @@ use rockpack_kpack::archive::Row;
 use crate::archive::{OpenArchive, RowName};
 use crate::report;
 
-/// What was learnt of code objects, by the ordinal that stands for each.
+/// The answers about code objects, each under one ordinal of its place.
 struct Known<T> {
-    /// For each ordinal the first one whose code object is stored in the same place.
+    /// For each ordinal the first ordinal with the same place.
     first: Vec<u32>,
-    /// The size for which it was loaded, and the answer.
+    /// For each ordinal the loaded size and the answer.
     answers: Vec<Option<(u64, T)>>,
 }
 
@@ -30,8 +30,8 @@ impl<T: Copy> Known<T> {
         Ok(known)
     }
 
-    /// Lets ordinals of one place share an answer. Places that overlap are refused: a small file would
-    /// have many large code objects.
+    /// Makes ordinals of one place share an answer. Overlapping places are refused: a small file could have
+    /// many large code objects.
     fn join(&mut self, archive: &OpenArchive) -> Result<(), Code> {
         let mut places = Vec::new();
         let refused = |_| report::refused("a list of code objects");
@@ -69,8 +69,8 @@ impl<T: Copy> Known<T> {
     }
 }
 
-/// Hands each row to `visit`, with what `look` says of its code object, until `visit` ends the walk. Rows
-/// of one code object share the answer. The first one that cannot be loaded ends it, too.
+/// Passes each row to `visit`, with the answer of `look` about its code object, until `visit` returns false.
+/// Rows of one code object share the answer. Fails at the first row that cannot be loaded.
 pub fn each<T: Copy>(
     archive: &OpenArchive,
     look: impl Fn(&[u8], &RowName<'_>) -> Result<T, Code>,
@@ -91,7 +91,7 @@ pub fn each<T: Copy>(
     Ok(())
 }
 
-/// What `look` says of the code object of a row, or said before.
+/// The answer of `look` about a row's code object, from now or from before.
 fn one<T: Copy>(
     archive: &OpenArchive,
     row: Row,

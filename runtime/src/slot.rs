@@ -1,4 +1,4 @@
-//! A place whose value threads share, and which one of them may empty while no other reads it.
+//! A place for one value that threads share. A thread may empty it while no other reads it.
 
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
@@ -6,17 +6,17 @@ use rockpack_kpack::OutOfMemory;
 
 use crate::memory::SharedList;
 
-/// A place for one value. Its lock is only tried, never waited for: in a child that was forked while
-/// a thread of its parent read the value, it can still be read, and is never emptied.
+/// A place for one value. Its lock is only tried, never waited for: in a child that was forked while a thread
+/// of its parent read the value, the value stays readable and is never removed.
 pub struct Slot<T>(RwLock<Option<T>>);
 
 impl<T> Slot<T> {
-    /// A place that has a value.
+    /// A place with a value.
     pub fn new(value: T) -> Self {
         Self(RwLock::new(Some(value)))
     }
 
-    /// Hands the value to `read`; nothing if there is none, or if it is being changed.
+    /// Passes the value to `read`. Returns `None` if there is no value, or another thread is changing it.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
         let guard: RwLockReadGuard<'_, Option<T>> = match self.0.try_read() {
             Ok(guard) => guard,
@@ -34,18 +34,18 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Takes the value away, unless somebody reads it.
+    /// Removes and returns the value, unless a thread is reading it.
     pub fn take(&self) -> Option<T> {
         self.write()?.take()
     }
 
-    /// Puts a value in the place of another, unless somebody reads that.
+    /// Replaces the value, unless a thread is reading it.
     pub fn set(&self, value: T) {
-        // The old value is dropped behind the lock.
+        // The old value is dropped after the lock is released.
         let _old = self.write().and_then(|mut guard| guard.replace(value));
     }
 
-    /// Puts a value into an empty place, or gives it back.
+    /// Puts a value into an empty place. Returns the value if the place is not empty.
     fn fill(&self, value: T) -> Result<(), T> {
         match self.write() {
             Some(mut guard) if guard.is_none() => {
@@ -58,7 +58,8 @@ impl<T> Slot<T> {
 }
 
 impl<T> SharedList<Slot<T>> {
-    /// Puts a value into the list, unless one that is the `same` is there; the number of its place.
+    /// Puts a value into the list, unless one that is the `same` is in it. Returns the index of the new or
+    /// existing value.
     pub fn put(&self, value: T, same: impl Fn(&T, &T) -> bool) -> Result<usize, OutOfMemory> {
         for (index, slot) in self.iter().enumerate() {
             if slot.read(|there| same(there, &value)) == Some(true) {

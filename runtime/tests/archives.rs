@@ -1,11 +1,11 @@
-//! Archives and markers as tests want them, damaged ones too.
+//! Archives and markers for the tests, damaged ones too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rmpv::Value;
 
-/// A table and what stands before it.
+/// A draft of an archive: its table and the bytes before it.
 pub struct Draft {
     pub version: u32,
     pub scheme: &'static str,
@@ -19,7 +19,7 @@ pub struct Draft {
     pub blobs: Vec<(u64, u64)>,
 }
 
-/// Bytes that compress, different for each seed.
+/// Compressible bytes that differ by seed.
 pub fn code(seed: u32, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let mut next = || {
@@ -29,7 +29,7 @@ pub fn code(seed: u32, len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// FNV-1a, as the program prints it.
+/// The FNV-1a digest, as the C program prints it.
 pub fn digest(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -47,8 +47,8 @@ pub fn frame(content: &[u8]) -> Vec<u8> {
 }
 
 impl Draft {
-    /// An archive with frames of `contents`, each the code object of the wrapper with its number, for
-    /// all of `arches`.
+    /// An archive with a frame for each of `contents`. Content N is the code object of wrapper N for all of
+    /// `arches`.
     pub fn zstd(arches: &[&str], contents: &[Vec<u8>]) -> Self {
         let frames: Vec<Vec<u8>> = contents.iter().map(|content| frame(content)).collect();
         let mut blob = (frames.len() as u32).to_le_bytes().to_vec();
@@ -61,7 +61,7 @@ impl Draft {
         draft
     }
 
-    /// The same, stored as they are.
+    /// An archive of `contents` as in [`zstd`](Self::zstd), but uncompressed.
     pub fn stored(arches: &[&str], contents: &[Vec<u8>]) -> Self {
         let mut draft = Self::rows("none", arches, contents);
         for content in contents {
@@ -133,7 +133,7 @@ impl Draft {
         bytes
     }
 
-    /// Writes it.
+    /// Writes the archive to `path`.
     pub fn write(&self, path: impl AsRef<Path>) -> PathBuf {
         fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
         fs::write(&path, self.bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Archives that callers open themselves: what is in them, and what damage is to callers.
+//! Archives that callers open themselves: their content, and the codes of damage.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn an_address_is_found_in_its_file_and_in_no_other_memory() {
     assert_eq!(lines[2], "11 heap, 11 unmapped");
 }
 
-/// What is not an archive, with the code of AMD's library.
+/// Files that are no archives get the codes of AMD's library.
 #[test]
 fn damage_has_the_code_of_the_contract_and_a_text() {
     let folder = folder();
@@ -107,7 +107,7 @@ fn damage_has_the_code_of_the_contract_and_a_text() {
 
 type Change<'a> = dyn Fn(&mut Draft) + 'a;
 
-/// Rows that lie, among rows that do not.
+/// Rows with false fields, among sound ones.
 #[test]
 fn a_row_that_lies_fails_alone() {
     let folder = folder();
@@ -140,7 +140,7 @@ fn a_row_that_lies_fails_alone() {
     }
 }
 
-/// What decoders of zstd take: several frames, skippable ones, no content size; and a checksum.
+/// Forms that zstd decoders accept: several frames, skippable ones, no content size; and a checksum.
 #[test]
 fn frames_of_any_form_are_read_and_a_wrong_checksum_is_found() {
     let folder = folder();
@@ -166,7 +166,7 @@ fn frames_of_any_form_are_read_and_a_wrong_checksum_is_found() {
     }
 }
 
-/// A code object that clang compiled has the names of its kernels in a note.
+/// A code object from clang has the names of its kernels in a note.
 #[test]
 fn kernels_are_found_by_row_and_rows_by_kernel() {
     let folder = folder();
@@ -181,7 +181,7 @@ fn kernels_are_found_by_row_and_rows_by_kernel() {
     assert_eq!(got, format!("{told}verify 0 4 \n"));
     let got = run(&["more", file, "lib/x.so#1", "gfx1100", "third"]);
     assert_eq!(got, "targets gfx1100 gfx1101 0 kernels 0 rows 0 verify 0 4 \n");
-    // Damage in a row that nobody asked for is found by looking at all.
+    // Damage in a row that nobody loads is found by a check of all rows.
     *draft.blob.last_mut().unwrap() ^= 0xff;
     draft.rows[3].3 = 10.into();
     draft.write(file);

@@ -1,11 +1,11 @@
-//! The file as linkers and loaders see it.
+//! The library file as linkers and loaders see it.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::program::{by_tool, library, source, succeed};
 
-/// Every function of the header, and nothing else, is exported.
+/// The exported functions: all functions of the header, and no others.
 const EXPORTED: [&str; 20] = [
     "kpack_cache_create",
     "kpack_cache_destroy",
@@ -54,8 +54,8 @@ fn it_has_the_soname_and_needs_the_c_library_alone() {
     assert!(!dynamic.contains("RPATH") && !dynamic.contains("RUNPATH"));
 }
 
-/// Functions that glibc 2.28 has, though a newer one gives them a newer version: linked against 2.28, as
-/// `docs/runtime.md` says, the library loads there. `gettid` is weak, and done without.
+/// Functions of glibc 2.28 that newer versions of glibc give a newer symbol version. Linked against 2.28, as
+/// `docs/runtime.md` says, the library loads there. `gettid` is weak and optional.
 const IN_GLIBC_2_28: [&str; 8] = [
     "dlsym",
     "fstat64",
@@ -87,7 +87,7 @@ fn it_is_small_once_it_is_stripped() {
     let stripped = folder.path().join("x.so");
     succeed(Command::new("strip").arg("-o").arg(&stripped).arg(library()));
     let size = std::fs::metadata(&stripped).unwrap().len();
-    // Without optimisation, as tests build it. A release has half of that.
+    // The size of an unoptimised build, as in tests. A release has half of that.
     assert!(size <= 5 << 18, "{size} bytes");
 }
 
@@ -105,7 +105,7 @@ fn c11_and_cxx_compile_the_header_without_warnings() {
     }
 }
 
-/// CMake finds what `install` puts in place.
+/// CMake finds the files of `install`.
 #[test]
 fn cmake_finds_an_installed_library() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn cmake_finds_an_installed_library() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A program that is linked by pkg-config runs with what `install` puts in place.
+/// A program linked by pkg-config runs with the files of `install`.
 #[test]
 fn an_installed_library_is_found_by_pkg_config_and_linked_by_its_soname() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Archives from the future: what a reader of version 1 does with what later writers may add. The rules
-//! stand in `crates/kpack/src/archive/mod.rs`.
+//! Archives from the future: a reader of version 1 handles additions of later writers.
+//! `crates/kpack/src/archive/mod.rs` has the rules.
 
 use rmpv::Value;
 
@@ -22,7 +22,7 @@ fn a_version_2_archive_is_refused_as_such_and_additions_to_version_1_are_read() 
     let told = run(&["open", file.to_str().unwrap()]);
     assert!(told.starts_with("4 untouched ") && told.contains("version 2 is not known"), "{told}");
 
-    // Keys that are not known, of any type and depth, before the known ones.
+    // Unknown keys, of any type and depth, before the known ones.
     draft.version = 1;
     let deep = (0..200).fold(Value::Nil, |inner, _| Value::Array(vec![inner]));
     draft.extra = vec![
@@ -34,7 +34,7 @@ fn a_version_2_archive_is_refused_as_such_and_additions_to_version_1_are_read() 
     assert_eq!(got(&draft), wanted);
 }
 
-/// A scheme that is not known is read as "none": its rows have to be unreadable then, not wrong.
+/// An unknown scheme is read as "none": its rows must then fail, and not give wrong bytes.
 #[test]
 fn a_new_compression_scheme_gives_an_error_and_no_compressed_bytes() {
     let mut draft = Draft::zstd(&["gfx1100"], &[code(9, 5000)]);

@@ -6,7 +6,7 @@ use crate::archives::marker;
 use crate::program::{both, steps};
 use crate::world::{World, loaded};
 
-/// The HIP runtime asks for a device by several names, and of each binary.
+/// The HIP runtime asks for a device under several names, and once for each binary.
 #[test]
 fn a_missing_device_is_told_once_whatever_it_is_called() {
     let world = World::new(&["x_@GFXARCH@.kpack", "../none.kpack", "../none.kpack"]);
@@ -29,7 +29,7 @@ fn a_missing_device_is_told_once_whatever_it_is_called() {
     assert!(lines.len() == 2 && lines[0].contains(" has gfx1103 for lib/x.so;"), "{errors}");
     assert!(lines[1].contains(" has gfx11-generic for lib/x.so;"), "{errors}");
     assert_eq!(lines[0].matches("none.kpack").count(), 1, "{errors}");
-    // Nothing is said of no device.
+    // No line is written for an empty list of devices.
     marker(world.path(), &["x_@GFXARCH@.kpack"]);
     let (out, errors) = world.both(&["load @/x.so 0 - -"]);
     assert!(out[0].starts_with("13 ") && out[0].ends_with("none is named"), "{out:?}");
@@ -49,7 +49,7 @@ fn a_long_line_keeps_its_hint_and_its_end() {
     let (_, errors) = world.both(&[load]);
     assert!(errors.ends_with("… (ROCM_KPACK_QUIET=1 silences this)\n"), "{errors}");
     assert!(errors.lines().count() == 1 && errors.len() < 2048, "{errors}");
-    // So does the text of an error.
+    // The text of an error is cut as well.
     let names: Vec<String> = (0..40).map(|number| format!("{}{number}", "d".repeat(90))).collect();
     for (index, name) in names.iter().enumerate() {
         world.archive(name, index as u32);
@@ -59,7 +59,7 @@ fn a_long_line_keeps_its_hint_and_its_end() {
     assert!(out[0].starts_with("14 ") && out[0].ends_with("…; install the kernels for it"));
 }
 
-/// The line for users, and those of ROCM_KPACK_DEBUG, go nowhere; the process goes on.
+/// The line for users and debug lines are lost, and the process continues.
 #[test]
 fn a_standard_error_that_nobody_reads_ends_no_process() {
     let world = World::new(&["x.kpack"]);

@@ -10,7 +10,7 @@ use crate::program::{both, by_tool, command, run};
 
 const PATTERN: &str = "../.kpack/blas_@GFXARCH@.kpack";
 
-/// An installed library with archives for some targets, each with code objects of its own.
+/// An installed library with archives for some targets, each with other code objects.
 struct Installed {
     folder: TempDir,
 }
@@ -81,7 +81,7 @@ fn the_most_specific_target_of_the_first_device_is_loaded() {
     }
 }
 
-/// 13 and 14 let the HIP runtime skip a device, and it says nothing: the library tells it once.
+/// The HIP runtime silently skips a device on 13 and 14, so the library reports it once.
 #[test]
 fn a_device_without_kernels_is_skipped_and_told_once() {
     let installed = Installed::new(&["gfx1100"]);
@@ -91,7 +91,7 @@ fn a_device_without_kernels_is_skipped_and_told_once() {
     assert!(errors.contains("blas_gfx1103.kpack") && errors.lines().count() == 1, "{errors}");
     let silent = installed.load(&["gfx1103"], &[("ROCM_KPACK_QUIET", "1")]);
     assert_eq!(silent, (out, String::new()));
-    // An archive that is there, and does not list the target.
+    // An archive that exists and does not list the target.
     marker(installed.path(), &["../.kpack/blas_gfx1100.kpack"]);
     let (out, errors) = installed.load(&["gfx1103"], &[]);
     assert!(
@@ -99,7 +99,7 @@ fn a_device_without_kernels_is_skipped_and_told_once() {
         "{out}"
     );
     assert_eq!(errors.lines().count(), 1);
-    // A target that is listed without a row fails all devices: nobody is told of a missing target.
+    // A target that is listed without a row fails all devices, without a line about a missing target.
     let mut draft = Draft::zstd(&["gfx1103"], &contents("gfx1103"));
     draft.rows.clear();
     draft.write(installed.archive("gfx1100"));
@@ -181,13 +181,13 @@ fn markers_that_are_none_are_refused_and_odd_ones_are_read() {
         let (out, errors) = installed.load(&["gfx1100"], &[]);
         assert!(out.starts_with("12 ") && errors.is_empty(), "{marker:?}: {out}");
     }
-    // A key that is not known, and bytes behind the value.
+    // An unknown key, and bytes behind the value.
     let odd = [b"\x83\xa1?\x93\x01\x80\xc0", &whole[1..], b"\xc1\xc1"].concat();
     fs::write(&file, odd).unwrap();
     assert_eq!(installed.load(&["gfx1100"], &[]), (loaded("gfx1100"), String::new()));
 }
 
-/// What happens to an archive between two loads from one cache.
+/// Changes to an archive between two loads from one cache.
 #[test]
 fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
     let make = || Installed::new(&["gfx1100"]);
@@ -196,7 +196,7 @@ fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
         // A package manager replaces it: the open file stays whole.
         ("cp new moved && mv moved archive", wanted("gfx1100")),
         ("rm archive", wanted("gfx1100")),
-        // It is cut, or written over: the archive is looked for again, and found to be what it is now.
+        // Truncated or overwritten in place: the archive is looked up again and read with its new content.
         ("truncate -s 100 archive", "13 0 0".to_owned()),
         ("cat new > archive", wanted("other")),
         ("touch -d 2020-01-01 archive", wanted("gfx1100")),
@@ -221,7 +221,7 @@ fn threads_and_children_of_a_fork_get_the_right_bytes() {
     assert_eq!(out, "0 faults\n");
     let out = both(&mut installed.command("forks", "3", &["gfx1100"])).0;
     assert_eq!(out, "0 bad children, 0 faults\n");
-    // Stored archives are read by position, too.
+    // Stored archives are read at offsets, too.
     Draft::stored(&["gfx1100"], &contents("gfx1100")).write(installed.archive("gfx1100"));
     let out = both(&mut installed.command("forks", "3", &["gfx1100"])).0;
     assert_eq!(out, "0 bad children, 0 faults\n");
@@ -247,7 +247,7 @@ fn a_cached_load_reads_one_frame_and_asks_for_no_path() {
     assert!(output.status.success(), "{output:?}");
     let text = fs::read_to_string(&trace).unwrap();
     let first = text.rfind("blas_gfx1101.kpack").unwrap();
-    // Behind the last candidate are six loads: each ends with its line on the standard output.
+    // Six loads follow the last candidate: each ends with its line on the standard output.
     let loads: Vec<&str> = text[first..].split("write(1, \"0 ").collect();
     assert_eq!(loads.len(), 7, "{text}");
     for load in &loads[1..6] {
@@ -278,8 +278,8 @@ fn damaged_archives_and_markers_give_codes_and_texts() {
     }
 }
 
-/// Memory that is read before it is written, or after it was released. Helgrind knows no atomic
-/// operations, and would tell of every list that threads share.
+/// Reads of uninitialised or freed memory. Helgrind does not know atomic operations, and would report every
+/// list that threads share.
 #[test]
 fn valgrind_finds_nothing() {
     let installed = Installed::new(&["gfx1100"]);

@@ -1,4 +1,4 @@
-//! The library, asked by a C program that knows its header alone.
+//! Tests of the library by a C program that uses only its header.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// The library that cargo built for this test program, or the one that `ROCKPACK_RUNTIME_LIBRARY` names.
+/// The library that cargo built for this test program, or the one in `ROCKPACK_RUNTIME_LIBRARY`.
 pub fn library() -> PathBuf {
     let built = || std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
     let library = std::env::var_os("ROCKPACK_RUNTIME_LIBRARY").map_or_else(built, PathBuf::from);
@@ -17,7 +17,7 @@ pub fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Runs a command that has to succeed; its standard output.
+/// Runs a command that must succeed, and returns its standard output.
 pub fn succeed(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -25,8 +25,8 @@ pub fn succeed(command: &mut Command) -> String {
     text(&stdout)
 }
 
-/// A C program beside this file, compiled; with the runtime of a sanitizer in it where
-/// `ROCKPACK_SANITIZER` names one (`.ci/sanitize`).
+/// Compiles a C program beside this file, with the sanitizer in `ROCKPACK_SANITIZER` if it is set
+/// (`.ci/sanitize`).
 fn compiled(name: &str) -> PathBuf {
     let folder = tempfile::tempdir().unwrap().keep();
     let program = folder.join(name);
@@ -47,7 +47,7 @@ pub fn program() -> &'static Path {
     PROGRAM.get_or_init(|| compiled("program"))
 }
 
-/// A process that takes `steps`, without variables that change the library.
+/// A process that takes `steps`, without environment variables that affect the library.
 pub fn steps(steps: &[&str]) -> Command {
     static STEPS: OnceLock<PathBuf> = OnceLock::new();
     let mut command = Command::new(STEPS.get_or_init(|| compiled("steps")));
@@ -62,7 +62,7 @@ fn without_variables(command: &mut Command) {
     }
 }
 
-/// A command of the program, without variables that change the library.
+/// A command of the program, without environment variables that affect the library.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     without_variables(&mut command);
@@ -75,7 +75,7 @@ pub fn run(arguments: &[&str]) -> String {
     succeed(&mut command(arguments))
 }
 
-/// The lines of both streams of a command of the program: output, errors.
+/// The standard output and error of a command of the program.
 pub fn both(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
@@ -83,8 +83,8 @@ pub fn both(command: &mut Command) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// The output of a tool that not every machine has. Where `ROCKPACK_INTEROP` is set, as in .ci/run, a
-/// missing tool fails the test; elsewhere it is told, and nothing is judged.
+/// The output of a tool that not every machine has. If `ROCKPACK_INTEROP` is set, as in .ci/run, a missing
+/// tool fails the test; otherwise the test says so and returns `None`.
 pub fn by_tool(tool: &mut Command) -> Option<Output> {
     let name = tool.get_program().to_string_lossy().into_owned();
     match tool.output() {

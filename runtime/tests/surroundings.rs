@@ -1,4 +1,4 @@
-//! One cache while the world around it changes: working directory, descriptors, files.
+//! One cache while its environment changes: working directory, descriptors, files.
 
 use std::fs;
 use std::process::Stdio;
@@ -42,7 +42,7 @@ fn relative_paths_of_the_environment_are_those_of_the_working_directory() {
     }
 }
 
-/// No descriptor is left: that is no missing archive, for which a device would be skipped.
+/// A lack of descriptors does not count as a missing archive, for which a device would be skipped.
 #[test]
 fn without_a_descriptor_open_archives_go_on_and_others_are_an_error_of_input() {
     let world = World::new(&["x.kpack"]);
@@ -53,21 +53,21 @@ fn without_a_descriptor_open_archives_go_on_and_others_are_an_error_of_input() {
         load,
         "exhaust",
         load,
-        // Another binary, a row and a device that are not there, of the archive that is open.
+        // Another binary, a missing row and a missing device of the open archive.
         "load @/y.so 0 gfx1100",
         "load @/y.so 7 gfx1100",
         "load @/y.so 0 gfx1103",
-        // An archive that is not open.
+        // A closed archive.
         "load @/b/x.so 0 gfx1100",
     ]);
     assert_eq!(out[..3], [loaded(1), loaded(1), loaded(1)]);
     assert!(out[3].starts_with("5 ") && out[4].starts_with("14 "), "{out:?}");
     assert!(out[5].starts_with("9 ") && out[5].contains("b/x.kpack: cannot open: too many open"));
-    // Only the device without kernels is told.
+    // Only the device without kernels is reported.
     assert!(errors.contains("gfx1103") && errors.lines().count() == 1, "{errors}");
 }
 
-/// Another archive that has the code object is used where one cannot be opened.
+/// If one archive cannot be opened, another one with the code object is used.
 #[test]
 fn a_machine_fault_of_one_candidate_leaves_the_others() {
     let world = World::new(&["other.kpack", "x.kpack"]);
@@ -84,7 +84,7 @@ fn a_machine_fault_of_one_candidate_leaves_the_others() {
     assert!(got[2].starts_with("9 ") && got[2].contains("other.kpack: cannot open"), "{got:?}");
 }
 
-/// Many rows, so that a table that is read again shows.
+/// An archive with many rows, so that a second read of its table shows.
 fn large(world: &World, name: &str, damage: bool) -> u64 {
     let mut draft = Draft::zstd(&["gfx1100"], &[code(1, 5000)]);
     let row = draft.rows[0].clone();
@@ -113,7 +113,7 @@ fn an_archive_that_is_open_is_not_read_again() {
     assert!(read < len / 10, "{read} of {len}");
 }
 
-/// One marker names a file many times, under one name and under many.
+/// A marker names a file many times, under one path or under many.
 #[test]
 fn a_file_that_is_named_often_is_read_once() {
     for damage in [false, true] {
@@ -136,10 +136,10 @@ fn an_archive_that_was_replaced_gives_its_descriptor_back() {
     let (load, miss) = ("load @/x.so 0 gfx1100", "load @/x.so 9 gfx1100");
     let mut list = vec![load.to_owned(), "descriptors".to_owned()];
     for number in 0..20 {
-        // Changed in place, which the next load notices.
+        // Changed in place: the next load notices.
         list.push(format!("run touch -d 2020-01-{:02} @/x.kpack", number + 1));
         list.push(load.to_owned());
-        // Replaced, which the next load that fails notices.
+        // Replaced: the next load that fails notices.
         list.push("run cp @/y.kpack @/new && mv @/new @/x.kpack".to_owned());
         list.extend([load.to_owned(), miss.to_owned(), load.to_owned()]);
     }
@@ -152,8 +152,8 @@ fn an_archive_that_was_replaced_gives_its_descriptor_back() {
     assert!(got[4].starts_with("5 "), "{got:?}");
 }
 
-/// Threads load while the file is replaced and touched: each load gives the bytes, which are the same in
-/// each, and at the end no descriptor is left behind.
+/// Threads load while the file is replaced and touched. Each load gives the bytes, which never differ, and no
+/// descriptor leaks.
 #[test]
 fn threads_load_while_an_archive_is_replaced_and_touched() {
     let world = World::new(&["x.kpack"]);
@@ -177,11 +177,11 @@ fn threads_load_while_an_archive_is_replaced_and_touched() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(changes > 10 && lines[2] == "0 faults", "{changes} changes: {out}");
     let [before, after]: [u32; 2] = [lines[1], lines[4]].map(|count| count.parse().unwrap());
-    // An archive that another thread read at that moment is closed with the next change.
+    // An archive that another thread was reading is closed after the next change.
     assert!(after <= before + 4, "{out}");
 }
 
-/// Another binary, which has not failed, goes on with the file that its kernels came from.
+/// Another binary, whose loads have not failed, keeps using the file that its kernels came from.
 #[test]
 fn a_removed_archive_stays_open_for_those_whose_plan_has_it() {
     let world = World::new(&["x.kpack"]);
@@ -193,8 +193,8 @@ fn a_removed_archive_stays_open_for_those_whose_plan_has_it() {
     assert_eq!([&got[3], &got[4]], [&loaded(2), &loaded(1)]);
 }
 
-/// dpkg gives the file that it replaces a second name, puts the new one in its place, and takes the second
-/// name away when the whole package is unpacked. Who has it open goes on with it all the while.
+/// dpkg links the file that it replaces under a second name, puts the new file in its place, and unlinks the
+/// second name when the whole package is unpacked. Programs with the file open keep using it throughout.
 #[test]
 fn an_archive_that_dpkg_replaces_is_used_until_the_end() {
     let world = World::new(&["x.kpack"]);
@@ -210,7 +210,7 @@ fn an_archive_that_dpkg_replaces_is_used_until_the_end() {
     assert_eq!(got[1..], vec![loaded(1); 8], "{got:?}");
 }
 
-/// A path with a NUL is no other path.
+/// Paths that differ only behind a NUL differ.
 #[test]
 fn markers_that_differ_by_a_nul_have_plans_of_their_own() {
     let world = World::new(&["a\0b", "c"]);
@@ -223,7 +223,7 @@ fn markers_that_differ_by_a_nul_have_plans_of_their_own() {
     assert_eq!(world.run(&[load, &other, load]), [loaded(2), loaded(1)]);
 }
 
-/// Whatever a call got over is no error.
+/// A fault from which a call recovered is no error.
 #[test]
 fn a_call_that_succeeds_leaves_the_last_error_as_it_is() {
     let world = World::new(&["none.kpack", "x.kpack"]);
@@ -243,8 +243,8 @@ fn looking_at_many_candidates_takes_no_long_time() {
     assert!(got[0].starts_with("13 ") && start.elapsed().as_secs() < 5, "{got:?}");
 }
 
-/// The paths of a marker lead where AMD's loader has them lead: over links where there are some, and
-/// through folders that are not there by their text. Other paths are as they are.
+/// Search paths lead where AMD's loader leads them: over existing links, and through missing folders by their
+/// text. Other paths are not normalised.
 #[test]
 fn parent_folders_are_those_of_links_and_of_missing_folders() {
     let world = World::new(&[]);
@@ -284,7 +284,7 @@ fn parent_folders_are_those_of_links_and_of_missing_folders() {
     assert!(out.starts_with("13 "), "{out}");
 }
 
-/// A named pipe is never waited for, and a file under a lease is, until that is given up.
+/// Opening never waits for a named pipe, but waits until a lease is released.
 #[test]
 fn a_lease_is_waited_for_and_a_pipe_is_not() {
     let world = World::new(&["pipe", "x.kpack"]);

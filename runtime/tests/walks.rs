@@ -18,7 +18,7 @@ fn note(name: &[u8], descriptor: &[u8], kind: u32) -> Vec<u8> {
     bytes
 }
 
-/// The note of kernels with these names.
+/// The note with the names of these kernels.
 fn kernels(names: &[&str]) -> Vec<u8> {
     let kernel = |name: &&str| Value::Map(vec![(".name".into(), (*name).into())]);
     let list = Value::Array(names.iter().map(kernel).collect());
@@ -28,7 +28,7 @@ fn kernels(names: &[&str]) -> Vec<u8> {
     note(b"AMDGPU\0", &bytes, 32)
 }
 
-/// A code object whose program headers name these parts, offset and size, of `body` as notes.
+/// A code object whose program headers declare these parts (offset, size) of `body` as notes.
 fn code_object(parts: &[(usize, usize)], body: &[u8]) -> Vec<u8> {
     let start = 64 + 56 * parts.len();
     let mut bytes = b"\x7fELF\x02\x01\x01\x40\x04".to_vec();
@@ -52,7 +52,7 @@ fn code_object(parts: &[(usize, usize)], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The lines of steps with an open archive, and the time that they took.
+/// The lines of steps with an open archive, and their duration.
 fn timed(draft: &Draft, list: &[&str]) -> (Vec<String>, Duration) {
     let folder = tempfile::tempdir().unwrap();
     let path = draft.write(folder.path().join("x.kpack"));
@@ -74,7 +74,7 @@ fn kernels_of_all_notes_are_found() {
     let body = [&first[..], &other, &second].concat();
     let (a, b, c) = (first.len(), other.len(), second.len());
     let all = ["kernels first second third 0", "rows lib/x.so#0@gfx1100 0"];
-    // One segment, several, one that is named twice, an empty one.
+    // One segment, several, one that occurs twice, an empty one.
     for parts in [
         &[(0, body.len())][..],
         &[(0, a), (a, b + c)],
@@ -136,14 +136,14 @@ fn small_archives_do_not_keep_walks_busy() {
         assert_eq!(got, ["rows 0", "0 2000"]);
         assert!(took < Duration::from_secs(2), "{took:?}");
     }
-    // Places that overlap in part.
+    // Partly overlapping places.
     stored.blobs[7].1 -= 1;
     let (got, _) = timed(&stored, &["verify", "get lib/x.so#7 gfx1100"]);
     assert!(got[0].starts_with("3 ") && got[0].contains("overlap; install it again"), "{got:?}");
     assert!(got[1].starts_with("0 "), "{got:?}");
 }
 
-/// Rows whose names have a NUL are loaded by their whole names.
+/// Rows whose names have a NUL are loaded by their full names.
 #[test]
 fn verification_loads_rows_whose_names_have_a_nul() {
     let mut draft = Draft::zstd(&["gfx1100"], &[code(1, 400), code(2, 400)]);
@@ -155,13 +155,13 @@ fn verification_loads_rows_whose_names_have_a_nul() {
     draft.blob[last] ^= 0xff;
     let named = timed(&draft, &["verify"]).0;
     assert!(named[0].starts_with("6 ") && named[0].contains("a#0\\u{0}b for gfx1100"), "{named:?}");
-    // The same of targets.
+    // The same for targets.
     draft.rows[1] = ("a#0".to_owned(), "gfx1100\0x".to_owned(), ordinal, size);
     let named = timed(&draft, &["verify"]).0;
     assert!(named[0].starts_with("6 "), "{named:?}");
 }
 
-/// Rows of one code object with different sizes: one of them lies.
+/// Rows of one code object with different sizes: one of them is wrong.
 #[test]
 fn verification_finds_a_wrong_size_of_a_code_object_that_it_knows() {
     let mut draft = Draft::zstd(&["gfx1100", "gfx1101"], &[code(1, 400)]);

@@ -1,4 +1,4 @@
-//! A folder in which steps are taken with one cache.
+//! A folder for steps with one cache.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct World {
 }
 
 impl World {
-    /// A folder with a marker that names these paths.
+    /// A folder with a marker that has these paths.
     pub fn new(paths: &[&str]) -> Self {
         let world = Self { folder: tempfile::tempdir().unwrap() };
         marker(world.path(), paths);
@@ -25,12 +25,13 @@ impl World {
         self.folder.path()
     }
 
-    /// Writes an archive for gfx1100 whose only code object has this seed.
+    /// Writes an archive for gfx1100 with one code object of this seed.
     pub fn archive(&self, name: &str, seed: u32) -> PathBuf {
         Draft::zstd(&["gfx1100"], &[code(seed, 5000)]).write(self.path().join(name))
     }
 
-    /// The lines of both streams of steps with one cache, in which `@` is the folder.
+    /// The lines of the standard output, and the standard error, of steps with one cache, in which `@` is the
+    /// folder.
     pub fn both(&self, list: &[&str]) -> (Vec<String>, String) {
         let folder = self.path().to_str().unwrap();
         let list: Vec<String> = list.iter().map(|step| step.replace('@', folder)).collect();
@@ -41,7 +42,7 @@ impl World {
         (out.lines().map(str::to_owned).collect(), errors)
     }
 
-    /// The lines of the standard output of steps, as `both`.
+    /// The lines of the standard output of steps, see [`both`](Self::both).
     pub fn run(&self, list: &[&str]) -> Vec<String> {
         self.both(list).0
     }

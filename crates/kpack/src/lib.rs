@@ -1,17 +1,17 @@
-//! What a GPU runtime has to know of kernel archives: targets, markers, and the archives themselves.
+//! The parts of kernel archives that a GPU runtime needs: targets, markers, and the archives themselves.
 //!
 //! ```text
 //! host binary ─ marker ─► kernel_name, search paths ─┐
 //! device      ─ target ─► compatible targets ────────┴─► archive: row ─► place of the code object
 //! ```
 //!
-//! The packer and the runtime share it, so that each name, number and rule stands in one place. It
-//! owns bytes ↔ values and no policy: it opens no file, reads no environment, decompresses nothing,
-//! and knows nothing of packages. What a file claims is checked against the file's size before
-//! memory is reserved for it; reserves can fail and are errors; no input makes it panic.
+//! The packer and the runtime share it, so that each name, number and rule is defined once. It owns bytes ↔
+//! values and no policy: it opens no file, reads no environment, decompresses nothing, and knows nothing of
+//! packages. A size in a file is checked against the file's length before memory is reserved for it.
+//! Reservations can fail and return errors. No input makes it panic.
 //!
-//! Readers here are as lenient as AMD's loader, because a program that runs must go on running. What
-//! the packer refuses besides, it refuses itself.
+//! Readers here are as lenient as AMD's loader, because a program that runs must go on running. The packer
+//! does its stricter checks itself.
 
 #![forbid(unsafe_code)]
 
@@ -27,13 +27,13 @@ pub use result_code::{Code, OutOfMemory};
 
 /// Bytes that can be read at any position: a file, a mapping, a buffer.
 pub trait ReadAt {
-    /// Why they cannot be read.
+    /// The error of a failed read.
     type Error;
 
-    /// Number of bytes. It does not change, and nothing behind it is asked for.
+    /// Number of bytes. It does not change, and readers ask for nothing behind it.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Tells whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -42,7 +42,7 @@ pub trait ReadAt {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
 }
 
-/// A range that is not in a buffer. Readers of this crate ask for none.
+/// The error of a range outside a buffer. Readers of this crate never ask for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outside;
 

@@ -7,9 +7,9 @@
 //!                                       for each target that the device is compatible with
 //! ```
 //!
-//! Source: the runtime's loader. Loaders refuse more than 64 KiB. An early prototype wrote the
-//! paths alone, separated by colons; that form is read, never written. Zero bytes behind the map
-//! are the room of a later rewrite.
+//! Source: the runtime's loader. Loaders refuse more than 64 KiB. An early prototype wrote only the paths,
+//! separated by colons; that form is read, never written. Zero bytes behind the map leave room for a later
+//! rewrite.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::names::Names;
 use crate::result_code::{Code, OutOfMemory};
 
-/// Loaders refuse longer markers.
+/// Most bytes of a marker: loaders refuse longer ones.
 pub const LIMIT: usize = 64 << 10;
 
-/// What stands for the target in a search path.
+/// The placeholder for the target in a search path.
 pub const ARCH_PLACEHOLDER: &str = "@GFXARCH@";
 
 const KERNEL_NAME: &str = "kernel_name";
@@ -34,26 +34,26 @@ enum MarkerField {
     SearchPaths,
 }
 
-/// What a loader takes from a marker.
+/// The fields of a marker that a loader uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Key of the binary in the archives' tables.
+    /// The key of the binary in the archives' tables.
     pub kernel_name: Vec<u8>,
-    /// Paths of archives relative to the binary's directory, at least one.
+    /// The paths of archives relative to the binary's directory, at least one.
     pub search_paths: Names,
 }
 
-/// Why a loader takes nothing from a marker.
+/// A fault for which a loader rejects a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadFault<E> {
-    /// It is no MessagePack value.
+    /// The marker is no MessagePack value.
     Decode(Fault<E>),
-    /// It is no map, or lacks a text `kernel_name` or an array with a text `kpack_search_paths`.
+    /// The marker is no map, or lacks a text `kernel_name` or an array with a text `kpack_search_paths`.
     Fields,
 }
 
 impl<E> LoadFault<E> {
-    /// What it is to callers of the C interface.
+    /// The result code for callers of the C interface.
     pub fn code(&self) -> Code {
         match self {
             Self::Decode(Fault::OutOfMemory) => Code::OutOfMemory,
@@ -74,9 +74,9 @@ impl<E> From<OutOfMemory> for LoadFault<E> {
     }
 }
 
-/// Reads a marker as AMD's loader does: `input`, of which at most [`LIMIT`] bytes are left, begins
-/// with a map. Of equal keys the first counts; what is no text among the paths, and all other keys,
-/// are skipped. The value is read to its end, and nothing behind it.
+/// Reads a marker as AMD's loader does, from the map at the start of `input`, which has at most [`LIMIT`]
+/// bytes. The first of equal keys counts. Paths that are no text and all other keys are skipped. The value is
+/// read to its end, and nothing behind it.
 pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     let mut decoder = Decoder::new(input);
     let Item::Map(pairs) = decoder.item()? else { return Err(LoadFault::Fields) };
@@ -120,9 +120,9 @@ fn loaded_paths<I: Input>(decoder: &mut Decoder<I>) -> Result<Names, Fault<I::Er
 /// The reference to kernel archives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
-    /// Key of the binary in the archives' tables.
+    /// The key of the binary in the archives' tables.
     pub kernel_name: String,
-    /// Paths of archives relative to the binary's directory.
+    /// The paths of archives relative to the binary's directory.
     pub kpack_search_paths: Vec<String>,
 }
 
@@ -135,18 +135,18 @@ pub enum AnyMarker {
     PathList(Vec<String>),
 }
 
-/// Why bytes are no marker that a tool would write.
+/// A fault of bytes that no tool would write as a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MarkerFault {
-    /// There are none.
+    /// The section is empty.
     Empty,
-    /// There are so many, more than [`LIMIT`].
+    /// The section has this many bytes, more than [`LIMIT`].
     TooLong(usize),
-    /// They are no map of the two fields, each once and of its type.
+    /// The bytes are no map of the two fields, each once and of its type.
     NoMap,
     /// Bytes that are not zero follow the map.
     Followed,
-    /// They are neither a map nor a list of paths.
+    /// The bytes are neither a map nor a list of paths.
     NoList,
 }
 
@@ -167,7 +167,7 @@ impl fmt::Display for MarkerFault {
 impl std::error::Error for MarkerFault {}
 
 impl Marker {
-    /// The bytes of the section.
+    /// Returns the bytes of the section.
     pub fn to_bytes(&self) -> Result<Vec<u8>, MarkerFault> {
         let mut bytes = Vec::new();
         let count = self.kpack_search_paths.len();
@@ -192,7 +192,7 @@ fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// The first bytes of a kind of item, by the width of its length.
+/// The initial bytes of a kind of MessagePack item, by the width of its length.
 struct Lengths {
     short: u8,
     short_max: u8,
@@ -200,7 +200,7 @@ struct Lengths {
     two: u8,
 }
 
-/// A length in its shortest form. One of more than 16 bits makes a marker that is too long anyway.
+/// Appends a length in its shortest form. A length over 16 bits makes a marker that is too long anyway.
 fn push_length(bytes: &mut Vec<u8>, length: usize, lengths: Lengths) {
     let Lengths { short, short_max, one, two } = lengths;
     match (u8::try_from(length), one) {
@@ -213,8 +213,8 @@ fn push_length(bytes: &mut Vec<u8>, length: usize, lengths: Lengths) {
     }
 }
 
-/// Reads a marker of any form from the bytes of its section, as strictly as tools should: texts are
-/// UTF-8, no field is there twice, and only zeros follow.
+/// Reads a marker of any form from the bytes of its section, as strictly as tools should: texts are UTF-8,
+/// each field occurs once, and only zeros follow.
 pub fn parse(bytes: &[u8]) -> Result<AnyMarker, MarkerFault> {
     check_length(bytes.len())?;
     match bytes.first() {
@@ -249,7 +249,7 @@ fn strict_map(decoder: &mut Decoder<&[u8]>) -> Option<Marker> {
                 let texts = (0..count).map(|_| strict_text(decoder));
                 paths = Some(texts.collect::<Option<Vec<String>>>()?);
             }
-            // A field that is there twice.
+            // The field occurs twice.
             Some(_) => return None,
             None => decoder.skip().ok()?,
         }
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(parse(&bytes), Err(MarkerFault::Followed));
     }
 
-    /// Found by fuzzing: a field that is not known ended the program with an overflow of the stack.
+    /// Found by fuzzing: an unknown field with deep nesting overflowed the stack.
     #[test]
     fn deep_nesting_is_refused() {
         let nested = |depth: usize| [b"\x81\xa1x".to_vec(), vec![0x91; depth], vec![0xc0]].concat();

@@ -17,33 +17,33 @@ use crate::ReadAt;
 use crate::names::Names;
 use crate::result_code::OutOfMemory;
 
-/// Where the bytes of a value come from, one after the other.
+/// A source of the bytes of a value, read front to end.
 pub trait Input {
-    /// Why they cannot be read.
+    /// The error of a failed read.
     type Error;
 
     /// The most bytes that can still come.
     fn left(&self) -> u64;
 
-    /// Fills `buffer`, which is not longer than what is left, with the next bytes.
+    /// Fills `buffer`, which has at most [`left`](Self::left) bytes, with the next bytes.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Leaves out the next `count` bytes, which are not more than what is left.
+    /// Skips the next `count` bytes, at most [`left`](Self::left).
     fn skip(&mut self, count: u64) -> Result<(), Self::Error>;
 
-    /// Some of the bytes that come next, without reading any: those that are at hand.
+    /// Some of the next bytes: those already in memory. Reads nothing.
     #[inline]
     fn ahead(&self) -> &[u8] {
         &[]
     }
 }
 
-/// Why a value cannot be decoded.
+/// A fault for which a value cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault<E> {
-    /// It does not end within the input.
+    /// The value does not end within the input.
     Truncated,
-    /// A byte that begins no item.
+    /// This byte begins no item.
     Invalid(u8),
     /// Memory was refused.
     OutOfMemory,
@@ -57,18 +57,18 @@ impl<E> From<OutOfMemory> for Fault<E> {
     }
 }
 
-/// What comes next in a value. The bytes of a text follow it, and the items of an array or map.
+/// The next item of a value. The bytes of a text, or the items of an array or map, follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
     /// A number of at least 0.
     Number(u64),
-    /// A text of so many bytes, which need not be UTF-8.
+    /// A text with this number of bytes, which need not be UTF-8.
     Text(u32),
-    /// So many items.
+    /// An array with this number of items.
     Array(u32),
-    /// So many pairs of items.
+    /// A map with this number of pairs.
     Map(u32),
-    /// Anything else; so many bytes belong to it.
+    /// Any other item, with this number of bytes.
     Other(u64),
 }
 
@@ -87,12 +87,12 @@ impl<I: Input> Decoder<I> {
         Self { input }
     }
 
-    /// What follows what was decoded.
+    /// Returns the input behind the decoded bytes.
     pub fn into_rest(self) -> I {
         self.input
     }
 
-    /// The next item.
+    /// Reads the head of the next item.
     #[inline]
     pub fn item(&mut self) -> Decoded<Item, I> {
         let [first] = self.array()?;
@@ -104,7 +104,7 @@ impl<I: Input> Decoder<I> {
             0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => Item::Other(0),
             0xc1 => return Err(Fault::Invalid(first)),
             0xc4..=0xc6 => Item::Other(self.length(first - 0xc4)?.into()),
-            // A byte for the type comes first.
+            // The byte of the type precedes the content.
             0xc7..=0xc9 => Item::Other(u64::from(self.length(first - 0xc7)?) + 1),
             0xca => Item::Other(4),
             0xcb => Item::Other(8),
@@ -118,13 +118,13 @@ impl<I: Input> Decoder<I> {
         })
     }
 
-    /// How many of `count` values of `each` bytes or more can still come.
+    /// The number of values that can still come, of `count` with at least `each` bytes each.
     pub fn at_most(&self, count: u32, each: u64) -> usize {
         let most = u64::from(count).min(self.input.left() / each);
         usize::try_from(most).unwrap_or(usize::MAX)
     }
 
-    /// The number that the next item is; nothing for anything else, which is skipped.
+    /// Reads the next item if it is a number. Skips any other item and returns `None`.
     pub fn number(&mut self) -> Decoded<Option<u64>, I> {
         match self.item()? {
             Item::Number(number) => Ok(Some(number)),
@@ -132,7 +132,8 @@ impl<I: Input> Decoder<I> {
         }
     }
 
-    /// Which of `known` the text of the next item is; nothing for anything else, which is skipped.
+    /// Reads the next item, and returns the value that `known` has for its text. Skips any other item and
+    /// returns `None`.
     pub fn one_of<T: Copy>(&mut self, known: &[(&str, T)]) -> Decoded<Option<T>, I> {
         let item = self.item()?;
         let Item::Text(len) = item else {
@@ -154,8 +155,8 @@ impl<I: Input> Decoder<I> {
         Ok(which(text))
     }
 
-    /// Appends the `len` bytes of a text to `bytes`. Memory is reserved as they come: a length that
-    /// is only claimed costs nothing.
+    /// Appends the `len` bytes of a text to `bytes`. Reserves memory as the bytes come, so that a false
+    /// length costs nothing.
     pub fn text(&mut self, len: u32, bytes: &mut Vec<u8>) -> Decoded<(), I> {
         let mut left = usize::try_from(len).map_err(|_| Fault::OutOfMemory)?;
         if let Some(text) = self.input.ahead().get(..left) {
@@ -174,12 +175,12 @@ impl<I: Input> Decoder<I> {
         Ok(())
     }
 
-    /// Appends the texts of an array of `count` items to `names`; other items are skipped.
+    /// Appends the texts of an array of `count` items to `names`. Skips other items.
     pub fn names(&mut self, count: u32, names: &mut Names) -> Decoded<(), I> {
         (0..count).try_for_each(|_| self.append_name(names))
     }
 
-    /// Appends the next item to `names`, if it is a text; anything else is skipped.
+    /// Appends the next item to `names` if it is a text, and skips it otherwise.
     pub fn append_name(&mut self, names: &mut Names) -> Decoded<(), I> {
         match self.item()? {
             Item::Text(len) => {
@@ -196,7 +197,7 @@ impl<I: Input> Decoder<I> {
         self.skip_rest_of(item)
     }
 
-    /// Skips what belongs to `item`, which was the last one.
+    /// Skips the rest of `item`, whose head was read last.
     #[inline]
     pub fn skip_rest_of(&mut self, item: Item) -> Decoded<(), I> {
         match self.pass(item)? {
@@ -207,7 +208,7 @@ impl<I: Input> Decoder<I> {
 
     fn skip_items(&mut self, mut items: u64) -> Decoded<(), I> {
         while items > 0 {
-            // An item has a byte at least.
+            // Each item has at least one byte.
             self.room_for(items)?;
             let item = self.item()?;
             items = (items - 1).saturating_add(self.pass(item)?);
@@ -215,7 +216,7 @@ impl<I: Input> Decoder<I> {
         Ok(())
     }
 
-    /// Skips the bytes of `item`; how many items belong to it.
+    /// Skips the bytes of `item`. Returns the number of items inside it.
     fn pass(&mut self, item: Item) -> Decoded<u64, I> {
         let bytes = match item {
             Item::Number(_) => 0,
@@ -233,7 +234,7 @@ impl<I: Input> Decoder<I> {
         Ok(0)
     }
 
-    /// An integer of 1, 2 or 4 bytes: `width` is 0, 1 or 2.
+    /// Reads an integer of 1, 2 or 4 bytes, for a `width` of 0, 1 or 2.
     fn length(&mut self, width: u8) -> Decoded<u32, I> {
         Ok(match width {
             0 => u8::from_be_bytes(self.array()?).into(),
@@ -276,13 +277,13 @@ impl<I: Input> Decoder<I> {
     }
 }
 
-/// No name that is known is longer.
+/// Bytes of the longest known name.
 const LONGEST_NAME: usize = 32;
 
 /// Bytes of a text that are read at once.
 const TEXT_PART: usize = 64 << 10;
 
-/// A buffer, which is shorter by what was read.
+/// A buffer as an input: reading moves its start.
 impl Input for &[u8] {
     type Error = std::convert::Infallible;
 
@@ -310,7 +311,7 @@ impl Input for &[u8] {
     }
 }
 
-/// Bytes of a source from an offset to its end, read in windows.
+/// The bytes of a source from an offset to its end, read in windows.
 pub(crate) struct Windows<'a, R: ?Sized> {
     source: &'a R,
     window: Vec<u8>,
@@ -325,7 +326,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
         Self { source, window: Vec::new(), next: 0, end: at }
     }
 
-    /// Number of bytes of the window from the next one on.
+    /// Number of bytes in the window from the next one on.
     fn ahead(&self) -> usize {
         self.window.len().saturating_sub(self.next)
     }
@@ -335,13 +336,13 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
         self.end.saturating_sub(self.ahead() as u64)
     }
 
-    /// Goes to an offset, with an empty window.
+    /// Moves to an offset, with an empty window.
     fn go_to(&mut self, at: u64) {
         self.window.clear();
         (self.next, self.end) = (0, at);
     }
 
-    /// Reads the next window; without memory for one, nothing is in it.
+    /// Reads the next window. If memory for it is refused, the window stays empty.
     fn refill(&mut self) -> Result<(), R::Error> {
         let len = usize::try_from(self.left()).unwrap_or(usize::MAX).min(WINDOW);
         let at = self.at();
@@ -370,7 +371,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
         Ok(())
     }
 
-    /// The next `len` bytes, if the window has them.
+    /// Takes the next `len` bytes, if the window has them.
     #[inline]
     fn taken(&mut self, len: usize) -> Option<&[u8]> {
         let end = self.next.checked_add(len)?;
@@ -380,7 +381,7 @@ impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
     }
 }
 
-/// Bytes that are read of a source at once.
+/// Bytes that are read from a source at once.
 const WINDOW: usize = 64 << 10;
 
 impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
@@ -429,7 +430,7 @@ mod tests {
         Ok(items)
     }
 
-    /// By the table of the specification.
+    /// The table of the specification.
     #[test]
     fn every_kind_of_item_is_read() {
         use Item::{Array, Map, Number, Other, Text};

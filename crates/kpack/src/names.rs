@@ -5,16 +5,16 @@ use std::ffi::CStr;
 
 use crate::result_code::{OutOfMemory, push};
 
-/// Bytes that a name likely has, with its NUL.
+/// Expected bytes of a name with its NUL.
 const LIKELY: usize = 24;
 
-/// Names as bytes, each with a NUL behind it, so that a C interface can hand them out.
+/// A list of names as bytes, each followed by a NUL for C interfaces.
 ///
 /// A name takes its bytes and 9 more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     bytes: Vec<u8>,
-    /// Where each name ends, and its NUL stands.
+    /// The end of each name, where its NUL is.
     ends: Vec<usize>,
 }
 
@@ -24,29 +24,29 @@ impl Names {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Tells whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The name with this number.
+    /// Returns the name with this index.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         self.bytes.get(self.start(index)..end)
     }
 
-    /// The same as C reads it: up to its first NUL.
+    /// Returns the name with this index as C reads it: up to its first NUL.
     pub fn get_c(&self, index: usize) -> Option<&CStr> {
         let end = *self.ends.get(index)?;
         CStr::from_bytes_until_nul(self.bytes.get(self.start(index)..=end)?).ok()
     }
 
-    /// All of them, in order.
+    /// Iterates over all names, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.get(index).unwrap_or_default())
     }
 
-    /// The number of `name`, if the names are sorted and it is one of them.
+    /// Returns the index of `name` in a sorted list.
     pub(crate) fn binary_search(&self, name: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -60,13 +60,13 @@ impl Names {
         None
     }
 
-    /// Room for so many names.
+    /// Reserves memory for `count` names.
     pub(crate) fn reserve(&mut self, count: usize) -> Result<(), OutOfMemory> {
         self.bytes.try_reserve_exact(count.saturating_mul(LIKELY))?;
         Ok(self.ends.try_reserve_exact(count)?)
     }
 
-    /// Takes the last name away.
+    /// Removes the last name.
     pub(crate) fn pop(&mut self) {
         if self.ends.pop().is_some() {
             self.bytes.truncate(self.start(self.len()));
@@ -80,7 +80,7 @@ impl Names {
         self.end()
     }
 
-    /// Begins a name; its bytes are appended, and [`end`](Self::end) is called behind them.
+    /// Returns the buffer for a new name. Append its bytes, then call [`end`](Self::end).
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

@@ -1,53 +1,53 @@
-//! Results of the C interface.
+//! The results of the C interface.
 
 use std::collections::TryReserveError;
 use std::fmt;
 
-/// What a fault is to the callers of AMD's C interface: the numbers of `kpack_error_t`.
+/// The result codes of AMD's C interface: the numbers of `kpack_error_t`.
 ///
 /// Source: `rocm_kpack/kpack_types.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(i32)]
 pub enum Code {
-    /// A pointer is NULL, or an index too high.
+    /// A pointer is NULL, or an index is too high.
     InvalidArgument = 1,
-    /// There is no file of that name.
+    /// No file has this name.
     FileNotFound = 2,
-    /// No archive: its header, or the table of its frames.
+    /// The file is no archive, by its header or its table of frames.
     InvalidFormat = 3,
-    /// An archive of a later version.
+    /// The archive has a later version.
     UnsupportedVersion = 4,
-    /// No row, or a row of a code object that is not there.
+    /// The row does not exist, or refers to no code object.
     KernelNotFound = 5,
-    /// A frame is damaged, or not as long as its row says.
+    /// A frame is damaged, or differs in length from its row.
     DecompressionFailed = 6,
     /// Memory was refused.
     OutOfMemory = 7,
-    /// Archives are switched off.
+    /// The use of archives is switched off.
     NotImplemented = 8,
     /// The file cannot be read, or ends too early.
     Io = 9,
-    /// The table of contents is no MessagePack map, or has a number that is none.
+    /// The table of contents is no MessagePack map, or has a value of the wrong type for a number.
     MsgpackParseFailed = 10,
     /// No file is mapped at an address.
     PathDiscoveryFailed = 11,
-    /// The marker of a binary is none.
+    /// The marker of a binary is invalid.
     InvalidMetadata = 12,
-    /// None of the archives that a marker names can be opened.
+    /// No archive in a marker can be opened.
     ArchiveNotFound = 13,
-    /// None of the archives answers for the device.
+    /// No archive has code for the device.
     ArchNotFound = 14,
 }
 
 impl Code {
-    /// Its number.
+    /// The number of the code.
     pub const fn number(self) -> i32 {
         // The discriminants are the definition.
         self as i32
     }
 }
 
-/// Memory was refused.
+/// The error of a refused reservation of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -65,7 +65,7 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// Appends `item`, if there is memory for it.
+/// Appends `item`. Fails if memory is refused.
 pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
     list.try_reserve(1)?;
     list.push(item);

@@ -1,4 +1,4 @@
-//! What the HIP runtime calls.
+//! The functions that the HIP runtime calls.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
@@ -20,7 +20,7 @@ use crate::report;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_cache_create(cache: *mut *mut Cache) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let cache = unsafe { place(cache, "cache")? };
         let made = memory::place(Cache::new()?);
         let made = made.map_err(|_| report::refused("a cache of archives"))?;
@@ -38,12 +38,12 @@ pub unsafe extern "C" fn kpack_cache_create(cache: *mut *mut Cache) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_cache_destroy(cache: *mut Cache) {
     if let Some(cache) = NonNull::new(cache) {
-        // SAFETY: it was made by `place`, and its caller gives it up.
+        // SAFETY: `place` made the cache, and the caller hands it over.
         unsafe { memory::remove(cache) };
     }
 }
 
-/// The texts of a list, without those that are NULL.
+/// The texts of a list, without NULL pointers.
 ///
 /// # Safety
 ///
@@ -75,13 +75,13 @@ unsafe fn marker(metadata: *const c_void) -> Result<Loaded, Code> {
     })
 }
 
-/// Loads the code object of a wrapper for the first of some devices that an archive has it for.
+/// Loads the code object of a wrapper for the first device that an archive has code for.
 ///
 /// # Safety
 ///
-/// `cache` is NULL or open; `hipk_metadata` is NULL or points to a MessagePack value; `binary_path` is
-/// NULL or a text; `arch_list` is NULL or has `arch_count` pointers, each NULL or to a text; the outputs
-/// are NULL or can be written.
+/// `cache` is NULL or open; `hipk_metadata` is NULL or points to a MessagePack value; `binary_path` is NULL
+/// or a text; `arch_list` is NULL or has `arch_count` pointers, each NULL or to a text; the outputs are NULL
+/// or can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_load_code_object(
     cache: *const Cache,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn kpack_load_code_object(
     code_object_size_out: *mut usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         unsafe {
             let cache = cache.as_ref().ok_or_else(|| invalid("cache"))?;
             let binary_path = text(binary_path, "binary_path")?;
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn kpack_discover_binary_path(
                 return Err(invalid("path_out_size"));
             }
             let offset = usize::try_from(offset).map_err(|_| invalid("the offset"))?;
-            // SAFETY: what callers promise; `path` and a NUL fit.
+            // SAFETY: the caller's promise; `path` and a NUL fit.
             unsafe {
                 path_out.cast::<u8>().copy_from_nonoverlapping(path.as_ptr(), path.len());
                 path_out.add(path.len()).write(0);

@@ -1,4 +1,4 @@
-//! The C interface: arguments are checked, panics stopped, outputs written on success alone.
+//! The C interface: checks arguments, stops panics, and writes outputs only on success.
 //!
 //! `include/rocm_kpack/kpack.h` documents each function for its callers.
 
@@ -22,10 +22,10 @@ pub use load::*;
 pub use more::*;
 pub use query::*;
 
-/// A callback that is handed a target, or another name: false ends the enumeration.
+/// A callback for targets or other names. It returns false to end the enumeration.
 pub type NameCallback = unsafe extern "C" fn(name: *const c_char, user_data: *mut c_void) -> bool;
 
-/// Runs `call` and gives its code. A panic, which is a bug here, must not cross the interface.
+/// Runs `call` and returns its code. A panic, which is a bug here, must not cross the interface.
 fn answer(call: impl FnOnce() -> Result<(), Code>) -> c_int {
     let panicked = |_| {
         let why = format_args!("a bug in librocm_kpack; please report it with the archive");

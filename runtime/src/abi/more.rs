@@ -9,7 +9,7 @@ use crate::kernels;
 use crate::report;
 use crate::rows;
 
-/// A callback that is handed a row: false ends the enumeration.
+/// A callback for rows. It returns false to end the enumeration.
 pub type RowCallback = unsafe extern "C" fn(
     binary_name: *const c_char,
     arch: *const c_char,
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn kpack_get_kernel_size(
     })
 }
 
-/// Hands the target of each row of a key to `callback`.
+/// Passes the target of each row of a key to `callback`.
 ///
 /// # Safety
 ///
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn kpack_enumerate_targets(
     })
 }
 
-/// Hands the name of each kernel in the code object of a row to `callback`.
+/// Passes the name of each kernel in the code object of a row to `callback`.
 ///
 /// # Safety
 ///
@@ -103,13 +103,12 @@ pub unsafe extern "C" fn kpack_enumerate_kernels(
     })
 }
 
-/// Hands each row whose code object has a kernel of this name to `callback`. Every code object is
-/// loaded for it once, one at a time.
+/// Passes each row whose code object has a kernel of this name to `callback`. Loads each code object once,
+/// one at a time.
 ///
 /// # Safety
 ///
-/// `archive` is NULL or open; `kernel_name` is NULL or a text; `callback` takes two texts and
-/// `user_data`.
+/// `archive` is NULL or open; `kernel_name` is NULL or a text; `callback` takes two texts and `user_data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_find_kernel(
     archive: *const OpenArchive,
@@ -132,8 +131,7 @@ pub unsafe extern "C" fn kpack_find_kernel(
     })
 }
 
-/// Loads the code object of every row of an archive, each once, and drops it again. The first fault
-/// ends it.
+/// Loads each code object that has a row once, and frees it. Fails at the first fault.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Archives that callers hold themselves.
+//! The functions for archives that callers open themselves.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut Open
         let (path, archive) = unsafe { (text(path, "path")?, place(archive, "archive")?) };
         let opened = memory::place(OpenArchive::open(path)?);
         let opened = opened.map_err(|_| report::refused("an open archive"))?;
-        // SAFETY: `place` found it writable by the caller's promise.
+        // SAFETY: by the caller's promise, an output that is not NULL can be written.
         unsafe { archive.write(opened.as_ptr()) };
         Ok(())
     })
@@ -36,12 +36,12 @@ pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut Open
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_close(archive: *mut OpenArchive) {
     if let Some(archive) = NonNull::new(archive) {
-        // SAFETY: it was made by `place`, and its caller gives it up.
+        // SAFETY: `place` made the archive, and the caller hands it over.
         unsafe { memory::remove(archive) };
     }
 }
 
-/// Writes how many names there are.
+/// Writes the number of names.
 ///
 /// # Safety
 ///
@@ -60,7 +60,7 @@ unsafe fn count(
     })
 }
 
-/// Writes where the name with a number stands.
+/// Writes the pointer to the name with this index.
 ///
 /// # Safety
 ///
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn kpack_get_architecture_count(
     unsafe { count(archive, OpenArchive::arches, output) }
 }
 
-/// Gives a target, in the order of the file.
+/// Gives a target by its index in the order of the file.
 ///
 /// # Safety
 ///
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn kpack_get_binary_count(
     unsafe { count(archive, OpenArchive::keys, output) }
 }
 
-/// Gives a key, in the order of their bytes.
+/// Gives a key by its index in byte order.
 ///
 /// # Safety
 ///
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn kpack_free_kernel(kernel_data: *mut c_void) {
     unsafe { memory::release(kernel_data) }
 }
 
-/// Hands each target of an archive's list to `callback`.
+/// Passes each target in an archive's list to `callback`.
 ///
 /// # Safety
 ///
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn kpack_enumerate_architectures(
     })
 }
 
-/// Hands names to a callback until it has enough.
+/// Passes names to a callback until it returns false.
 ///
 /// # Safety
 ///

@@ -4,27 +4,27 @@ use super::{BLOB_LIMIT, FRAME_LIMIT, Span};
 use crate::ReadAt;
 use crate::result_code::{OutOfMemory, push};
 
-/// Bytes of the count in front of all frames, and of the size in front of each.
+/// Bytes of the frame count at the start of the blob, and of the size before each frame.
 const NUMBER: u64 = 4;
 
-/// Why the frames of a blob cannot be found.
+/// A fault for which the frames of a blob cannot be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameFault<E> {
-    /// The blob has so many bytes, more than [`BLOB_LIMIT`].
+    /// The blob has this many bytes, more than [`BLOB_LIMIT`].
     TooLarge(u64),
-    /// There are so many frames, more than [`FRAME_LIMIT`].
+    /// The blob has this many frames, more than [`FRAME_LIMIT`].
     TooMany(u32),
-    /// The blob does not lie in the file.
+    /// The blob is not inside the file.
     Outside(Span),
     /// The blob ends inside the number at this offset.
     Cut(u64),
-    /// A frame is longer than what is left of the blob.
+    /// A frame is longer than the rest of the blob.
     Leaves {
-        /// Its ordinal.
+        /// The ordinal of the frame.
         ordinal: u32,
-        /// Its size.
+        /// The size of the frame in bytes.
         size: u32,
-        /// Where that size stands.
+        /// The offset of that size.
         offset: u64,
     },
     /// Memory was refused.
@@ -39,19 +39,19 @@ impl<E> From<OutOfMemory> for FrameFault<E> {
     }
 }
 
-/// Goes through the frames of a blob. Only their sizes are read.
+/// An iterator over the frames of a blob, which reads only their sizes.
 pub struct Frames<'a, R: ?Sized> {
     source: &'a R,
-    /// Where the next size stands.
+    /// The offset of the next size.
     at: u64,
-    /// Where the blob ends.
+    /// The offset of the blob's end.
     end: u64,
     count: u32,
     next: u32,
 }
 
 impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
-    /// The frames of `blob`, which lies in `source`.
+    /// Opens `blob` in `source`.
     pub fn open(source: &'a R, blob: Span) -> Result<Self, FrameFault<R::Error>> {
         if blob.size > BLOB_LIMIT {
             return Err(FrameFault::TooLarge(blob.size));
@@ -68,15 +68,15 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         self.count
     }
 
-    /// The bytes of the blob behind the frames that were asked for.
+    /// The bytes of the blob behind the frames that were iterated over.
     pub fn rest(&self) -> Span {
         Span { offset: self.at, size: self.end.saturating_sub(self.at) }
     }
 
-    /// All that are left.
+    /// Lists all remaining frames.
     pub(super) fn listed(self) -> Result<Vec<Span>, FrameFault<R::Error>> {
         let mut frames = Vec::new();
-        // A frame has a size at least, so that no more is reserved than the file is long.
+        // Each frame has a size field, so this reserves no more than the length of the file.
         let most = self.rest().size / NUMBER;
         let room = usize::try_from(most.min(self.count.into())).unwrap_or(usize::MAX);
         frames.try_reserve_exact(room).map_err(OutOfMemory::from)?;
@@ -108,7 +108,7 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
     }
 }
 
-/// Where each frame lies, by ordinal. A fault is the last that comes.
+/// Yields the place of each frame, by ordinal. Ends after a fault.
 impl<R: ReadAt + ?Sized> Iterator for Frames<'_, R> {
     type Item = Result<Span, FrameFault<R::Error>>;
 

@@ -4,26 +4,26 @@ use std::fmt;
 
 /// The first four bytes.
 pub const MAGIC: [u8; 4] = *b"KPAK";
-/// The only version of header and TOC there is.
+/// The only version of header and TOC.
 pub const VERSION: u32 = 1;
 /// Bytes of magic, version and TOC offset.
 pub const HEADER_LEN: usize = 16;
 
-/// What a header says.
+/// The content of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Where the TOC begins.
+    /// The offset of the TOC.
     pub toc_offset: u64,
 }
 
-/// Why bytes are no header.
+/// A fault for which bytes are no header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
-    /// The file is shorter.
+    /// The file is shorter than a header.
     Truncated,
-    /// They begin with something else.
+    /// The file begins with these bytes.
     Magic([u8; 4]),
-    /// The version is another one.
+    /// The header has this version.
     Version(u32),
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for HeaderFault {
 impl std::error::Error for HeaderFault {}
 
 impl Header {
-    /// Reads it; where the TOC lies is for the caller to check.
+    /// Reads a header. The caller checks that the TOC is inside the file.
     pub fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self, HeaderFault> {
         let [m0, m1, m2, m3, v0, v1, v2, v3, toc_offset @ ..] = *bytes;
         let (magic, version) = ([m0, m1, m2, m3], u32::from_le_bytes([v0, v1, v2, v3]));
@@ -55,7 +55,7 @@ impl Header {
         Ok(Self { toc_offset: u64::from_le_bytes(toc_offset) })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the header.
     pub fn to_bytes(self) -> [u8; HEADER_LEN] {
         let ([m0, m1, m2, m3], [v0, v1, v2, v3]) = (MAGIC, VERSION.to_le_bytes());
         let [t0, t1, t2, t3, t4, t5, t6, t7] = self.toc_offset.to_le_bytes();

@@ -7,23 +7,23 @@ const SEPARATOR: char = '#';
 /// Digits of the highest index.
 const DIGITS: usize = 10;
 
-/// The TOC key of wrapper `co_index` of the binary that calls itself `kernel_name`.
+/// The TOC key of wrapper `co_index` of the binary with the name `kernel_name`.
 pub fn key(kernel_name: &str, co_index: u32) -> String {
     format!("{kernel_name}{SEPARATOR}{co_index}")
 }
 
-/// The same of a name that need not be UTF-8, if there is memory for it.
+/// The TOC key for a name that need not be UTF-8. Fails if memory is refused.
 pub fn try_key(kernel_name: &[u8], co_index: u32) -> Result<Vec<u8>, OutOfMemory> {
     use std::io::Write as _;
     let mut key = Vec::new();
     key.try_reserve_exact(kernel_name.len().saturating_add(SEPARATOR.len_utf8() + DIGITS))?;
     key.extend_from_slice(kernel_name);
-    // Within what is reserved, so that it neither fails nor asks for memory.
+    // This writes into reserved memory, so it neither fails nor allocates.
     let _ = write!(key, "{SEPARATOR}{co_index}");
     Ok(key)
 }
 
-/// The parts of a TOC key; archives of early tools have keys without an index.
+/// Splits a TOC key into kernel name and index. Returns `None` for keys of early tools, which have no index.
 pub fn split_key(key: &str) -> Option<(&str, u32)> {
     let (kernel_name, co_index) = key.rsplit_once(SEPARATOR)?;
     Some((kernel_name, co_index.parse().ok()?))

@@ -1,4 +1,4 @@
-//! Kernel archives (`.kpack`): what they consist of, and reading them as a loader does.
+//! Kernel archives (`.kpack`): their structure, and a reader that accepts what AMD's loader accepts.
 //!
 //! ```text
 //! offset  size
@@ -25,30 +25,30 @@
 //!                         { "type": "hsaco", "ordinal": n, "original_size": n, ["metadata"] } } }
 //! ```
 //!
-//! Integers of header and blob are little-endian. Source: AMD's `rocm_kpack` (the Python writer
-//! and the C++ loader). Its loader keeps the blob of an archive in memory, refuses blobs over
-//! 4 GiB and more than 1,048,576 frames, and demands that a frame's content size equals
-//! `original_size`. Two rows may name one ordinal: identical code objects are stored once.
+//! Integers of header and blob are little-endian. Source: AMD's `rocm_kpack` (the Python writer and the C++
+//! loader). Its loader keeps the blob of an archive in memory, refuses blobs over 4 GiB and more than
+//! 1,048,576 frames, and requires that a frame's content size equals `original_size`. Two rows may refer to
+//! one ordinal: identical code objects are deduplicated.
 //!
 //! # Later forms
 //!
-//! - Whatever readers of version 1 may not misread takes another version in the header: they refuse
-//!   the file as [`Code::UnsupportedVersion`] before they read anything else, whatever `format_version`
-//!   says. A version 2 keeps the first eight bytes as they are.
+//! - A change that readers of version 1 would misread needs a new version in the header. They refuse the file
+//!   as [`Code::UnsupportedVersion`] before they read anything else, regardless of `format_version`. A
+//!   version 2 keeps the first eight bytes unchanged.
 //! - Within version 1 a writer may add keys, of any type, to the TOC and to rows. Readers skip them, so
-//!   that nothing may depend on their being read. The keys above keep names, types and meaning.
-//! - A scheme that a reader does not know is read as "none". An archive with a new scheme therefore
-//!   leaves `blobs` empty: its rows are then [`Code::KernelNotFound`], and never compressed bytes that
-//!   pass for code. Where old readers must not take that for a missing row, it takes version 2.
-//! - A new scheme has a name of its own; "zstd-per-kernel" stays one frame of zstd for each ordinal, decoded
+//!   nothing may depend on them. The keys above keep names, types and meaning.
+//! - Readers take an unknown scheme for "none". An archive with a new scheme therefore leaves `blobs` empty:
+//!   its rows then give [`Code::KernelNotFound`], and never compressed bytes as code. If old readers must not
+//!   report a missing row, the archive needs version 2.
+//! - A new scheme gets a new name. "zstd-per-kernel" stays one frame of zstd for each ordinal, decoded
 //!   without a dictionary.
 //!
-//! Archives from the future in `runtime/tests/future.rs` hold readers to it.
+//! Archives from the future in `runtime/tests/future.rs` test these rules.
 //!
-//! [`Archive::open`] accepts what AMD's loader accepts: keys that are not known, bytes behind the
-//! TOC, any `format_version`, a scheme that is not known (read as "none"), gaps and frames that
-//! nothing names. Of equal fields the first counts, of equal rows the last. A row without an ordinal,
-//! which AMD's loader fills with whatever lies in memory, is no row here.
+//! [`Archive::open`] accepts what AMD's loader accepts: unknown keys, bytes behind the TOC, any
+//! `format_version`, an unknown scheme (read as "none"), gaps, and frames without rows. The first of equal
+//! fields counts, and the last of equal rows. AMD's loader fills a row without an ordinal from uninitialised
+//! memory; this one skips it.
 
 mod frames;
 mod header;
@@ -68,7 +68,7 @@ pub use key::{key, split_key, try_key};
 use toc::TocTable;
 pub use toc::{Row, field};
 
-/// Where the blob starts in archives that are written anew, a multiple of where code objects do.
+/// The offset of the blob in new archives, a multiple of the alignment of code objects.
 pub const BLOB_START: u64 = 64;
 /// Largest blob in bytes: AMD's loader refuses more, and 32-bit frame sizes end there too.
 pub const BLOB_LIMIT: u64 = 4 << 30;
@@ -77,17 +77,17 @@ pub const FRAME_LIMIT: u32 = 1 << 20;
 /// The row type of a code object.
 pub const HSACO: &str = "hsaco";
 
-/// How code objects are stored.
+/// The way in which code objects are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Each code object is a zstd frame of its own.
+    /// Each code object is its own zstd frame.
     ZstdPerKernel,
-    /// Code objects are stored as they are.
+    /// Code objects are stored uncompressed.
     None,
 }
 
 impl Scheme {
-    /// All of them, by their names.
+    /// All schemes by their names.
     pub const NAMES: [(&str, Self); 2] =
         [("zstd-per-kernel", Self::ZstdPerKernel), ("none", Self::None)];
 
@@ -100,31 +100,31 @@ impl Scheme {
     }
 }
 
-/// Where bytes lie in a file.
+/// A range of bytes in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The offset of the first.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// How many.
+    /// The number of bytes.
     pub size: u64,
 }
 
 impl Span {
-    /// The offset behind the last, if that is a number.
+    /// The offset behind the last byte; `None` if it exceeds 64 bits.
     pub fn end(self) -> Option<u64> {
         self.offset.checked_add(self.size)
     }
 
-    /// Whether all of it lies in the first `len` bytes.
+    /// Tells whether the whole range is in the first `len` bytes.
     pub fn is_within(self, len: u64) -> bool {
         self.end().is_some_and(|end| end <= len)
     }
 }
 
-/// Why a loader cannot open an archive.
+/// A fault for which a loader cannot open an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenFault<E> {
-    /// The header is none.
+    /// The header is invalid.
     Header(HeaderFault),
     /// The TOC begins behind the end of the file.
     TocOutside(u64),
@@ -132,14 +132,14 @@ pub enum OpenFault<E> {
     Toc(Fault<E>),
     /// The TOC is no map.
     NoMap,
-    /// A number of the TOC is none, or does not fit.
+    /// A number of the TOC has another type, or does not fit.
     NoNumber,
     /// The frames cannot be found.
     Frames(FrameFault<E>),
 }
 
 impl<E> OpenFault<E> {
-    /// What it is to callers of the C interface.
+    /// The result code for callers of the C interface.
     pub fn code(&self) -> Code {
         match self {
             Self::Header(HeaderFault::Version(_)) => Code::UnsupportedVersion,
@@ -171,16 +171,16 @@ impl<E> From<FrameFault<E>> for OpenFault<E> {
     }
 }
 
-/// The table of an opened archive. It needs memory of a few times the bytes of the TOC, whatever that
-/// claims, and 16 bytes for each frame; the file is read by positioned reads, and not kept.
+/// The table of an opened archive. It takes a few times the bytes of the TOC in memory, and 16 bytes for each
+/// frame, regardless of the counts in the file. It reads the file at offsets and does not keep it.
 #[derive(Debug, Clone)]
 pub struct Archive {
     scheme: Scheme,
     arches: Names,
     rows: toc::SortedRows,
-    /// By ordinal.
+    /// The stored code objects by ordinal.
     stored: Vec<Span>,
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     len: u64,
 }
 
@@ -210,22 +210,22 @@ impl Archive {
         self.scheme
     }
 
-    /// The targets that it answers for, in the order of the file.
+    /// The targets that the archive answers for, in the order of the file.
     pub fn arches(&self) -> &Names {
         &self.arches
     }
 
-    /// The keys of its rows, each once, in the order of their bytes.
+    /// The keys of the rows, each once, in byte order.
     pub fn keys(&self) -> &Names {
         &self.rows.keys
     }
 
-    /// The row of `target` for `key`.
+    /// Returns the row of `target` for `key`.
     pub fn row(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         self.rows.find(key, target)
     }
 
-    /// The targets of the rows of `key`, as C reads them, with their rows, in the order of their bytes.
+    /// Iterates over the rows of `key` with their targets as C reads them, in byte order.
     pub fn rows_of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
         self.rows.of(key)
     }
@@ -235,8 +235,8 @@ impl Archive {
         self.stored.len()
     }
 
-    /// Where the code object with this ordinal is stored: as a zstd frame, or as it is. The fault is
-    /// [`Code::KernelNotFound`] if there is none, and [`Code::Io`] if the file ends before its end.
+    /// The place of the code object with this ordinal: a zstd frame or uncompressed bytes, by the scheme.
+    /// Fails with [`Code::KernelNotFound`] if there is none, and with [`Code::Io`] if it exceeds the file.
     pub fn stored(&self, ordinal: u32) -> Result<Span, Code> {
         let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
         let span = *span.ok_or(Code::KernelNotFound)?;

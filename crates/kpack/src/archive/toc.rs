@@ -17,44 +17,44 @@ pub mod field {
     pub const GFX_ARCH_FAMILY: &str = "gfx_arch_family";
     /// The targets that the archive answers for.
     pub const GFX_ARCHES: &str = "gfx_arches";
-    /// How code objects are stored.
+    /// The scheme in which code objects are stored.
     pub const COMPRESSION_SCHEME: &str = "compression_scheme";
-    /// Where the frames begin.
+    /// The offset of the blob of frames.
     pub const ZSTD_OFFSET: &str = "zstd_offset";
-    /// Bytes of all frames.
+    /// The bytes of that blob.
     pub const ZSTD_SIZE: &str = "zstd_size";
-    /// Where code objects lie that are stored as they are.
+    /// The places of uncompressed code objects.
     pub const BLOBS: &str = "blobs";
-    /// Where one lies, in `blobs`.
+    /// The offset of a code object, in `blobs`.
     pub const OFFSET: &str = "offset";
-    /// Its bytes, in `blobs`.
+    /// The bytes of a code object, in `blobs`.
     pub const SIZE: &str = "size";
     /// The rows.
     pub const TOC: &str = "toc";
-    /// What a row is of.
+    /// The type of a row.
     pub const TYPE: &str = "type";
-    /// Which stored code object it names.
+    /// The ordinal of the row's code object.
     pub const ORDINAL: &str = "ordinal";
-    /// Bytes of that, uncompressed.
+    /// The uncompressed bytes of the code object.
     pub const ORIGINAL_SIZE: &str = "original_size";
-    /// What other tools attach.
+    /// Additions of other tools.
     pub const METADATA: &str = "metadata";
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Index of the stored code object.
+    /// The ordinal of the stored code object.
     pub ordinal: u32,
-    /// Its size in bytes, uncompressed, if the row has it.
+    /// The uncompressed size of the code object in bytes, if the row has it.
     pub original_size: Option<u64>,
 }
 
-/// What a loader takes from a table.
+/// The fields of a table that a loader uses.
 pub(super) struct TocTable {
     pub scheme: Scheme,
     pub arches: Names,
-    /// By ordinal, for code objects that are stored as they are.
+    /// The uncompressed code objects by ordinal.
     pub blobs: Result<Vec<Span>, NoNumber>,
     /// The blob of all frames.
     pub zstd: Result<Span, NoNumber>,
@@ -82,7 +82,7 @@ const FIELDS: [(&str, TocField); 6] = [
 
 type TocResult<T, I> = Result<T, OpenFault<<I as Input>::Error>>;
 
-/// What should be a number and is none. Of numbers that the scheme does not need that is no fault.
+/// A field whose value is not a number. It is a fault only if the scheme needs the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NoNumber;
 
@@ -92,7 +92,7 @@ impl<E> From<NoNumber> for OpenFault<E> {
     }
 }
 
-/// A number of a map: not there, one, or something else.
+/// The value of a field that should be a number.
 #[derive(Clone, Copy, Default)]
 enum Number {
     #[default]
@@ -102,7 +102,7 @@ enum Number {
 }
 
 impl Number {
-    /// Reads it, unless it was there before.
+    /// Reads the value, unless an equal key came before.
     fn read<I: Input>(&mut self, decoder: &mut Decoder<I>) -> Result<(), Fault<I::Error>> {
         match self {
             Self::Absent => *self = decoder.number()?.map_or(Self::Wrong, Self::Is),
@@ -125,7 +125,7 @@ impl Number {
 }
 
 impl TocTable {
-    /// Decodes the value that `input` begins with, to its end.
+    /// Decodes the whole value at the start of `input`.
     pub(super) fn decode<I: Input>(input: I) -> TocResult<Self, I> {
         let mut decoder = Decoder::new(input);
         let Item::Map(pairs) = decoder.item()? else { return Err(OpenFault::NoMap) };
@@ -145,8 +145,7 @@ impl TocTable {
     }
 }
 
-/// The fields of a table that were found, whatever they turned out to be: of equal ones the first
-/// counts.
+/// The fields found in a table, also those with invalid values. The first of equal keys counts.
 #[derive(Default)]
 struct TocFields {
     scheme: Option<Scheme>,
@@ -184,7 +183,7 @@ impl TocFields {
     }
 }
 
-/// Where code objects lie that are stored as they are.
+/// Reads the places of uncompressed code objects.
 fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNumber>, I> {
     let mut blobs = Ok(Vec::new());
     let count = match decoder.item()? {
@@ -209,7 +208,7 @@ fn blob<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Result<Span
     Ok(offset.or_zero().and_then(|offset| Ok(Span { offset, size: size.or_zero()? })))
 }
 
-/// The numbers with these names in a map of so many pairs.
+/// Reads the two numbers with these names from a map of `pairs` pairs.
 fn numbers<I: Input>(
     [one, other]: [&str; 2],
     pairs: u32,
@@ -227,7 +226,7 @@ fn numbers<I: Input>(
     Ok(numbers)
 }
 
-/// A row; without an ordinal it is none.
+/// Reads a row. Returns `None` if it has no ordinal.
 fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>, I> {
     let names = [field::ORDINAL, field::ORIGINAL_SIZE];
     let [ordinal, original_size] = numbers(names, pairs, decoder)?;
@@ -236,7 +235,7 @@ fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>,
     Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
 }
 
-/// Appends the text that comes next to `names`; whether it is one.
+/// Appends the next item to `names` if it is a text, and tells whether it was.
 fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, Fault<I::Error>> {
     match decoder.item()? {
         Item::Text(len) => {
@@ -248,10 +247,10 @@ fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, F
     }
 }
 
-/// Bytes of a key with one row in the table, at least: each writer has far more.
+/// Least bytes of a key with one row. All writers use far more.
 const ROW_MIN: u64 = 40;
 
-/// Rows as they come.
+/// Rows in the order of the file.
 #[derive(Default)]
 struct RowsRead {
     keys: Names,
@@ -259,7 +258,7 @@ struct RowsRead {
     rows: Vec<NumberedRow>,
 }
 
-/// A row by the numbers of its names.
+/// A row with the indexes of its key and target.
 #[derive(Debug, Clone, Copy)]
 struct NumberedRow {
     key: usize,
@@ -288,14 +287,14 @@ impl RowsRead {
         Ok(read)
     }
 
-    /// Room for so many keys with a row each, as most have.
+    /// Reserves memory for `keys` keys with one row each, as most have.
     fn reserve(&mut self, keys: usize) -> Result<(), OutOfMemory> {
         self.keys.reserve(keys)?;
         self.targets.reserve(keys)?;
         Ok(self.rows.try_reserve_exact(keys)?)
     }
 
-    /// The rows of the last key.
+    /// Reads the rows of the last key.
     fn read_targets<I: Input>(&mut self, count: u32, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         for _ in 0..count {
             if !name(decoder, &mut self.targets)? {
@@ -317,13 +316,14 @@ impl RowsRead {
         Ok(())
     }
 
-    /// In the order of keys and targets; of equal ones the last stays.
+    /// Sorts the rows by key and target. The last of equal rows stays.
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
         let names = |row: &NumberedRow| (keys.get(row.key), targets.get(row.target));
         // Writers sort their rows.
         if !rows.is_sorted_by(|a, b| names(a) < names(b)) {
-            // Sorted in place, because a stable sort asks for memory. Targets are numbered as they came.
+            // Sorts in place, because a stable sort allocates. The indexes of targets keep the order of the
+            // file.
             rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
             rows.dedup_by(|later, earlier| {
                 let again = names(later) == names(earlier);
@@ -334,7 +334,7 @@ impl RowsRead {
             });
         }
         let first = first_rows(&rows, &keys)?;
-        // Writers sort their keys: then none is copied.
+        // Writers sort their keys, and sorted keys need no copy.
         let is_sorted = first.len() == keys.len()
             && first
                 .iter()
@@ -351,7 +351,7 @@ impl RowsRead {
     }
 }
 
-/// The first row of each key, of rows that are sorted.
+/// The first row of each key in sorted `rows`.
 fn first_rows(rows: &[NumberedRow], keys: &Names) -> Result<Vec<usize>, OutOfMemory> {
     let mut first = Vec::new();
     let mut last: Option<usize> = None;
@@ -368,17 +368,17 @@ fn first_rows(rows: &[NumberedRow], keys: &Names) -> Result<Vec<usize>, OutOfMem
 /// The rows of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SortedRows {
-    /// Each once, sorted.
+    /// The keys, sorted, each once.
     pub keys: Names,
-    /// For each key, its first row.
+    /// The first row of each key.
     first: Vec<usize>,
     targets: Names,
-    /// By key and target.
+    /// The rows, sorted by key and target.
     rows: Vec<NumberedRow>,
 }
 
 impl SortedRows {
-    /// The row of `target` for `key`.
+    /// Returns the row of `target` for `key`.
     pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         let rows = self.range(key)?;
         let of =
@@ -387,7 +387,7 @@ impl SortedRows {
         Some(rows.get(index)?.row)
     }
 
-    /// The targets of `key` with their rows.
+    /// Iterates over the targets of `key` with their rows.
     pub(super) fn of(&self, key: &[u8]) -> impl Iterator<Item = (&CStr, Row)> {
         let rows = self.range(key).unwrap_or_default().iter();
         rows.filter_map(|draft| Some((self.targets.get_c(draft.target)?, draft.row)))

@@ -1,21 +1,21 @@
-//! Which targets a device is compatible with, as the runtime asks for them.
+//! The targets that a device is compatible with, in the order in which the runtime asks for them.
 //!
-//! Source: AMD's `isa_target_match.h`. A device's target ID is taken as it is: code for a subset of
-//! its features runs on it, and generic targets are asked for only where the caller names them.
+//! Source: AMD's `isa_target_match.h`. A device's target ID is not normalised: code for a subset of its
+//! features runs on it, and generic targets count only if the caller names them.
 
 use std::collections::TryReserveError;
 use std::fmt;
 
-/// What a device's target ID begins with where the HIP runtime reports it.
+/// The start of a device's target ID in the HIP runtime's reports.
 pub const TRIPLE_PREFIX: &[u8] = b"amdgcn-amd-amdhsa--";
 
-/// The most features that are taken apart: devices report two. AMD's loader has no limit, and a
-/// target ID with forty features would keep it busy for ever.
+/// Most features that may be left out: devices report two. AMD's loader has no limit, and would loop
+/// practically for ever over a target ID with forty features.
 const FEATURES_MAX: u32 = 16;
 
-/// The targets whose code a device that reports `target_id` can run, the most specific one first: for
-/// `gfx90a:sramecc+:xnack-` that, `gfx90a:sramecc+`, `gfx90a:xnack-`, and `gfx90a`. Features beyond
-/// the sixteenth stay on every target, so that none is taken for something that it is not.
+/// The targets whose code runs on a device that reports `target_id`, most specific first: for
+/// `gfx90a:sramecc+:xnack-` that target itself, `gfx90a:sramecc+`, `gfx90a:xnack-`, and `gfx90a`. Features
+/// beyond the sixteenth stay on every target, so that no target loses them.
 pub fn compatible(target_id: &[u8]) -> Compatible<'_> {
     let target_id = target_id.strip_prefix(TRIPLE_PREFIX).unwrap_or(target_id);
     let colon = target_id.iter().position(|byte| *byte == b':');
@@ -26,7 +26,7 @@ pub fn compatible(target_id: &[u8]) -> Compatible<'_> {
     Compatible { processor, features, free, left: if none { 0 } else { 1 << free } }
 }
 
-/// An empty part is no feature: `gfx90a::xnack-` has one.
+/// Splits features. An empty part is no feature: `gfx90a::xnack-` has one.
 fn parts(features: &[u8]) -> impl Iterator<Item = &[u8]> {
     features.split(|byte| *byte == b':').filter(|part| !part.is_empty())
 }
@@ -36,10 +36,10 @@ fn parts(features: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub struct Compatible<'a> {
     processor: &'a [u8],
     features: &'a [u8],
-    /// How many features may be left out, from the first on.
+    /// The number of features that may be left out, from the first on.
     free: u32,
-    /// Targets to come. The bits of the next one say which features it has, the first feature
-    /// being the highest bit.
+    /// The number of targets to come. The bits of the next number are the features of its target, the first
+    /// feature being the highest bit.
     left: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct CompatibleTarget<'a> {
 }
 
 impl<'a> CompatibleTarget<'a> {
-    /// Its text in pieces.
+    /// The text of the target in pieces.
     fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
         let fixed = move |(index, _): &(u32, &[u8])| {
             let bit = self.free.checked_sub(index + 1);
@@ -73,7 +73,7 @@ impl<'a> CompatibleTarget<'a> {
         [self.processor].into_iter().chain(features.flat_map(|(_, feature)| [&b":"[..], feature]))
     }
 
-    /// Whether `name` is its text.
+    /// Tells whether `name` is the text of the target.
     pub fn is(self, name: &[u8]) -> bool {
         let mut rest = Some(name);
         for piece in self.pieces() {
@@ -82,7 +82,7 @@ impl<'a> CompatibleTarget<'a> {
         rest.is_some_and(<[u8]>::is_empty)
     }
 
-    /// Appends its text to `bytes`, if there is memory for it.
+    /// Appends the text of the target to `bytes`. Fails if memory is refused.
     pub fn append_to(self, bytes: &mut Vec<u8>) -> Result<(), TryReserveError> {
         bytes.try_reserve(self.pieces().map(<[u8]>::len).sum())?;
         self.pieces().for_each(|piece| bytes.extend_from_slice(piece));

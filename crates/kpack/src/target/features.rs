@@ -1,15 +1,15 @@
-//! Which features a processor's target ID can fix.
+//! The features that a processor's target ID can fix.
 //!
-//! Source: the processor tables of LLVM (`llvm/lib/TargetParser/TargetParser.cpp`, FEATURE_XNACK
-//! and FEATURE_SRAMECC; "Processors" in the AMDGPU user guide). Processors that are not listed
-//! support none. gfx1250 replays page faults always: there XNACK is no choice.
+//! Source: the processor tables of LLVM (`llvm/lib/TargetParser/TargetParser.cpp`, FEATURE_XNACK and
+//! FEATURE_SRAMECC; "Processors" in the AMDGPU user guide). Unlisted processors support no feature. gfx1250
+//! always replays page faults, so XNACK is no choice there.
 
 use super::{BaseArch, Target};
 
 const XNACK: &[&str] = &["xnack"];
 const SRAMECC_XNACK: &[&str] = &["sramecc", "xnack"];
 
-/// Sorted by base arch.
+/// The supported features, sorted by base arch.
 const SUPPORTED: &[(&str, &[&str])] = &[
     ("gfx10-1-generic", XNACK),
     ("gfx1010", XNACK),
@@ -35,14 +35,13 @@ const SUPPORTED: &[(&str, &[&str])] = &[
 ];
 
 impl BaseArch {
-    /// The features that a target ID of this arch can fix, sorted by name; none for an arch that
-    /// is not known.
+    /// The features that a target ID of this arch can fix, sorted by name; empty for an unknown arch.
     pub fn supported_features(&self) -> &'static [&'static str] {
         let found = SUPPORTED.binary_search_by_key(&self.as_str(), |(arch, _)| arch);
         found.map_or(&[], |index| SUPPORTED[index].1)
     }
 
-    /// Every target ID of this arch that fixes all of `features`: what devices report.
+    /// All target IDs of this arch that fix all of `features`, as devices report them.
     pub fn fully_specified<'a>(&self, features: impl IntoIterator<Item = &'a str>) -> Vec<Target> {
         let mut combinations = vec![Vec::new()];
         for name in features {

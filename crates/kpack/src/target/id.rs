@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 type Result<T> = std::result::Result<T, NoTarget>;
 
-/// A text that is no target ID.
+/// The fault of a text that is no target ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTarget {
-    /// Its processor is none.
+    /// This is no processor.
     Arch(String),
-    /// One of its features is none, or is there twice.
+    /// A feature is unknown, or occurs twice.
     Feature {
         /// The target ID.
         target: String,
@@ -20,7 +20,7 @@ pub enum NoTarget {
 }
 
 impl NoTarget {
-    /// How it is written.
+    /// The correct spelling, for messages.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Arch(_) => "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`",
@@ -62,12 +62,12 @@ impl BaseArch {
         &self.0
     }
 
-    /// Whether this is arch-neutral SPIR-V rather than a processor.
+    /// Tells whether this is arch-neutral SPIR-V rather than a processor.
     pub fn is_spirv(&self) -> bool {
         self.0 == SPIRV
     }
 
-    /// Whether this names a generic target (`gfx11-generic`), which several processors run.
+    /// Tells whether this is a generic target (`gfx11-generic`), which several processors run.
     pub fn is_generic(&self) -> bool {
         self.0.ends_with("-generic")
     }
@@ -85,7 +85,7 @@ impl FromStr for BaseArch {
         let lower = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
         let processor =
             digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(lower);
-        // `gfx9-4-generic` has two hyphens; words behind the first are qualifiers all the same.
+        // `gfx9-4-generic` has two hyphens: all words behind the first are qualifiers.
         let qualified = qualifier.is_none_or(|words| {
             !words.is_empty() && words.split('-').all(|w| !w.is_empty() && w.bytes().all(lower))
         });
@@ -125,7 +125,7 @@ pub const FEATURES: [&str; 2] = ["sramecc", "xnack"];
 #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
 pub struct Target {
     base: BaseArch,
-    /// Sorted by name, as the runtime spells them.
+    /// The features sorted by name, as the runtime spells them.
     features: Vec<(String, bool)>,
 }
 
@@ -148,8 +148,8 @@ impl Target {
         &self.features
     }
 
-    /// Whether a device that reports exactly `device` can run code built for `self`: same base
-    /// arch, and every feature that `self` fixes has the same value there.
+    /// Tells whether code for `self` runs on a device that reports exactly `device`: the base arch is the
+    /// same, and the device has each fixed feature of `self` with the same value.
     pub fn runs_on(&self, device: &Target) -> bool {
         self.base == device.base && self.features.iter().all(|f| device.features.contains(f))
     }

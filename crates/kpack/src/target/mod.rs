@@ -1,7 +1,7 @@
-//! GPU targets: target IDs, base archs, features, and which code a device can run.
+//! GPU targets: target IDs, base archs, features, and the code that a device can run.
 //!
-//! Source: the AMDGPU chapter of LLVM's user guide ("Processors", "Target ID"), and code objects
-//! of two compiler generations.
+//! Source: the AMDGPU chapter of LLVM's user guide ("Processors", "Target ID"), and code objects of two
+//! compiler generations.
 
 mod compatible;
 mod features;

@@ -1,4 +1,4 @@
-//! No input makes a decoder panic, read what is not there, or find what was not asked for.
+//! No input makes a decoder panic, read outside its input, or find something that was not asked for.
 
 use crate::support::{
     FRAMED_SIZE, Value, archive, framed_fields, framed_of, map, plain_fields, plain_of, text, texts,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rockpack_kpack::archive::{Archive, Span};
 use rockpack_kpack::{ReadAt, marker, target};
 
-/// A buffer that ends the test where something behind it is asked for.
+/// A buffer that fails the test on a read behind its end.
 struct Guarded<'a>(&'a [u8]);
 
 impl ReadAt for Guarded<'_> {
@@ -24,7 +24,7 @@ impl ReadAt for Guarded<'_> {
     }
 }
 
-/// Opens `bytes` and asks for everything that it lists.
+/// Opens `bytes` and looks up everything that the archive lists.
 fn look(bytes: &[u8]) -> Option<()> {
     let archive = Archive::open(&Guarded(bytes)).ok()?;
     for key in archive.keys().iter() {
@@ -74,7 +74,7 @@ fn every_cut_and_every_changed_bit() {
             let mut changed = bytes.clone();
             changed[at] = byte;
             let loaded = marker::load(&changed[..]);
-            // What a tool takes for a marker, a loader takes for the same.
+            // A loader accepts each marker that a tool accepts, with the same fields.
             if let Ok(marker::AnyMarker::Map(strict)) = marker::parse(&changed) {
                 match loaded {
                     Ok(loaded) => {
@@ -126,7 +126,7 @@ proptest! {
     #[test]
     fn tables_of_any_shape(fields in vec((value(), value()), 0..8), blob in vec(any::<u8>(), 0..40)) {
         let bytes = archive(&blob, &Value::Map(fields.clone()).bytes());
-        // A map of whatever is a table; only numbers can be wrong, and frames.
+        // Any map is a table; only its numbers and frames can be wrong.
         look(&bytes);
         let _ = marker::load(&Value::Map(fields).bytes()[..]);
     }
@@ -166,7 +166,7 @@ proptest! {
         let written = target::Target::new(base, features);
         let text = written.to_string();
         prop_assert_eq!(text.parse::<target::Target>(), Ok(written.clone()));
-        // Code for every target that is asked for runs on the device.
+        // Code for each compatible target runs on the device.
         for target in target::compatible(text.as_bytes()) {
             prop_assert!(target.to_string().parse::<target::Target>().unwrap().runs_on(&written));
         }

@@ -1,4 +1,4 @@
-//! What AMD's loader accepts is accepted, and what it refuses has the same code.
+//! The reader accepts archives that AMD's loader accepts, and refuses others with the same code.
 
 use crate::support::{
     FRAMED_SIZE, Value, archive, deep, framed, framed_fields, framed_of, map, plain_fields,
@@ -22,7 +22,7 @@ fn framed_with(name: &str, value: Value) -> Vec<u8> {
     framed_of(fields)
 }
 
-/// The code object that an archive made here has for a key and a target.
+/// The code object for a key and a target in an archive of these tests.
 fn found(bytes: &[u8], key: &str, target: &str) -> Result<Vec<u8>, Code> {
     let archive = open(bytes)?;
     let row = archive.row(key.as_bytes(), target.as_bytes()).ok_or(Code::KernelNotFound)?;
@@ -71,7 +71,7 @@ fn headers() {
     assert_eq!(changed(4, b"\x02"), Some(Code::UnsupportedVersion));
     assert_eq!(changed(8, &(good.len() as u64).to_le_bytes()), Some(Code::InvalidFormat));
     assert_eq!(changed(8, &u64::MAX.to_le_bytes()), Some(Code::InvalidFormat));
-    // Within the header there is no map, but no rule against it either.
+    // Nothing forbids a TOC inside the header, but there is no map.
     assert_eq!(changed(8, &0_u64.to_le_bytes()), Some(Code::MsgpackParseFailed));
 }
 
@@ -117,7 +117,7 @@ fn schemes() {
     assert_eq!(found(&plain_of(fields), "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
 }
 
-/// `number of a wrong type, negative, > u32 ordinal`: 10, as the later loader has it.
+/// `number of a wrong type, negative, > u32 ordinal`: 10, as in the later loader.
 #[test]
 fn numbers_that_are_none() {
     let wrong = [Value::Nil, Value::Minus(-1), Value::Float(1.0), text("1"), Value::Array(vec![])];
@@ -131,7 +131,7 @@ fn numbers_that_are_none() {
         }
         refused(&framed_with("zstd_offset", number.clone()));
         refused(&framed_with("zstd_size", number.clone()));
-        // Where they are not needed they are not looked at.
+        // Numbers that the scheme does not need are not checked.
         let mut fields = plain_fields();
         fields.push((text("zstd_size"), number.clone()));
         assert_eq!(code(&plain_of(fields)), None);
@@ -144,8 +144,8 @@ fn numbers_that_are_none() {
     assert_eq!(code(&bytes), Some(Code::MsgpackParseFailed));
 }
 
-/// `ordinal or size absent`: AMD's loader takes what lies in memory. A row without an ordinal is no
-/// row, and one without a size has none.
+/// `ordinal or size absent`: AMD's loader uses uninitialised memory. Here a row without an ordinal is
+/// skipped, and a row without a size has `None`.
 #[test]
 fn rows_without_numbers() {
     let row_of = |fields| {
@@ -199,8 +199,7 @@ fn blobs_of_frames() {
     assert_eq!(code(&framed_of(fields)), Some(Code::InvalidFormat), "no size is one of 0");
 }
 
-/// `none: blob beyond file`: 9, when it is asked for; `original_size` is ignored. A size of 2^40 ends
-/// AMD's loader.
+/// `none: blob beyond file`: 9, on access; `original_size` is ignored. A size of 2^40 crashes AMD's loader.
 #[test]
 fn blobs_of_stored_code_objects() {
     let blob =
@@ -209,14 +208,14 @@ fn blobs_of_stored_code_objects() {
     for (offset, size) in [(64, 1 << 40), (1 << 40, 3), (u64::MAX, u64::MAX), (1 << 20, 0)] {
         let bytes = of(blob(offset, size));
         assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Err(Code::Io), "{offset} {size}");
-        // What is no map is no code object; one without numbers is empty.
+        // An item that is no map is no code object; one without numbers is empty.
         assert_eq!(found(&bytes, "lib/x.so#1", "gfx90a"), Ok(Vec::new()));
     }
     let toc = map([("k", map([("gfx90a", row(0, 1 << 40))]))]);
     assert_eq!(found(&plain_with("toc", toc), "k", "gfx90a"), Ok(b"one".to_vec()));
 }
 
-/// Fields are looked up from the front; rows are put into a map one after the other.
+/// The first of equal fields counts, and the last of equal rows.
 #[test]
 fn what_is_there_twice() {
     let mut fields = plain_fields();
@@ -265,7 +264,7 @@ fn rows_of_other_kinds_are_left_out() {
     assert_eq!(open(&plain_with("toc", Value::Nil)).unwrap().keys().len(), 0);
 }
 
-/// A source that cannot be read from some offset on.
+/// A source that cannot be read from an offset on.
 struct Broken<'a>(&'a [u8], u64);
 
 impl ReadAt for Broken<'_> {

@@ -1,4 +1,4 @@
-//! What an archive claims costs nothing; what it has costs a few times its bytes.
+//! Claimed lengths cost no memory; real content costs a few times its bytes.
 
 use std::cell::Cell;
 use std::env;
@@ -14,12 +14,12 @@ use rockpack_kpack::{Code, ReadAt, marker};
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Bytes of the heap that opening takes for each byte of an archive, while lists grow.
+/// Most heap bytes for each byte of an archive, while lists grow.
 const FACTOR: usize = 48;
-/// Bytes beside these: a window of the file.
+/// Most heap bytes besides these: a window of the file.
 const ASIDE: usize = 256 << 10;
 
-/// Opens `source` and tells how much of the heap that took.
+/// Opens `source`, and returns the peak heap use.
 fn peak<R: ReadAt + ?Sized>(source: &R) -> (Result<Archive, Code>, usize) {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
@@ -31,7 +31,7 @@ fn many(value: impl Fn(usize) -> Value) -> Value {
     Value::Array((0..20_000).map(value).collect())
 }
 
-/// The densest tables that there are.
+/// The densest possible tables.
 fn dense() -> Vec<Vec<u8>> {
     let of = |name, value| {
         let mut fields = plain_fields();
@@ -58,7 +58,7 @@ fn dense() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A file of so many bytes that begins with some, goes on with zeros, and counts what is read.
+/// A file of `len` bytes that begins with `front` and goes on with zeros. It counts the bytes read.
 struct Sparse {
     front: Vec<u8>,
     len: u64,
@@ -79,7 +79,7 @@ impl ReadAt for Sparse {
             *byte =
                 usize::try_from(at).ok().and_then(|at| self.front.get(at)).copied().unwrap_or(0);
         }
-        // A disk that long does not exist, and no test waits for it.
+        // No disk is that long, and no test reads that much.
         if self.read.get() > 4 << 20 { Err(()) } else { Ok(()) }
     }
 }
@@ -87,8 +87,7 @@ impl ReadAt for Sparse {
 /// Set in the process that measures.
 const ALONE: &str = "ROCKPACK_TEST_ALONE";
 
-/// The heap is counted for the whole process, so everything is measured in one test, and that test in
-/// a process of its own.
+/// The heap is counted for the whole process. So one test measures everything, in its own process.
 #[test]
 fn memory_is_bounded_by_the_file() {
     if env::var_os(ALONE).is_some() {
@@ -128,12 +127,12 @@ fn claims_cost_nothing() {
         assert_eq!(opened.err(), Some(Code::MsgpackParseFailed), "{claim:x?}");
         assert!(taken <= ASIDE, "{claim:x?}: {taken}");
     }
-    // In a file that has the bytes, they are taken as they are read.
+    // If the file really has the bytes, memory is taken as they are read.
     let front = archive(b"", b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff");
     let (opened, taken) = peak(&Sparse { front, len: 1 << 40, read: Cell::new(0) });
     assert_eq!(opened.err(), Some(Code::Io));
     assert!(taken <= 16 << 20, "{taken}");
-    // A blob announces a million frames and has no room for them.
+    // A blob that claims a million frames without room for them.
     let mut fields = framed_fields(12);
     set(&mut fields, "toc", map([("k", map([("t", row(0, 1))]))]));
     let blob = [(1_u32 << 20).to_le_bytes(), [0; 4], [0; 4]].concat();

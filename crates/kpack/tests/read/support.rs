@@ -1,4 +1,4 @@
-//! Archives that are made by hand, byte for byte.
+//! Archives made by hand, byte for byte.
 
 use rockpack_kpack::archive::{BLOB_START, Header};
 
@@ -13,7 +13,7 @@ pub enum Value {
     Binary(Vec<u8>),
     Array(Vec<Value>),
     Map(Vec<(Value, Value)>),
-    /// Bytes as they are.
+    /// Bytes that are already encoded.
     Raw(Vec<u8>),
 }
 
@@ -21,7 +21,7 @@ pub fn text(text: &str) -> Value {
     Value::Text(text.as_bytes().to_vec())
 }
 
-/// Arrays in arrays, so many.
+/// Nested arrays with this number of levels.
 pub fn deep(levels: usize) -> Value {
     Value::Raw([vec![0x91; levels], vec![0xc0]].concat())
 }
@@ -138,7 +138,7 @@ pub fn plain_fields() -> Vec<(Value, Value)> {
     fields
 }
 
-/// The same with scheme "zstd-per-kernel" for a blob of so many bytes.
+/// These fields with scheme "zstd-per-kernel" for a blob of `size` bytes.
 pub fn framed_fields(size: u64) -> Vec<(Value, Value)> {
     let mut fields = plain_fields();
     set(&mut fields, "compression_scheme", text("zstd-per-kernel"));
@@ -158,7 +158,7 @@ pub fn set(fields: &mut [(Value, Value)], name: &str, value: Value) {
     field.unwrap_or_else(|| panic!("no field {name}")).1 = value;
 }
 
-/// `set` in a table with scheme "none".
+/// A table with scheme "none" in which the field `name` is changed.
 pub fn plain_with(name: &str, value: Value) -> Vec<u8> {
     let mut fields = plain_fields();
     set(&mut fields, name, value);

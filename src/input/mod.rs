@@ -1,5 +1,5 @@
-//! What a run is given: artifacts as build jobs leave them, Python wheels, and which of their files belong
-//! to the databases of kernels that libraries read at run time.
+//! The input of a run: artifacts as build jobs leave them, Python wheels, and the rules for which of their
+//! files belong to the kernel databases that libraries read at run time.
 
 pub mod artifact;
 pub mod database;

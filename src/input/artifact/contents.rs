@@ -1,4 +1,4 @@
-//! What is made of an artifact's manifest and files, however they are stored.
+//! The reading of an artifact's manifest and files, regardless of how they are stored.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,26 @@ use super::manifest::{ArtifactManifest, module_of};
 use super::shard::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, InputArtifact};
 
-/// The files of an artifact. What is wrong with them is added to the faults.
+/// The files of an artifact. Problems with them are added to the faults.
 pub(super) trait Contents {
-    /// Its manifest.
+    /// Reads the manifest.
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
-    /// The files below a stage prefix, or that there is none, or that it cannot be read.
+    /// Reads the files below a stage prefix.
     fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
-    /// The files below none of `prefixes`, by their paths in the artifact, folder by folder; the
-    /// manifest is none of them.
+    /// The files outside all of `prefixes`, by their paths in the artifact, folder by folder, without the
+    /// manifest.
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
 }
 
-/// What was found of a stage prefix.
+/// The content of a stage prefix.
 pub(super) enum PrefixContent {
     Tree(Tree<Content>),
     Absent,
-    /// There is something; the faults say what is wrong with it.
+    /// The prefix exists; the faults say what is wrong with it.
     Faulty,
 }
 
-/// The name of an artifact and where it is.
+/// The name and place of an artifact.
 pub(super) struct Whereabouts<'a> {
     pub shard: &'a str,
     pub name: ArtifactName,
@@ -80,7 +80,7 @@ pub(super) fn assemble(
     Some(artifact)
 }
 
-/// The paths below `prefixes`, and texts of links there, with characters that are not seen.
+/// The paths below `prefixes`, and the texts of links there, that have invisible characters.
 fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
     let nodes = prefixes.iter().flat_map(|prefix| prefix.tree.iter());
     let odd = nodes.filter(|(path, node)| {

@@ -12,7 +12,7 @@ use super::listing::list;
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
 use super::prefix::{PrefixWalk, locate, refuse_leaving};
 
-/// The folder, and where what is read of it is noted.
+/// The folder, and the inputs in which everything read from it is noted.
 pub(super) struct ArtifactDirectory<'a> {
     pub root: &'a Path,
     pub inputs: &'a mut Inputs,

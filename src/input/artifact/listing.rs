@@ -1,4 +1,4 @@
-//! One folder's entries, sorted, with what they are.
+//! The entries of one folder, sorted, with their metadata.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -10,20 +10,19 @@ use rockpack_base::tree::TreePath;
 use rustix::fs::lgetxattr;
 use rustix::io::Errno;
 
-/// The setuid and setgid bits. A file that has them runs with rights that a build folder cannot
-/// vouch for.
+/// The setuid and setgid bits. A file that has them runs with privileges that a build folder cannot justify.
 pub(super) const SET_ID: u32 = 0o6000;
 
 /// An entry of a folder.
 pub(super) struct FolderEntry {
     pub name: String,
     pub path: PathBuf,
-    /// Of the entry itself, not of what a link leads to.
+    /// The metadata of the entry itself, not of a link's target.
     pub metadata: Metadata,
 }
 
 impl FolderEntry {
-    /// Whether this is a folder, or a link to one. Where a link leads may fail to be told.
+    /// Tells whether this is a folder, or a link to one. Fails if the target of a link cannot be read.
     pub fn leads_to_folder(&self) -> Result<bool> {
         if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
     }
@@ -33,7 +32,7 @@ impl FolderEntry {
         self.metadata.mode() & 0o7777
     }
 
-    /// Fails for what cannot be a file of a package.
+    /// Fails for an entry that cannot be a file of a package.
     pub fn refuse_special(&self) -> Result<()> {
         let kind = self.metadata.file_type();
         let what = if kind.is_block_device() || kind.is_char_device() {
@@ -53,8 +52,8 @@ impl FolderEntry {
     }
 }
 
-/// Whether the file at `path`, which is no link, has capabilities. File systems without extended
-/// attributes have none.
+/// Tells whether the file at `path`, which is no link, has capabilities. File systems without extended
+/// attributes have no capabilities.
 fn has_capabilities(path: &Path) -> Result<bool> {
     let mut value = [0; CAPABILITY_MAX];
     match lgetxattr(path, "security.capability", &mut value) {
@@ -64,16 +63,16 @@ fn has_capabilities(path: &Path) -> Result<bool> {
     }
 }
 
-/// Bytes of the longest form that the kernel knows, of version 3.
+/// Bytes of the longest form that the kernel knows, version 3.
 const CAPABILITY_MAX: usize = 24;
 
-/// Folders above a file of an artifact, within the artifact or the stage prefix: ten times what the
-/// deepest have. Each folder on the way costs an entry with the whole path.
+/// Most folders above a file within the artifact or the stage prefix: ten times the depth of the deepest real
+/// ones. Each folder on the way costs an entry with the whole path.
 pub(super) const DEPTH_LIMIT: usize = 256;
 
-/// Refuses a path that lies too deep.
+/// Refuses a path that is too deep.
 pub(in crate::input) fn refuse_deep(path: &TreePath) -> Result<()> {
-    // The last one is the file.
+    // The last component is the file.
     if path.components().count() <= DEPTH_LIMIT + 1 {
         return Ok(());
     }
@@ -81,35 +80,34 @@ pub(in crate::input) fn refuse_deep(path: &TreePath) -> Result<()> {
     Err(Error::new(Kind::Limit, message).hint("no artifact is that deep: look at what made it"))
 }
 
-/// What is wrong with a file that has [`SET_ID`] bits.
+/// The fault of a file that has [`SET_ID`] bits.
 pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
 
-/// What is wrong with a file that has capabilities, which are a part of what setuid gives.
+/// The fault of a file with capabilities, which are a part of root's rights, as setuid is.
 pub(super) const HAS_CAPABILITIES: &str = "has file capabilities";
 
-/// Refuses an entry that cannot be a file of a package, because of `what` it is.
+/// Refuses an entry that cannot be a file of a package, because it is a `what`.
 pub(super) fn special(what: &str) -> Error {
     Error::unsupported(format!("{what}, which no package of ours installs"))
         .hint("an artifact holds ordinary files, folders and symbolic links")
 }
 
-/// The entries of `folder` in the order of their names; entries that cannot be used are faults.
-/// The folder is noted in the inputs, and its entries are counted: more than there is room for are a
-/// fault, and then none is returned.
+/// Lists `folder` in the order of names; unusable entries are faults. Notes the folder in the inputs, and
+/// counts its entries against the budget. If they exceed it, that is a fault and the list is empty.
 pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<FolderEntry> {
-    // Once is enough to say that there are too many.
+    // One fault is enough to say that there are too many.
     if inputs.budget().is_exhausted() && faults.has(Kind::Limit) {
         return Vec::new();
     }
-    // Before the names are read, so that none of them can come later unnoticed.
+    // Before the names are read, so that a later change of the folder is noticed.
     faults.keep(inputs.add_folder(folder));
     let charge =
         |entry: &FolderEntry| inputs.budget().charge_entry(entry.name.len()).map(|()| true);
     gather(folder, faults, charge)
 }
 
-/// Those that are `wanted`, for a look ahead, after which nothing of the folder may be used. Others are
-/// not kept, so that nothing is counted.
+/// Lists the `wanted` entries for a look ahead, after which nothing of the folder may be used. Others are not
+/// kept, so nothing is counted.
 pub(super) fn look_into(
     folder: &Path,
     faults: &mut Faults,
@@ -118,7 +116,7 @@ pub(super) fn look_into(
     gather(folder, faults, wanted)
 }
 
-/// The entries that `takes` takes; none after its first error.
+/// The entries that `takes` accepts; no more after its first error.
 fn gather(
     folder: &Path,
     faults: &mut Faults,

@@ -1,14 +1,14 @@
-//! `artifact_manifest.txt`: which folders of an artifact are stage prefixes.
+//! `artifact_manifest.txt`: the folders of an artifact that are stage prefixes.
 //!
 //! | line | meaning |
 //! |---|---|
 //! | `math-libs/BLAS/rocBLAS/stage` | a stage prefix, relative to the artifact's folder |
 //! | empty | nothing |
 //!
-//! UTF-8, one prefix per line, LF or CRLF; a trailing slash says nothing. Source: the artifacts
-//! of ROCm's super-project builds. The component before `stage` names the *module* (`rocBLAS`).
-//! Refused: no prefix at all, a prefix listed twice or inside another (its files would be taken
-//! twice), and anything that is no path below the artifact.
+//! UTF-8, one prefix per line, LF or CRLF; a trailing slash has no meaning. Source: the artifacts of ROCm's
+//! super-project builds. The component before `stage` names the *module* (`rocBLAS`). The parser refuses a
+//! manifest without prefixes, a prefix listed twice or inside another (its files would be taken twice), and
+//! any line that is no path below the artifact.
 
 use std::path::Path;
 
@@ -19,22 +19,21 @@ use rockpack_base::tree::TreePath;
 /// The manifest's file name.
 pub const MANIFEST_NAME: &str = "artifact_manifest.txt";
 
-/// Longest manifest that is read, in bytes. Real ones have a few lines; what is longer is some
-/// other file.
+/// Longest manifest that is read, in bytes. Real ones have a few lines; a longer file is no manifest.
 pub(super) const MANIFEST_LIMIT: u64 = 1 << 20;
 
-/// The name of the folder that holds a stage prefix's files.
+/// The name of the folder that contains a stage prefix's files.
 const STAGE: &str = "stage";
 
 /// The stage prefixes of an artifact, in the order of their paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactManifest {
-    /// Relative to the artifact's folder.
+    /// The prefixes relative to the artifact's folder.
     pub prefixes: Vec<TreePath>,
 }
 
 impl ArtifactManifest {
-    /// Reads the manifest file at `path`; with its bytes.
+    /// Reads the manifest file at `path`. Returns its bytes, too.
     pub fn open(path: &Path) -> Result<(Self, Vec<u8>)> {
         let bytes = read_small(path, MANIFEST_LIMIT, "artifact manifest")?;
         let manifest = Self::parse(&bytes).map_err(|error| error.file(path))?;
@@ -80,8 +79,8 @@ fn at_line(number: usize) -> String {
     format!("line {}", number + 1)
 }
 
-/// By components, what lies in a prefix follows right behind it; in path order, which the prefixes
-/// are left in, `a-b` stands between `a` and `a/c`.
+/// Refuses nested prefixes. Sorted by components, a nested prefix directly follows the outer one; in path
+/// order, in which they are left, `a-b` sorts between `a` and `a/c`.
 fn refuse_nesting(prefixes: &mut [(TreePath, usize)], faults: &mut Faults) {
     prefixes.sort_by(|(one, _), (other, _)| one.components().cmp(other.components()));
     let mut last: Option<&TreePath> = None;
@@ -138,7 +137,7 @@ mod tests {
         assert!(ArtifactManifest::parse(b"a/\xff/stage\n").is_err());
     }
 
-    /// Found by fuzzing: every line was held against every other.
+    /// Found by fuzzing: every line was compared with every other.
     #[test]
     fn a_long_list_does_not_take_long() {
         let lines = |count: usize| (0..count).map(|n| format!("{n}/stage\n")).collect::<String>();

@@ -1,9 +1,9 @@
 //! Build artifacts: names, manifests, scanning.
 //!
-//! Owns what an artifact looks like, as a folder and packed, and reads it into trees of content
-//! handles. Refuses whatever would not survive as a file of a package: devices, pipes and sockets,
-//! setuid and setgid files, files with capabilities, names that are not UTF-8, links and manifest
-//! lines that leave their prefix.
+//! Owns the form of an artifact, as a folder and packed, and reads it into trees of content handles. Refuses
+//! everything that would not survive as a file of a package: devices, pipes and sockets, setuid and setgid
+//! files, files with capabilities, names that are not UTF-8, links and manifest lines that leave their
+//! prefix.
 
 mod contents;
 mod folder;

@@ -1,16 +1,16 @@
-//! What a scan may use.
+//! The means of a scan.
 
 use std::path::{Path, PathBuf};
 
 use rockpack_base::run::Budget;
 
-/// How to scan.
+/// The options of a scan.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
-    /// An existing folder. On its file system, in a file without a name, what packed artifacts
-    /// hold is kept while the scan lives: in somewhat more bytes than the archives have.
+    /// An existing folder. An anonymous temporary file on its file system keeps the content of packed
+    /// artifacts while the scan lives. It takes somewhat more bytes than the archives.
     pub spool_dir: PathBuf,
-    /// What reading the artifacts, and remembering what they hold, is drawn from.
+    /// The budget for reading the artifacts and for keeping their lists of files.
     pub budget: Budget,
 }
 
@@ -20,10 +20,11 @@ impl ScanOptions {
         Self { spool_dir: std::env::temp_dir(), budget: budget.clone() }
     }
 
-    /// Keeps the content of packed artifacts where the output folder `out` is, or will be.
+    /// Keeps the content of packed artifacts on the file system of the output folder `out`, which need not
+    /// exist yet.
     pub fn beside(out: &Path, budget: &Budget) -> Self {
         let existing = out.ancestors().find(|path| path.is_dir());
-        // A relative path without a folder of its own is below the current one.
+        // A relative path without a folder is below the current one.
         let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
         Self { spool_dir, budget: budget.clone() }
     }

@@ -8,10 +8,10 @@ use rockpack_base::tree::{Node, Tree, TreePath, link_leaves};
 
 use super::listing::{FolderEntry, list, refuse_deep};
 
-/// Bytes that the text of a link may have on Linux: PATH_MAX without the byte that ends it.
+/// Most bytes of the text of a link on Linux: PATH_MAX without the terminating NUL.
 const LINK_TEXT_MAX: usize = 4095;
 
-/// What the walk over a prefix collects.
+/// A walk over a prefix, with the tree that it collects.
 pub(super) struct PrefixWalk<'a> {
     pub tree: Tree<Content>,
     pub inputs: &'a mut Inputs,
@@ -94,7 +94,7 @@ pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses links of a prefix that leave it through other links; `name` gives the names of files.
+/// Refuses links that leave their prefix through other links; `name` returns the names of files.
 pub(super) fn refuse_leaving(
     tree: &Tree<Content>,
     faults: &mut Faults,
@@ -105,8 +105,8 @@ pub(super) fn refuse_leaving(
     }
 }
 
-/// Whether a link at `place` with the text `target` leads above the root of the tree. The root
-/// itself is inside.
+/// Tells whether a link at `place` with the text `target` leads above the root of the tree. The root itself
+/// is inside.
 fn leaves(place: &TreePath, target: &str) -> bool {
     let mut depth = place.components().count() - 1;
     if target.starts_with('/') {
@@ -123,8 +123,8 @@ fn leaves(place: &TreePath, target: &str) -> bool {
     false
 }
 
-/// The folder of `prefix` below `root`, or `None` if there is none. A link on the way is refused:
-/// its content would be reachable under two names, or lies outside of the artifact.
+/// The folder of `prefix` below `root`; `None` if it does not exist. A link on the way is refused: its
+/// content would have two paths, or lies outside of the artifact.
 pub(super) fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> {
     let mut path = root.to_path_buf();
     for part in prefix.components() {
@@ -147,7 +147,7 @@ pub(super) fn through_link(prefix: &TreePath) -> Error {
         .hint("list the real folder in the manifest, and keep it inside the artifact")
 }
 
-/// An error for a stage prefix that is, or is below, a file.
+/// An error for a stage prefix that is a file, or below one.
 pub(super) fn no_folder(prefix: &TreePath) -> Error {
     Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
 }

@@ -1,11 +1,11 @@
-//! From folders to shards and their artifacts.
+//! The search for shards and their artifacts in folders.
 //!
-//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards;
-//! its content decides which. A packed artifact goes by its file name: what cannot be read must not
-//! be passed over. A folder is an artifact if it has a manifest, or at least an artifact's name; a
-//! shard if it holds artifacts, by their manifests where it is named like an artifact itself.
-//! What only begins like an artifact's name (`blas_lib_gfx1151.tar.gz`) is left out with a warning;
-//! refused is a checksum without its archive: the artifact was lost on the way.
+//! A root is a shard (a folder of artifacts, each a folder itself or packed) or a folder of shards; its
+//! content decides which. An entry with the name of a packed artifact is one, so that no unreadable archive
+//! is passed over. A folder is an artifact if it has a manifest, or at least an artifact's name. It is a
+//! shard if it contains artifacts; if its own name is an artifact's, these need manifests. A scan skips
+//! entries that only begin like an artifact's name (`blas_lib_gfx1151.tar.gz`) with a warning. It refuses a
+//! checksum without its archive: the artifact was lost on the way.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -22,9 +22,9 @@ use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
 use crate::report::{Finding, Findings};
 
-/// What was found in the roots.
+/// The shards and artifacts found in the roots.
 pub(super) struct Roots {
-    /// By name.
+    /// The shards by name.
     pub shards: BTreeMap<String, FoundShard>,
     pub inputs: Inputs,
     pub findings: Findings,
@@ -34,22 +34,22 @@ pub(super) struct Roots {
 /// A shard that was found.
 pub(super) struct FoundShard {
     pub folder: PathBuf,
-    /// Its artifacts in name order; nothing of them was read.
+    /// The artifacts in name order, not yet read.
     pub artifacts: Vec<FolderEntry>,
 }
 
-/// What an entry of a folder is.
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderEntryKind {
     Artifact,
     Shard,
     Other,
-    /// It could not be looked at, as a fault says.
+    /// The entry could not be read, as a fault says.
     Unknown,
 }
 
 impl Roots {
-    /// Nothing yet; what is remembered of the input is drawn from `budget`.
+    /// An empty value. The lists of the input count against `budget`.
     fn within(budget: &Budget) -> Self {
         Self {
             shards: BTreeMap::new(),
@@ -59,7 +59,7 @@ impl Roots {
         }
     }
 
-    /// Looks through `roots`.
+    /// Searches `roots`.
     pub fn find(roots: &[PathBuf], budget: &Budget) -> Self {
         let mut found = Self::within(budget);
         for root in roots {
@@ -68,13 +68,13 @@ impl Roots {
         found
     }
 
-    /// The artifact at `path` as the only one of the shard of this name.
+    /// The artifact at `path` as the only one of the shard `shard`.
     pub fn of_artifact(path: &Path, shard: String, entry: FolderEntry, budget: &Budget) -> Self {
         let only = FoundShard { folder: path.to_path_buf(), artifacts: vec![entry] };
         Self { shards: [(shard, only)].into(), ..Self::within(budget) }
     }
 
-    /// Looks through a folder that is a shard.
+    /// Searches a folder that is a shard.
     pub fn find_shard(folder: &Path, budget: &Budget) -> Self {
         let mut found = Self::within(budget);
         if found.faults.keep(refuse_unlisted(folder)).is_none() {
@@ -108,7 +108,7 @@ impl Roots {
         }
     }
 
-    /// A folder without artifacts; those that are packed in another way may have been meant.
+    /// Adds the fault of a folder without artifacts. Entries packed in another format may have been meant.
     fn nothing_in(&mut self, root: &Path, entries: &[FolderEntry]) {
         self.faults.add(nothing_in(root));
         let shard = root.file_name().unwrap_or_default().to_string_lossy();
@@ -131,8 +131,8 @@ impl Roots {
         }
     }
 
-    /// An entry of a folder of shards that is none. A folder in which all artifacts are packed in
-    /// another way was to be one.
+    /// Handles an entry of a folder of shards that is no shard. A folder in which all artifacts have an
+    /// unsupported packing was meant as one.
     fn no_shard(&mut self, entry: &FolderEntry) {
         let Some(named) = self.faults.keep(named_like_artifacts(entry)) else {
             return;
@@ -171,18 +171,18 @@ impl Roots {
         self.shards.insert(name, FoundShard { folder: folder.to_path_buf(), artifacts });
     }
 
-    /// What each entry of a folder is; faults of looking are told here, once.
+    /// The kind of each entry of a folder. Reports faults of the look ahead once.
     fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<FolderEntryKind> {
         let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(FolderEntryKind::Unknown);
         entries.iter().map(kind).collect()
     }
 
-    /// Says what an entry of `shard` is that is none of its `artifacts`.
+    /// Reports an entry of `shard` that is not one of its `artifacts`.
     fn no_artifact(&mut self, shard: &str, entry: &FolderEntry, artifacts: &[FolderEntry]) {
         let Some(name) = artifact_in(&entry.name) else {
             return self.passed_over(Some(shard), entry);
         };
-        // Beside an artifact lie what it was unpacked from, its checksum, a log of its build.
+        // Beside an artifact may be the archive that it was unpacked from, its checksum, or a build log.
         if artifacts.iter().any(|artifact| artifact_in(&artifact.name) == Some(name)) {
             return self.passed_over(Some(shard), entry);
         }
@@ -193,21 +193,21 @@ impl Roots {
         self.findings.add(Finding::PackingUnknown { shard, entry });
     }
 
-    /// Notes what is no artifact.
+    /// Notes an entry that is no artifact.
     fn passed_over(&mut self, shard: Option<&str>, entry: &FolderEntry) {
         let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
         self.findings.add(Finding::NotAnArtifact { shard, entry });
     }
 }
 
-/// Refuses what cannot be listed, and so is no folder of artifacts.
+/// Fails if the folder cannot be listed.
 fn refuse_unlisted(root: &Path) -> Result<()> {
     let listed = std::fs::read_dir(root).map(drop).map_err(|e| Error::io(root, "list", e));
     let hint = "give a folder of artifacts (a shard) or a folder of shards";
     listed.map_err(|error| error.of_named().hint(hint).context("looking for artifacts"))
 }
 
-/// A shard has each artifact once. Names that are none are told when their artifacts are read.
+/// Refuses two artifacts of one name in a shard. Invalid names are reported when their artifacts are read.
 fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {
@@ -228,7 +228,7 @@ fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     }
 }
 
-/// The artifact's name and the compression, if an entry is named like a packed artifact.
+/// The artifact's name and the compression, if an entry has the name of a packed artifact.
 pub(super) fn packed_name(entry: &FolderEntry) -> Result<Option<(&str, Method)>> {
     Ok(match parse_name(&entry.name) {
         Some(named) if !entry.leads_to_folder()? => Some(named),
@@ -236,7 +236,7 @@ pub(super) fn packed_name(entry: &FolderEntry) -> Result<Option<(&str, Method)>>
     })
 }
 
-/// Whether an entry is the checksum file of one of `artifacts`.
+/// Tells whether an entry is the checksum file of one of `artifacts`.
 fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING);
     match artifacts.iter().find(|artifact| Some(artifact.name.as_str()) == archive) {
@@ -245,7 +245,7 @@ fn is_checksum(entry: &FolderEntry, artifacts: &[FolderEntry]) -> Result<bool> {
     }
 }
 
-/// What lies in an entry, if that is a folder, and is named like an artifact.
+/// The content of an entry that has the name of an artifact, if it is a folder.
 fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntry>> {
     if !entry.leads_to_folder()? {
         return Ok(Vec::new());
@@ -256,7 +256,7 @@ fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntry>> {
     refuse_unread(faults).map(|()| named)
 }
 
-/// Fails if one of the faults of a look ahead is one of reading: the others say what is there.
+/// Fails if a fault of a look ahead is a read error; the other faults need no report here.
 fn refuse_unread(faults: Faults) -> Result<()> {
     match faults.finish() {
         Err(error) if error.flattened().any(Error::is_of_reading) => Err(error),
@@ -264,13 +264,13 @@ fn refuse_unread(faults: Faults) -> Result<()> {
     }
 }
 
-/// The artifact's name that an entry's name consists of, or begins with before its first dot.
+/// The artifact's name that an entry's name equals, or has before its first dot.
 fn artifact_in(entry: &str) -> Option<&str> {
     let stem = entry.split('.').next()?;
     stem.parse::<ArtifactName>().ok().map(|_| stem)
 }
 
-/// The name of the archive whose checksum file an entry is, by its name.
+/// The name of the archive that a checksum file belongs to, by the file's name.
 fn archive_of(entry: &FolderEntry) -> Option<&str> {
     let archive = entry.name.strip_suffix(CHECKSUM_ENDING)?;
     parse_name(archive).map(|_| archive)
@@ -282,8 +282,8 @@ fn without_archive(entry: &FolderEntry, archive: &str) -> Error {
     Error::new(Kind::Conflict, message).file(&entry.path).hint(hint)
 }
 
-/// What an entry is. Faults of this look ahead are met again, and reported, by the scan of an
-/// artifact or a shard; anything else is not read again, so what cannot be looked into is an error.
+/// The kind of an entry. The scan of an artifact or a shard meets faults of this look ahead again and reports
+/// them. Other entries are not read again, so one that cannot be read is an error.
 fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
     if packed_name(entry)?.is_some() {
         return Ok(FolderEntryKind::Artifact);
@@ -315,7 +315,7 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
     Ok(FolderEntryKind::Other)
 }
 
-/// Whether an entry is packed, or a folder with a manifest.
+/// Tells whether an entry is packed, or a folder with a manifest.
 fn holds_artifact(entry: &FolderEntry) -> Result<bool> {
     Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()? && has_manifest(entry)?)
 }
@@ -332,7 +332,7 @@ fn has_manifest(entry: &FolderEntry) -> Result<bool> {
 /// The name of the shard in `folder`.
 pub(super) fn shard_name(folder: &Path) -> Result<String> {
     let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
-    // A link to a shard keeps the name of the link, `.` takes that of the folder.
+    // A link to a shard keeps the name of the link; `.` gets that of the folder.
     let name = folder.file_name().or(real.file_name());
     let name = name.and_then(|name| name.to_str()).map(str::to_owned);
     name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))

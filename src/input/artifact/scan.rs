@@ -1,7 +1,7 @@
-//! From artifacts, as folders and packed, to trees of files.
+//! The reading of artifacts, folders and packed ones, into trees of files.
 //!
-//! Everything is sorted by name, so the order of directories never matters, and all faults of a
-//! scan are reported together.
+//! Everything is sorted by name, so the order of directories never matters, and all faults of a scan are
+//! reported together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ pub fn scan(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
     Scanner::read(Roots::find(roots, &options.budget), options)
 }
 
-/// Where artifacts are; nothing of them was read.
+/// The places of artifacts that have not been read.
 #[derive(Debug)]
 pub struct FoundArtifacts {
     /// The shards with the paths of their artifacts, both in name order.
     pub shards: Vec<(String, Vec<PathBuf>)>,
-    /// What was noticed.
+    /// The findings so far.
     pub findings: Findings,
 }
 
@@ -50,7 +50,7 @@ pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
     FoundArtifacts::of(Roots::find(roots, budget))
 }
 
-/// The artifacts of the shard in `folder`; an error if there is none.
+/// The artifacts of the shard in `folder`; fails without any.
 pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
     let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
     if found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
@@ -60,22 +60,22 @@ pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
     }
 }
 
-/// Reads one artifact, as the only one of a shard that is called like the folder around it.
-/// `component` (`blas_lib`) stands for the first two fields of its name, if given.
+/// Reads one artifact, as the only one of a shard that has the name of the folder around it. `component`
+/// (`blas_lib`) replaces the first two fields of its name, if given.
 pub fn scan_artifact(path: &Path, component: Option<&str>, options: &ScanOptions) -> Result<Scan> {
     let (shard, entry) = alone(path, component)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
     Scanner::read(roots, options)
 }
 
-/// [`scan`] of all that can be read, and what is wrong with the rest.
+/// Reads everything readable as [`scan`] does. The error has the faults of the rest.
 pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<Error>) {
     let roots = Roots::find(roots, &options.budget);
     let (scan, faults) = Scanner::read_what_it_can(roots, options);
     (scan, faults.finish().err())
 }
 
-/// [`scan_artifact`] of all that can be read, and what is wrong with the rest.
+/// Reads everything readable as [`scan_artifact`] does. The error has the faults of the rest.
 pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
     let (shard, entry) = alone(path, None)?;
     let roots = Roots::of_artifact(path, shard, entry, &options.budget);
@@ -83,14 +83,14 @@ pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Sca
     Ok((scan, faults.finish().err()))
 }
 
-/// The shard and the name that [`scan_artifact`] gives an artifact; nothing of it is read.
+/// The shard and the name that [`scan_artifact`] gives an artifact, which is not read.
 pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
     let (shard, entry) = alone(path, component)?;
     let stem = packed_name(&entry)?.map_or(entry.name.as_str(), |(stem, _)| stem);
     Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
 }
 
-/// Whether [`scan_artifact`] takes `path` for an artifact; an error if that cannot be told.
+/// Tells whether [`scan_artifact`] takes `path` for an artifact; fails if that cannot be read.
 pub fn is_artifact(path: &Path) -> Result<bool> {
     match name_artifact(path, None) {
         Ok(_) => Ok(true),
@@ -99,7 +99,7 @@ pub fn is_artifact(path: &Path) -> Result<bool> {
     }
 }
 
-/// An artifact without its shard, under the name that it is to have.
+/// An artifact without its shard, under the name that it will have.
 fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
     let real = std::fs::canonicalize(path);
     let real = real.map_err(|e| Error::io(path, "resolve", e).of_named())?;
@@ -122,12 +122,12 @@ fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> 
     Ok((shard, FolderEntry { name, path: path.to_path_buf(), metadata }))
 }
 
-/// Fails if `folder`, which is written to as the `what`, lies inside of one of `roots`: a second run
-/// would read what the first wrote.
+/// Fails if `folder`, an output called `what`, lies inside of one of `roots`: a second run would read the
+/// output of the first.
 pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
     let there = existing(folder)?;
     for root in roots {
-        // That a root is not there is told where it is read.
+        // The scan reports a missing root.
         let real = real_path(root)?;
         if real.is_some_and(|real| there.starts_with(real)) {
             let message = format!("the {what} lies inside of {}", root.display());
@@ -138,18 +138,18 @@ pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()>
     Ok(())
 }
 
-/// Where `folder` is, or the nearest one above it that is there.
+/// The real path of `folder`, or of the nearest existing one above it.
 fn existing(folder: &Path) -> Result<PathBuf> {
     for path in folder.ancestors().filter(|path| *path != Path::new("")) {
         if let Some(there) = real_path(path)? {
             return Ok(there);
         }
     }
-    // A relative path without a folder of its own is below the current one.
+    // A relative path without a folder is below the current one.
     Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
 }
 
-/// Reads what was found.
+/// Reads the artifacts found.
 struct Scanner {
     pending: Vec<Pending>,
     inputs: Inputs,
@@ -183,7 +183,7 @@ impl Scanner {
         (Scan { shards: shards.collect(), inputs, findings }, faults)
     }
 
-    /// Reads an artifact that is a folder; one that is packed waits for the others.
+    /// Reads an artifact that is a folder; a packed one is queued.
     fn artifact(&mut self, shard: &str, entry: &FolderEntry) -> Option<Artifact> {
         let packed = self.faults.keep(packed_name(entry))?;
         let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
@@ -195,7 +195,7 @@ impl Scanner {
             return None;
         }
         let Some(name) = name else {
-            // What else is wrong with it is told at once.
+            // Its other faults are reported at once.
             ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs }
                 .manifest(&mut self.faults);
             return None;

@@ -1,4 +1,4 @@
-//! Shards and their artifacts, as they were read.
+//! Shards and their artifacts after reading.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use rockpack_base::tree::{ArtifactName, Node, Tree};
 
 use crate::report::Findings;
 
-/// What lies in the folders that a build was given.
+/// The content of the folders given to a build.
 #[derive(Debug)]
 pub struct Scan {
     /// The shards in name order.
     pub shards: Vec<Shard>,
-    /// Every file, folder and link that was read, to be checked again at the end of the run.
+    /// Every file, folder and link that was read, for the check at the end of the run.
     pub inputs: Inputs,
-    /// What was noticed.
+    /// The findings of the scan.
     pub findings: Findings,
 }
 
 impl Scan {
-    /// `result`; an error gets what was noticed in the scan and in its artifacts.
+    /// Returns `result`; an error gets the findings of the scan and of its artifacts.
     pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
         let artifacts = self.shards.iter().flat_map(|shard| &shard.artifacts);
         let own = self.findings.explain(result);
@@ -33,7 +33,7 @@ impl Scan {
 pub struct Shard {
     /// The folder's name.
     pub name: String,
-    /// In name order.
+    /// The artifacts in name order.
     pub artifacts: Vec<Artifact>,
 }
 
@@ -42,20 +42,20 @@ pub struct Shard {
 pub struct Artifact {
     /// The shard it belongs to.
     pub shard: String,
-    /// What it is called.
+    /// The name of the artifact.
     pub name: ArtifactName,
-    /// Its folder, or the file that it is packed in.
+    /// The folder of the artifact, or its archive.
     pub root: PathBuf,
-    /// SHA-256 of that file; none of a folder.
+    /// The SHA-256 of the archive; `None` for a folder.
     pub sha256: Option<[u8; 32]>,
     /// The stage prefixes that exist, in path order.
     pub prefixes: Vec<StagePrefix>,
-    /// What was noticed.
+    /// The findings of the artifact.
     pub findings: Findings,
 }
 
 impl Artifact {
-    /// Bytes of all its files.
+    /// The bytes of all its files.
     pub fn bytes(&self) -> u64 {
         let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
         let sizes = nodes.map(|(_, node)| match node {
@@ -69,10 +69,10 @@ impl Artifact {
 /// One stage prefix.
 #[derive(Debug)]
 pub struct StagePrefix {
-    /// As the manifest writes it, e.g. `math-libs/BLAS/rocBLAS/stage`.
+    /// The path in the manifest, e.g. `math-libs/BLAS/rocBLAS/stage`.
     pub path: String,
     /// The path component before `stage`, e.g. `rocBLAS`.
     pub module: Option<String>,
-    /// What is below.
+    /// The files below the prefix.
     pub tree: Tree<Content>,
 }

@@ -14,11 +14,11 @@ use super::options::ScanOptions;
 use super::packed::{Checksum, Packed};
 use super::shard::Artifact;
 
-/// Most archives that are decoded at a time. The window of a decoder may have 128 MiB, and that of
-/// all has to fit a run of 1 GiB.
+/// Most archives that are decoded at a time. A decoder's window may take 128 MiB, and all windows must fit a
+/// run of 1 GiB.
 const DECODERS: usize = 4;
 
-/// A packed artifact that was found.
+/// A packed artifact to decode.
 pub(super) struct Pending {
     shard: String,
     name: ArtifactName,
@@ -29,7 +29,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// The one at `path`, which, with its checksum file, is noted in `inputs`.
+    /// The packed artifact at `path`. Notes it and its checksum file in `inputs`.
     pub fn new(
         shard: &str,
         name: ArtifactName,
@@ -56,7 +56,7 @@ impl Pending {
     }
 }
 
-/// Decodes all of `pending`, whose order is that of the artifacts and faults.
+/// Decodes all of `pending`. Artifacts and faults keep their order.
 pub(super) fn unpack(
     pending: &[Pending],
     options: &ScanOptions,
@@ -69,8 +69,8 @@ pub(super) fn unpack(
         return Vec::new();
     };
     let decoders = threads::count().min(DECODERS);
-    // Not by the pool: its threads take up other work while they wait, and would hold a decoder for
-    // every archive at once.
+    // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for every
+    // archive at once.
     let unpacked = threads::each(pending, decoders, |one| one.unpack(&store));
     let unpacked = faults.keep(unpacked).into_iter().flatten();
     unpacked.filter_map(|result| faults.keep(result)).collect()

@@ -1,7 +1,6 @@
-//! Globs over the parts of a path: `**` stands for any number of parts, `*` for any characters
-//! within one.
+//! Globs over the parts of a path: `**` matches any number of parts, `*` any characters within one.
 
-/// Whether the parts of a path match the parts of `pattern`.
+/// Tells whether the parts of a path match the parts of `pattern`.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
     // Most paths do not end as the pattern does.
     let last = pattern.rsplit('/').next().unwrap_or_default();
@@ -13,9 +12,9 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
     parts_match(&pattern, &path)
 }
 
-/// Whether the parts of a path match those of a pattern. The earliest match of what stands between two
-/// `**` leaves the most for what is behind it, so only the last `**` is ever made longer, and the steps
-/// are at most the product of both numbers of parts.
+/// Tells whether the parts of a path match those of a pattern. The earliest match of the parts between two
+/// `**` leaves the most for the rest, so only the last `**` is ever extended. The number of steps is at most
+/// the product of both lengths.
 fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
     let (mut at, mut done) = (0, 0);
     let mut last: Option<(usize, usize)> = None;
@@ -39,7 +38,7 @@ fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
     pattern.iter().skip(at).all(|part| *part == "**")
 }
 
-/// Whether one name matches one part of a pattern.
+/// Tells whether one name matches one part of a pattern.
 pub fn matches_name(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -95,7 +94,7 @@ mod tests {
         assert!(matches_path("**/rocblas/*/library", "lib/rocblas/4.2/library"));
     }
 
-    /// The definition: `**` stands for any parts.
+    /// The definition: `**` matches any parts.
     fn by_definition(pattern: &[&str], path: &[&str]) -> bool {
         match (pattern.split_first(), path.split_first()) {
             (None, None) => true,

@@ -1,8 +1,8 @@
 //! Indexes of one folder that contradict each other.
 //!
-//! A library reads all files of a folder from that folder, so each is judged by itself; only whether its
-//! build had mappings at all shows in any folder of the library. Source of the facts: rocm-libraries'
-//! `projects/hipblaslt/tools/scripts/check_dat_integrity.py`.
+//! A library reads all files of a folder from that folder, so each folder is judged by itself. Only the
+//! question whether the build made mappings takes all folders of the library. Source of the facts:
+//! rocm-libraries' `projects/hipblaslt/tools/scripts/check_dat_integrity.py`.
 //!
 //! | fault | silent |
 //! |---|---|
@@ -26,19 +26,19 @@ use crate::report::Inconsistency;
 /// An index of a kernel database, by its place and name.
 #[derive(Debug)]
 pub struct LibraryIndex<'a> {
-    /// The directory of the library, around those of archs.
+    /// The directory of the library, above those of archs.
     library: TreePath,
     folder: TreePath,
     /// The name without `.zlib`.
     plain: String,
     is_compressed: bool,
     names: Option<&'a LazyNames>,
-    /// The libraries that it maps to, if it is a mapping that was read.
+    /// The libraries in the mapping, if it is one that was read.
     mapped: Option<BTreeSet<String>>,
 }
 
 impl<'a> LibraryIndex<'a> {
-    /// The index at `path`; none if no rule says that there is one.
+    /// The index at `path`; `None` if no rule has an index there.
     pub fn of(rules: &'a DatabaseRules, path: &TreePath) -> Option<Self> {
         let name = path.name();
         if !rules.may_be_index(name) {
@@ -60,12 +60,12 @@ impl<'a> LibraryIndex<'a> {
         })
     }
 
-    /// Whether it is the mapping of one master index, so that what it maps to matters.
+    /// Tells whether it is the mapping of one master index, whose libraries are needed.
     pub fn is_mapping(&self) -> bool {
         matches!(self.role(), Some((_, LazyRole::Mapping(_))))
     }
 
-    /// Takes up the libraries that it maps to.
+    /// Sets the libraries in the mapping.
     pub fn maps_to(&mut self, libraries: BTreeSet<String>) {
         self.mapped = Some(libraries);
     }
@@ -79,7 +79,7 @@ impl<'a> LibraryIndex<'a> {
         Some((names, names.role(self.stem())?))
     }
 
-    /// The arch that its name says it has fallback kernels for.
+    /// The arch of its fallback kernels, by its name.
     fn fallback_arch(&self) -> Option<&str> {
         fallback_arch(self.stem())
     }
@@ -90,20 +90,20 @@ impl<'a> LibraryIndex<'a> {
     }
 }
 
-/// How names of compressed indexes end.
+/// The ending of names of compressed indexes.
 const COMPRESSED: &str = ".zlib";
 
-/// What stands before the arch in the names of fallback libraries.
+/// The text before the arch in the names of fallback libraries.
 const FALLBACK: &str = "_fallback_";
 
 fn fallback_arch(name: &str) -> Option<&str> {
     without_features(name).rsplit_once(FALLBACK).map(|(_, arch)| arch)
 }
 
-/// How the features of an arch end the names of files.
+/// The features of an arch at the end of file names.
 const FEATURES: [&str; 4] = ["-xnack+", "-xnack-", "-sramecc+", "-sramecc-"];
 
-/// The name without the features of the arch at its end: they tell builds of one arch apart.
+/// The name without the features of the arch at its end, which distinguish builds of one arch.
 fn without_features(name: &str) -> &str {
     let mut left = name;
     while let Some(before) = FEATURES.iter().find_map(|feature| left.strip_suffix(feature)) {
@@ -115,10 +115,10 @@ fn without_features(name: &str) -> &str {
 /// An index and its place among those that are judged together.
 type Placed<'a> = (usize, &'a LibraryIndex<'a>);
 
-/// Whether who has the index at one place has that at the other, too.
+/// Tells whether every user of the index at one place also has the one at the other.
 pub type Reaches<'a> = &'a dyn Fn(usize, usize) -> bool;
 
-/// What is wrong with `indexes`, which may be those of several libraries, each with its place.
+/// The contradictions among `indexes`, each with its place. They may belong to several libraries.
 pub fn inconsistencies(
     indexes: &[LibraryIndex<'_>],
     reaches: Reaches<'_>,
@@ -156,13 +156,13 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
     indexes.iter().filter(shows).map(|index| &index.library).collect()
 }
 
-/// The indexes that a library finds beside each other.
+/// The indexes that a library reads from one folder.
 struct Folder<'a> {
-    /// Master indexes and mappings.
+    /// The master indexes and mappings.
     lazy: BTreeMap<LazyRole<'a>, Vec<usize>>,
-    /// Indexes of fallback libraries, by arch.
+    /// The indexes of fallback libraries, by arch.
     fallbacks: BTreeMap<&'a str, Vec<Placed<'a>>>,
-    /// Names of compressed indexes, without `.zlib`.
+    /// The names of compressed indexes, without `.zlib`.
     compressed: BTreeSet<&'a str>,
     reaches: Reaches<'a>,
 }
@@ -185,7 +185,7 @@ impl<'a> Folder<'a> {
 
     fn faults(&self, (place, index): Placed<'_>, is_mapped: bool) -> Vec<Inconsistency> {
         let mut faults = Vec::new();
-        // All kernel packages may be installed together, so it does not matter whose the other is.
+        // All kernel packages may be installed together, so the other index may belong to any of them.
         if !index.is_compressed && self.compressed.contains(index.plain.as_str()) {
             let compressed = format!("{}{COMPRESSED}", index.plain);
             faults.push(Inconsistency::PlainAndCompressed { compressed });
@@ -240,7 +240,7 @@ fn foreign_names(index: &LibraryIndex<'_>, key: &str) -> Option<Inconsistency> {
     (!names.is_empty()).then(|| Inconsistency::ForeignNames { arch: key.to_owned(), names })
 }
 
-/// The name of the index that a library calls `stem`.
+/// The file name of the index that a library calls `stem`.
 fn file_name(stem: &str) -> String {
     format!("{stem}.dat")
 }

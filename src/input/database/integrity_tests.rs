@@ -7,8 +7,7 @@ const MERGED: &str = "TensileLiteLibrary_lazy_Mapping.dat";
 const FALLBACK: &str = "TensileLibrary_A_fallback_gfx942.dat";
 const SHARD: &str = "TensileLibrary_A_gfx942.dat";
 
-/// What is wrong with files below [`LIBRARY`], of which mappings map to `libraries`, as
-/// `<file>: <fault>`.
+/// The contradictions among files below [`LIBRARY`], whose mappings map to `libraries`, as `<file>: <fault>`.
 fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
     let index = |name: &&str| {
@@ -48,7 +47,7 @@ fn a_master_needs_its_mapping_where_the_build_makes_some() {
         (&[MASTER, MERGED], vec![]),
         (&[MASTER, MERGED, pair[0], pair[1]], vec![]),
         (&[MASTER, FALLBACK], lonely(MASTER)),
-        // What one folder shows holds for the library as a whole.
+        // Evidence in one folder holds for the whole library.
         (
             &[MASTER, "gfx950/TensileLibrary_A_fallback_gfx950.dat", pair[1]],
             [lonely(MASTER), lonely(pair[1])].concat(),
@@ -125,7 +124,7 @@ fn a_plain_index_has_no_compressed_one_beside_it() {
     assert_eq!(together(&[SHARD, &compressed], &[]), [format!("{SHARD}: plain-and-compressed")]);
     let nested = format!("gfx942/{SHARD}.zlib");
     assert!(together(&[SHARD, &nested], &[]).is_empty());
-    // Whoever has both packages has both files.
+    // A machine with both packages has both files.
     let apart: Reaches<'_> = &|_, _| false;
     assert_eq!(judged(&[SHARD, &compressed], &[], apart).len(), 1);
 }

@@ -1,9 +1,9 @@
-//! Names of the indexes that load others lazily, and of the mappings beside them.
+//! The names of indexes that load others lazily, and of the mappings beside them.
 //!
-//! TensileLite's master index `TensileLibrary_lazy_<arch>` names its libraries in a tree, for problems.
-//! A *mapping* names them once more, by the first of their solutions, for solutions that are asked for
-//! by number. Builds before rocm-libraries' pull request 579 have no mapping, those up to 6840 one for
-//! all archs (`TensileLiteLibrary_lazy_Mapping`), later ones one for each arch
+//! TensileLite's master index `TensileLibrary_lazy_<arch>` names its libraries in a tree, for problems. A
+//! *mapping* names them once more, by the first of their solutions, for solutions requested by number. Builds
+//! before rocm-libraries' pull request 579 have no mapping, those up to 6840 one for all archs
+//! (`TensileLiteLibrary_lazy_Mapping`), later ones one for each arch
 //! (`TensileLiteLibrary_lazy_<arch>_Mapping`). Source: TensileLite's `MasterSolutionLibrary.hpp`,
 //! rocm-libraries' pull requests 579, 6840 and 7009.
 
@@ -11,8 +11,8 @@ use rockpack_base::gfx::BaseArch;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How a library calls master indexes and mappings, without `.dat` or `.dat.zlib`. The `*` of both
-/// patterns stands for the same text, usually an arch.
+/// The names of a library's master indexes and mappings, without `.dat` or `.dat.zlib`. The `*` of both
+/// patterns matches the same text, usually an arch.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LazyNames {
@@ -20,12 +20,12 @@ pub struct LazyNames {
     pub master: String,
     /// Names of their mappings, e.g. `TensileLiteLibrary_lazy_*_Mapping`.
     pub mapping: String,
-    /// The name of a mapping for all of them, which needs no other.
+    /// The name of one mapping for all master indexes.
     #[serde(default)]
     pub merged: Option<String>,
 }
 
-/// What an index is among those that are loaded lazily, with what stands for the `*`.
+/// The role of an index that is loaded lazily, with the text that `*` matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LazyRole<'a> {
     Master(&'a str),
@@ -34,7 +34,7 @@ pub(super) enum LazyRole<'a> {
 }
 
 impl<'a> LazyRole<'a> {
-    /// What stands for the `*`.
+    /// The text that `*` matches.
     pub(super) fn key(self) -> Option<&'a str> {
         match self {
             Self::Master(key) | Self::Mapping(key) => Some(key),
@@ -44,7 +44,7 @@ impl<'a> LazyRole<'a> {
 }
 
 impl LazyNames {
-    /// The role of the index called `stem`; none if it is no master and no mapping.
+    /// The role of the index called `stem`; `None` if it is neither master index nor mapping.
     pub(super) fn role<'a>(&self, stem: &'a str) -> Option<LazyRole<'a>> {
         if self.merged.as_deref() == Some(stem) {
             return Some(LazyRole::MergedMapping);
@@ -53,7 +53,7 @@ impl LazyNames {
         mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
     }
 
-    /// Tells the master index of an arch, called `stem`, from others.
+    /// Tells whether `stem` is the name of an arch's master index.
     pub(super) fn is_master(&self, stem: &str) -> bool {
         let key = between(&self.master, stem);
         key.is_some_and(|key| key.parse::<BaseArch>().is_ok())
@@ -69,7 +69,7 @@ impl LazyNames {
         self.mapping.replacen('*', key, 1)
     }
 
-    /// What is wrong with the patterns, if anything.
+    /// The fault of the patterns, if any.
     pub fn fault(&self) -> Option<String> {
         let of_pattern = |pattern: &&String| pattern.matches('*').count() != 1;
         let wrong = [&self.master, &self.mapping].into_iter().find(of_pattern);
@@ -83,7 +83,7 @@ pub fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// What the one `*` of `pattern` stands for in `name`.
+/// The text that the one `*` of `pattern` matches in `name`.
 fn between<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
     let (start, end) = pattern.split_once('*')?;
     let key = name.strip_prefix(start)?.strip_suffix(end)?;

@@ -1,8 +1,8 @@
-//! Which files are kernel databases: device code, or indexes of it, in files of their own.
+//! The recognition of kernel databases: device code, or indexes of it, in separate files.
 //!
-//! Owns the rules of `config/databases.toml` and what they say of a path, reads what an index says,
-//! and judges whether the indexes of a folder contradict each other. What becomes of a claimed file is
-//! decided by `split`. Refused: rules with unknown keys, and a name given twice.
+//! Owns the rules of `config/databases.toml` and the claims that they make on paths, reads the content of
+//! indexes, and judges whether the indexes of a folder contradict each other. `split` decides about a claimed
+//! file. Refuses rules with unknown keys, and two rules of one name.
 
 mod glob;
 mod index;

@@ -1,4 +1,4 @@
-//! The rules and what they say of a path.
+//! The rules and their claims on paths.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use serde::Deserialize;
 use super::glob::{matches_name, matches_path};
 use super::lazy::{LazyNames, stem};
 
-/// One kernel database: the keys are described in `config/databases.toml`.
+/// One kernel database. `config/databases.toml` describes the keys.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Its name, e.g. `rocblas`.
+    /// The name, e.g. `rocblas`.
     pub name: String,
-    /// Globs of its directories.
+    /// The globs of its directories.
     pub directories: Vec<String>,
-    /// Globs of the names of files that hold device code.
+    /// Globs of the names of files with device code.
     #[serde(default)]
     pub code: Vec<String>,
-    /// Globs of the names of files that index it.
+    /// Globs of the names of index files.
     #[serde(default)]
     pub index: Vec<String>,
     /// Globs of the names of files that serve all archs of their shard.
@@ -34,7 +34,7 @@ pub struct Rule {
     /// Globs of the names of host libraries and static archives of one arch.
     #[serde(default)]
     pub whole: Vec<String>,
-    /// Globs of the names of files that the library can do without.
+    /// Globs of the names of files that the library does not require.
     #[serde(default)]
     pub cache: Vec<String>,
     /// Globs of the names of files that no library reads from a package.
@@ -43,40 +43,40 @@ pub struct Rule {
     /// Globs of the names of files without a partner.
     #[serde(default)]
     pub standalone: Vec<String>,
-    /// How the names of files spell archs.
+    /// The spelling of archs in file names.
     #[serde(default)]
     pub names: Spelling,
-    /// Whether directories that are named like an arch hold its files.
+    /// Tells whether directories named after an arch contain its files.
     #[serde(default)]
     pub arch_directories: bool,
-    /// Leaves files that no list names to other rules, also in directories of archs.
+    /// Leaves unlisted files to other rules, also in directories of archs.
     #[serde(default)]
     pub only_named: bool,
-    /// What may stand before the arch in the name of a directory.
+    /// The optional prefix of the arch in the name of a directory.
     #[serde(default)]
     pub directory_prefix: String,
-    /// Archs of directories by name.
+    /// The archs of directories by name.
     #[serde(default, deserialize_with = "rockpack_base::once::map")]
     #[schemars(with = "BTreeMap<String, Vec<rockpack_base::gfx::BaseArchSchema>>")]
     pub directory_archs: BTreeMap<String, Vec<BaseArch>>,
-    /// Globs of the names of files that are looked for in the directory of an arch first.
+    /// Globs of the names of files that the library looks for in the directory of an arch first.
     #[serde(default)]
     pub moves: Vec<String>,
-    /// The names of indexes that load others lazily, where they have mappings.
+    /// The names of indexes that load others lazily, if these have mappings.
     #[serde(default)]
     pub lazy: Option<LazyNames>,
 }
 
-/// How names of files spell archs.
+/// A spelling of archs in file names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Spelling {
-    /// As words of their own.
+    /// The arch is a word of its own.
     #[default]
     Word,
-    /// At the start of the name, whatever follows.
+    /// The arch is the start of the name, before any other text.
     Start,
-    /// Signs other than letters and digits replaced by `_`.
+    /// The arch has `_` in place of signs other than letters and digits.
     Sanitized,
 }
 
@@ -88,7 +88,7 @@ pub struct DatabaseRules {
     rules: Vec<Rule>,
 }
 
-/// What a file of a database is.
+/// The role of a file in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DatabaseRole {
     /// Device code.
@@ -99,7 +99,7 @@ pub enum DatabaseRole {
     Shared,
     /// A host library or static archive of one arch.
     Whole,
-    /// A file that the library can do without.
+    /// A file that the library does not require.
     Cache,
     /// A file that no library reads from a package.
     Leftover,
@@ -107,17 +107,17 @@ pub enum DatabaseRole {
     Data,
 }
 
-/// What a rule says of a path.
+/// The claim of a rule on a path.
 #[derive(Debug, Clone)]
 pub struct DatabaseClaim<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// What the file is.
+    /// The role of the file.
     pub role: DatabaseRole,
-    /// The archs that its name names.
+    /// The archs in its name.
     pub named: Vec<BaseArch>,
-    /// The archs whose directory holds it, sorted: several for that of a family, none outside of
-    /// such directories.
+    /// The archs of the directory around it, sorted: several for an arch family, none outside such
+    /// directories.
     pub directory: Vec<BaseArch>,
 }
 
@@ -136,7 +136,7 @@ impl DatabaseRules {
         rules.checked()
     }
 
-    /// These rules behind `first`. A rule of a name that `first` has too gives way to it.
+    /// Appends these rules to `first`. A rule whose name is in `first`, too, is dropped.
     pub fn behind(mut self, first: &[Rule]) -> Result<Self> {
         self.rules.retain(|rule| first.iter().all(|own| own.name != rule.name));
         self.rules.splice(0..0, first.iter().cloned());
@@ -161,20 +161,20 @@ impl DatabaseRules {
         }
     }
 
-    /// What the first rule that claims `path` says of it.
+    /// The claim on `path` of the first rule that makes one.
     pub fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         self.rules.iter().find_map(|rule| rule.claim(path))
     }
 
-    /// Whether some rule has indexes of this name, in some directory.
+    /// Tells whether a rule has indexes of this name in any directory.
     pub(super) fn may_be_index(&self, name: &str) -> bool {
         let may_be =
             |rule: &Rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name);
         self.rules.iter().any(may_be)
     }
 
-    /// The directory on the way to `path`, which no rule claims, that by its place and name would
-    /// be one of an arch, and is of none that is known.
+    /// The directory above `path`, a path without a claim, that by its place and name would belong to an
+    /// arch, but to no known one.
     pub fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
         self.rules.iter().find_map(|rule| rule.unknown_arch_directory(path))
     }
@@ -190,7 +190,7 @@ impl Rule {
             _ => return None,
         };
         let named = self.named(path.name());
-        // What is for one arch as a whole has to say for which.
+        // A file for one arch as a whole must have exactly one arch.
         let unnamed = role == DatabaseRole::Whole && named.len() != 1 && directory.is_empty();
         (!unnamed).then_some(DatabaseClaim { rule: self, role, named, directory })
     }
@@ -199,13 +199,13 @@ impl Rule {
         self.directories.iter().any(|glob| matches_path(glob, directory))
     }
 
-    /// The archs of [`Rule::arch_directory`]; none where there is none.
+    /// The archs of [`Rule::arch_directory`]; empty without such a directory.
     fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
         self.arch_directory(path).map(|(_, archs)| archs).unwrap_or_default()
     }
 
-    /// The directory of the library that the file at `path` belongs to: around its directory of an
-    /// arch, or else the file's own.
+    /// The directory of the library that the file at `path` belongs to: the parent of its arch directory, or
+    /// else the file's own directory.
     pub(super) fn library_of(&self, path: &TreePath) -> Option<TreePath> {
         match self.arch_directory(path) {
             Some((directory, _)) => directory.parent(),
@@ -213,14 +213,13 @@ impl Rule {
         }
     }
 
-    /// The outermost directory of archs, below one of the rule's directories, on the way to `path`,
-    /// with its archs.
+    /// The outermost directory of archs above `path` and below one of the rule's directories, with its archs.
     fn arch_directory(&self, path: &TreePath) -> Option<(TreePath, Vec<BaseArch>)> {
         let mut found = None;
         let mut child = path.parent();
         while let Some(directory) = child {
             child = directory.parent();
-            // Few names are those of archs, and that is sooner known than where the directory lies.
+            // Few names are those of archs, and this check is cheaper than that of the place.
             let archs = self.archs_of_directory(directory.name());
             let is_held = || child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
             if !archs.is_empty() && is_held() {
@@ -284,23 +283,23 @@ impl Rule {
         found.next().map(|(_, role)| role)
     }
 
-    /// Whether a file of this name holds device code, whether or not all archs share it.
+    /// Tells whether a file of this name has device code, for one arch or for all.
     pub fn is_code(&self, name: &str) -> bool {
         any_matches(&self.code, name)
     }
 
-    /// Whether a file of this name has no partner.
+    /// Tells whether a file of this name has no partner.
     pub fn is_standalone(&self, name: &str) -> bool {
         any_matches(&self.standalone, name)
     }
 
-    /// Whether a file of this name is looked for in the directory of an arch first.
+    /// Tells whether the library looks for a file of this name in the directory of an arch first.
     pub fn is_moved(&self, name: &str) -> bool {
         any_matches(&self.moves, name)
     }
 
-    /// Tells a file that, in the directory of an arch, makes the library look there: any, or
-    /// only a master index where the rule says how these are called.
+    /// Tells whether a file of this name in an arch's directory makes the library look there. Every file
+    /// does, unless the rule names master indexes: then only these do.
     pub fn leads(&self, name: &str) -> bool {
         self.lazy.as_ref().is_none_or(|lazy| lazy.is_master(stem(name)))
     }
@@ -318,8 +317,8 @@ fn sanitized_arch(name: &str) -> Option<BaseArch> {
 
 /// The arch that the whole name of a directory spells, with or without features.
 ///
-/// hipBLASLt keeps kernels for early silicon in a directory like `gfx1250v0`, for which there is
-/// no target of its own: the files are for, and named for, gfx1250.
+/// hipBLASLt keeps kernels for early silicon in a directory like `gfx1250v0`. That is no target: the files
+/// are for gfx1250 and have its name.
 fn directory_arch(name: &str) -> Option<BaseArch> {
     let released = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let name = match released.strip_suffix('v') {

@@ -7,7 +7,7 @@ fn claim(path: &str) -> Option<(String, DatabaseRole, Vec<String>, Vec<String>)>
     Some((claim.rule.name.clone(), claim.role, texts(&claim.named), texts(&claim.directory)))
 }
 
-/// Rule, role, and the archs of the name and of the directory of a claimed path.
+/// Checks the rule, the role, and the archs of the name and of the directory of a claimed path.
 fn assert_claimed(path: &str, rule: &str, role: DatabaseRole, named: &[&str], directory: &[&str]) {
     let (own, own_role, own_named, own_directory) = claim(path).expect(path);
     assert_eq!((own.as_str(), own_role), (rule, role), "{path}");

@@ -1,15 +1,15 @@
-//! The union of files of one name that shards built apart.
+//! The union of files of one name from shards that were built separately.
 //!
 //! | files | union | refused |
 //! |---|---|---|
 //! | offload bundles, compressed or not, one in each file | one bundle: entries of the host first, then by id | an id with different bytes |
 //! | MessagePack maps, compressed (zlib) or not | one map, sorted by encoded keys; compressed if any of them is | a key with different values; keys that are numbers; strings that are not UTF-8 |
 //!
-//! Numbers as keys are starts of ranges (see the row "mapping" in `index.rs`): which range a solution
-//! is in depends on all keys, so that a map with more of them says something else.
+//! Numbers as keys are starts of ranges (see the row "mapping" in `index.rs`). The range of a solution
+//! depends on all keys, so a map with more of them has another meaning.
 //!
-//! The bytes depend on the content of the files alone, neither on their order nor on who makes
-//! the union: a verifier that has the files can make it again.
+//! The bytes depend only on the content of the files, not on their order or on the program: a verifier that
+//! has the files can recompute the union.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -27,20 +27,20 @@ use rockpack_base::formats::offload_bundle::{self, BundleEntryKind};
 use super::index::{DEPTH_LIMIT, is_zlib};
 use crate::report::NoUnion;
 
-/// Most bytes of a map that are read, plain or inflated. Maps are merged in memory, where a value of
-/// one byte takes some sixty; those that have to be merged have some kilobytes.
+/// Longest map that is read, in bytes, plain or inflated. Maps are merged in memory, where a value of one
+/// byte takes some sixty; real ones that need merging have some kilobytes.
 const MAP_LIMIT: u64 = 4 << 20;
 
-/// What several files of one name are together.
+/// The union of several files of one name.
 #[derive(Debug)]
 pub enum Union {
-    /// A file that serves whom each of them serves.
+    /// A file that replaces each of them.
     Merged(Content),
-    /// Why there is no such file.
+    /// The reason why there is no such file.
     None(NoUnion),
 }
 
-/// The union of `files`. An error means that one of them cannot be read.
+/// Merges `files`. Fails if one of them cannot be read.
 pub fn union(files: &[Content]) -> Result<Union> {
     let mut bundles = 0;
     for file in files {
@@ -97,7 +97,7 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
                 return none(NoUnion::Ranges);
             }
             match entries.get(&encoded(&key)?) {
-                // By their bytes: a number that is none (NaN) does not equal itself.
+                // By their bytes: NaN does not equal itself.
                 Some((_, known)) if encoded(known)? == encoded(&value)? => {}
                 Some(_) => return none(NoUnion::ValuesDiffer { key: key.to_string() }),
                 None => drop(entries.insert(encoded(&key)?, (key, value))),
@@ -114,7 +114,7 @@ fn is_number(key: &Value) -> bool {
     key.is_number() || key.as_str().is_some_and(digits)
 }
 
-/// The one value of a file, if it is MessagePack and not too long.
+/// The one value of a file, if it is MessagePack within the limit.
 fn decoded(file: &Content) -> Result<Option<Value>> {
     if file.len() > MAP_LIMIT {
         return Ok(None);

@@ -8,24 +8,24 @@ use rockpack_base::formats::zip::ZipReader;
 
 use crate::report::{Finding, Findings};
 
-/// The ending of names of such folders.
+/// The suffix of such folders' names.
 const ENDING: &str = ".dist-info";
 
-/// Most bytes of METADATA, which has the whole README of a project.
+/// Longest METADATA in bytes. It has the whole README of a project.
 const METADATA_LIMIT: u64 = 16 << 20;
 
-/// Most bytes of WHEEL, which has a line for each tag.
+/// Longest WHEEL in bytes. It has a line for each tag.
 const WHEEL_LIMIT: u64 = 64 << 10;
 
 /// Rows that RECORD may have beyond two for each member.
 const ROWS_MORE: usize = 1024;
 
-/// Most bytes of RECORD: some hundred bytes for each of a hundred thousand files.
+/// Longest RECORD in bytes: some hundred for each of a hundred thousand files.
 const RECORD_LIMIT: u64 = 64 << 20;
 
 /// The files of the folder, read.
 pub(super) struct DistInfo {
-    /// The name.
+    /// The name of the folder.
     pub folder: String,
     pub metadata: Metadata,
     pub wheel_file: WheelFile,
@@ -33,7 +33,7 @@ pub(super) struct DistInfo {
 }
 
 impl DistInfo {
-    /// Reads that of the wheel in `zip`, whose file is called `name`.
+    /// Reads the folder of the wheel in `zip`, whose file is called `name`.
     pub fn read(zip: &ZipReader, name: &WheelName) -> Result<Self> {
         let folder = folder(zip)?;
         let file = |file: &str, limit| -> Result<Vec<u8>> {
@@ -57,7 +57,7 @@ impl DistInfo {
     }
 }
 
-/// Refuses a RECORD of far more rows than there are members, which are counted within the budget.
+/// Refuses a RECORD with far more rows than there are members, whose number the budget limits.
 fn refuse_long(record: &[u8], members: usize) -> Result<()> {
     let rows = record.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
     if rows / 2 <= members.saturating_mul(2) + ROWS_MORE {
@@ -67,7 +67,7 @@ fn refuse_long(record: &[u8], members: usize) -> Result<()> {
     Err(Error::new(Kind::Limit, message).structure("RECORD").hint("build the wheel anew"))
 }
 
-/// The one folder at the top that is called like one.
+/// The one folder at the top with such a name.
 fn folder(zip: &ZipReader) -> Result<String> {
     let tops = zip.members().iter().filter_map(|member| member.name.split_once('/'));
     let found: BTreeSet<&str> =
@@ -86,7 +86,7 @@ fn folder(zip: &ZipReader) -> Result<String> {
     }
 }
 
-/// Versions that mean the same are one.
+/// Tells whether two spellings are equal as versions.
 fn is_version(text: &str, version: Option<&Version>) -> bool {
     text.parse::<Version>().is_ok_and(|own| Some(&own) == version)
 }
@@ -118,7 +118,7 @@ fn refuse_another_folder(folder: &str, name: &WheelName) -> Result<()> {
     Err(Error::new(Kind::Conflict, message).hint("rename or rebuild the wheel"))
 }
 
-/// Notes tags and a build number of WHEEL that contradict the file name, which decides.
+/// Notes tags and a build number of WHEEL that contradict the file name. The file name decides.
 pub(super) fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
     let of_name = WheelFile::tags_of(name);
     let own = file.tags();

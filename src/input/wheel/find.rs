@@ -1,4 +1,4 @@
-//! The wheels that arguments name.
+//! The search for the wheels that arguments name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -78,7 +78,7 @@ pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells if two paths are one file.
+/// Tells whether two paths are one file.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
@@ -87,7 +87,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 fn wheels_at(root: &Path) -> Result<Vec<PathBuf>> {
-    // What is not there is told by the one who opens it.
+    // The reader of a missing file reports it.
     if !is_folder(root)? {
         if WheelName::is_one(root) {
             return Ok(vec![root.to_path_buf()]);

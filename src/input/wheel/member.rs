@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::member_name;
 use crate::input::artifact::refuse_deep;
 
-/// The bits of a mode that say what kind of file it is, and their values.
+/// The mode bits for the kind of a file, and their values.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
@@ -24,7 +24,7 @@ const LINK: u32 = 0o120_000;
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
 
-/// The start of PE files, where the place of their header stands, and the start of that.
+/// The start of PE files, the offset of their header's place, and the start of that header.
 const PE_START: &[u8; 2] = b"MZ";
 const PE_OFFSET: u64 = 0x3c;
 const PE_HEADER: &[u8; 4] = b"PE\0\0";
@@ -34,26 +34,26 @@ const PE_HEADER: &[u8; 4] = b"PE\0\0";
 pub struct WheelMember {
     /// The headers in the archive.
     pub zip: ZipMember,
-    /// The bytes as they are stored there.
+    /// The bytes as stored in the archive.
     pub stored: Content,
-    /// The bytes.
+    /// The decoded bytes.
     pub content: Content,
-    /// The SHA-256 of the bytes.
+    /// The SHA-256 of the decoded bytes.
     pub sha256: [u8; 32],
     /// The mode that installers give it: 0755 or 0644.
     pub mode: u32,
-    /// The path in site-packages; none of what is installed elsewhere.
+    /// The path in site-packages; `None` for files installed elsewhere.
     pub installed: Option<TreePath>,
 }
 
-/// The place that a member is installed at.
+/// The place of a member when it is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place<'a> {
     /// The folder `dist-info`.
     DistInfo,
     /// A path in site-packages.
     Site(&'a str),
-    /// Elsewhere.
+    /// Any other place.
     Other,
 }
 
@@ -79,11 +79,11 @@ pub(super) fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     }
 }
 
-/// Schemes by which installers install what is in a folder of data.
+/// The schemes by which installers install files of a data folder.
 const SCHEMES: [&str; 5] = ["purelib", "platlib", "headers", "scripts", "data"];
 
-/// Refuses a member in a folder at the top that ends in `.data` and is not the wheel's own, or by a scheme
-/// that is none: pip takes each such folder for one of data.
+/// Refuses a member in a top folder that ends in `.data` and is not the wheel's own, or under an unknown
+/// scheme: pip takes each such folder for one of data.
 fn refuse_data(name: &str, dist_info: &str) -> Result<()> {
     let (top, rest) = name.split_once('/').unwrap_or((name, ""));
     let Some(stem) = top.strip_suffix(".data") else { return Ok(()) };
@@ -126,7 +126,7 @@ pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()>
     }
 }
 
-/// The mode that pip gives a file: any bit to execute counts, of what is said to be a regular file.
+/// The mode that pip gives a file: executable if it is a regular file with any execute bit.
 fn mode(member: &ZipMember) -> u32 {
     let mode = member.mode.unwrap_or_default();
     if mode & KIND == REGULAR && mode & 0o111 != 0 { EXECUTABLE } else { PLAIN }
@@ -173,7 +173,7 @@ impl Reading<'_> {
 }
 
 impl Reading<'_> {
-    /// The bytes of a member that is deflated: in memory, or in the store where the budget has no room.
+    /// The bytes of a deflated member: in memory, or in the store if the budget has no room.
     fn decoded(
         &self,
         member: &ZipMember,
@@ -212,7 +212,7 @@ fn refuse_pe(content: &Content) -> Result<()> {
 /// The digests of a member.
 struct Sums {
     sha256: Sha256,
-    /// The hasher of RECORD, where it is by another hash function.
+    /// The hasher for RECORD, if that uses another hash function.
     stated: Option<RecordHasher>,
 }
 
@@ -224,14 +224,14 @@ impl Sums {
         Self { sha256: Sha256::new(), stated }
     }
 
-    /// Takes all of `reader`, `size` bytes, which go to `sink` as well.
+    /// Digests all `size` bytes of `reader`, and writes them to `sink`.
     fn of(
         &mut self,
         reader: &mut impl Read,
         size: u64,
         mut sink: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        // Most members are short. One byte more shows the end at once.
+        // Most members are short. The extra byte shows the end at once.
         let len = usize::try_from(size).map_or(WINDOW, |size| size.saturating_add(1).min(WINDOW));
         let mut window = vec![0; len];
         loop {
@@ -248,7 +248,7 @@ impl Sums {
         }
     }
 
-    /// The SHA-256, if RECORD says nothing else of the member.
+    /// Compares the digests and `size` with the row of RECORD, and returns the SHA-256.
     fn compare(self, row: Option<&RecordRow>, size: u64) -> Result<[u8; 32]> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
         let Some(row) = row else { return Ok(sha256) };

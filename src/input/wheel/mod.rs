@@ -1,5 +1,4 @@
-//! Python wheels: opened by their central directory, compared with their RECORD, and read as the
-//! artifact that their files make up.
+//! Python wheels: opened by their central directory, compared with their RECORD, and read as one artifact.
 //!
 //! ```text
 //! x-1.0-cp312-cp312-linux_x86_64.whl       a ZIP archive (formats::zip)
@@ -9,15 +8,14 @@
 //!     x-1.0.dist-info/METADATA, WHEEL, RECORD, …
 //! ```
 //!
-//! Each member is decoded once, while its digest is made: what is deflated is held in memory or, where
-//! the budget has no room for it, goes into a [`BlockStore`]; what is stored stays where it is. The files that
-//! are installed in site-packages are the tree of an artifact with one prefix; those of `dist-info` are
-//! none of them.
+//! Each member is decoded once, while its digest is computed. Deflated content is kept in memory, or in a
+//! [`BlockStore`] if the budget has no room; stored content stays in the wheel. The files that are installed
+//! in site-packages are the tree of an artifact with one prefix, without those of `dist-info`.
 //!
-//! Refused: what pip would not install, or not as it is here. That is a wheel without METADATA, WHEEL or
-//! RECORD, with two `dist-info` folders, with another name or version than that of its file, digests and
-//! sizes that are not those of RECORD, paths that leave the wheel, links, two members that are installed
-//! at one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
+//! The reader refuses what pip would not install, or would install otherwise: a wheel without METADATA, WHEEL
+//! or RECORD, with two `dist-info` folders, or with another name or version than that of its file; digests
+//! and sizes that differ from RECORD, paths that leave the wheel, links, two members that are installed at
+//! one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
 
 mod dist_info;
 mod find;
@@ -46,10 +44,10 @@ use record::RecordCheck;
 pub use find::{find, refuse_among};
 pub use member::WheelMember;
 
-/// Contents may be this many times their archive, as PyPI has it, ...
+/// Most bytes of content for each byte of the archive, as on PyPI, ...
 const RATIO_MAX: u64 = 50;
 
-/// ... and always so many bytes.
+/// ... and bytes that are always allowed.
 const ALWAYS: u64 = 64 << 20;
 
 /// The GPU family in the name of a wheel's artifact.
@@ -60,7 +58,7 @@ const GENERIC: &str = "generic";
 pub struct Wheel {
     /// The path of the file.
     pub path: PathBuf,
-    /// Bytes of its file.
+    /// The bytes of the file.
     pub size: u64,
     /// The file name.
     pub name: WheelName,
@@ -68,7 +66,7 @@ pub struct Wheel {
     pub metadata: Metadata,
     /// WHEEL.
     pub wheel_file: WheelFile,
-    /// The name of its `dist-info` folder.
+    /// The name of the `dist-info` folder.
     pub dist_info: String,
     /// The files by their names in the archive.
     pub members: BTreeMap<String, WheelMember>,
@@ -77,7 +75,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// The artifact.
+    /// Returns the artifact.
     pub fn artifact(&self) -> Result<&Artifact> {
         let mut artifacts = self.scan.shards.iter().flat_map(|shard| &shard.artifacts);
         artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
@@ -96,14 +94,14 @@ impl Wheel {
         pins.collect()
     }
 
-    /// The scheme by which a member is installed, where its path names one: `platlib`, `scripts`.
+    /// The scheme by which a member is installed, e.g. `platlib` or `scripts`, if its path names one.
     pub fn scheme<'a>(&self, member: &'a str) -> Option<&'a str> {
         let stem = self.dist_info.strip_suffix(".dist-info")?;
         let below = member.strip_prefix(stem)?.strip_prefix(".data/")?;
         below.split('/').next()
     }
 
-    /// Whether a member, by its name in the archive, is in its `dist-info` folder.
+    /// Tells whether a member, by its name in the archive, is in the `dist-info` folder.
     pub fn is_dist_info(&self, name: &str) -> bool {
         name.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -119,12 +117,12 @@ pub fn read(path: &Path, options: &ScanOptions, progress: &dyn Progress) -> Resu
     Ok(wheel)
 }
 
-/// The same error, which names the wheel where it names no member of it.
+/// Adds the wheel's path to an error without a file.
 fn named(error: Error, path: &Path) -> Error {
     if error.place().file.is_some() { error } else { error.file(path) }
 }
 
-/// The name, in messages, of a member of the wheel at `path`.
+/// The name of a member in messages about the wheel at `path`.
 fn member_name(path: &Path, member: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!("({member})"));
@@ -158,7 +156,7 @@ fn read_content(
         store: BlockStore::create(&options.spool_dir, &options.budget)?,
         record: &record,
     };
-    // What is compressed in a member is decoded in the other half.
+    // The other half is for decoding compressed content inside members.
     let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
     let read = kept.par_iter().map(|member| {
         let read = reading.member(member);
@@ -200,7 +198,7 @@ fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
         .hint("PyPI refuses such wheels, too: look at what made it"))
 }
 
-/// The members that are files of the wheel; the others are noted, and those that cannot be are refused.
+/// The members that are files of the wheel. Notes the others, and refuses unusable ones.
 fn sort<'a>(
     zip: &'a ZipReader,
     check: &mut RecordCheck<'_>,

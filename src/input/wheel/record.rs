@@ -1,4 +1,4 @@
-//! A wheel's members against its RECORD.
+//! The comparison of a wheel's members with its RECORD.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use rockpack_base::formats::zip::ZipMember;
 
 use crate::report::{Finding, Findings};
 
-/// Signatures of RECORD, which a changed wheel cannot keep; installers do not look at them.
+/// Signatures of RECORD, which a changed wheel cannot keep; installers ignore them.
 const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 
-/// RECORD, and what is there.
+/// RECORD, and the members that exist.
 pub(super) struct RecordCheck<'a> {
     record: &'a Record,
     dist_info: &'a str,
@@ -33,7 +33,7 @@ impl<'a> RecordCheck<'a> {
         }
     }
 
-    /// Takes a member; whether it is a file of the wheel.
+    /// Takes a member, and tells whether it is a file of the wheel.
     pub fn keeps(&mut self, member: &ZipMember) -> bool {
         let own = member.name.strip_prefix(self.dist_info);
         let own = own.and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
@@ -51,7 +51,7 @@ impl<'a> RecordCheck<'a> {
         true
     }
 
-    /// Notes what RECORD does not say, says too much, and what is dropped.
+    /// Notes differences from RECORD, and dropped members.
     pub fn finish(self, name: &WheelName, findings: &mut Findings) {
         let Self { record, there, unlisted, unhashed, dropped, .. } = self;
         let listed = record.rows.keys();

@@ -6,21 +6,21 @@
 //! | digits, two spaces, a file name | the digest of the file of that name, as sha256sum writes it |
 //! | digits, a space, `*`, a file name | the same, as sha256sum writes it with `--binary` |
 //!
-//! UTF-8, LF or CRLF; empty lines say nothing. Of a path only the last component counts. Refused:
-//! anything else, a file that says nothing about its archive, and one that says two things.
+//! UTF-8, LF or CRLF; empty lines have no meaning. Only the last component of a path counts. The parser
+//! refuses all other lines, a file without a digest for its archive, and one with two different digests.
 
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::{Inputs, hex, if_there, unhex};
 use rockpack_base::error::{Error, Result};
 
-/// What the name of an archive's checksum file adds to the archive's.
+/// The suffix of a checksum file's name behind the archive's.
 pub(in crate::input::artifact) const ENDING: &str = ".sha256sum";
 
 /// Longest checksum file that is read, in bytes: the digests of some thousand archives.
 const LIMIT: u64 = 1 << 20;
 
-/// What a checksum file says about its archive.
+/// The digest in a checksum file, for its archive.
 #[derive(Debug)]
 pub(in crate::input::artifact) struct Checksum {
     path: PathBuf,
@@ -59,9 +59,9 @@ impl Checksum {
     }
 }
 
-/// The digest of the file `name` in the text of a checksum file, which has one of these lines for
-/// each file: 64 hexadecimal digits, two spaces (or a space and `*`), and a path of which the last
-/// component counts. Digits alone are the digest where they are the only line.
+/// The digest of the file `name` in the text of a checksum file. Each file has a line of 64 hexadecimal
+/// digits, two spaces (or a space and `*`), and a path whose last component counts. Digits alone count if
+/// they are the only line.
 pub fn parse(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         Error::malformed("is not UTF-8").offset(error.valid_up_to() as u64).hint(HINT)
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Whatever is cut off or changed: refused, or the archive's digest as the bytes now have it.
+    /// Each cut or change is refused, or gives the digest that the bytes now have for the archive.
     #[test]
     fn damage_never_gives_the_digest_of_another_file() {
         for whole in [

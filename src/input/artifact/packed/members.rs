@@ -18,28 +18,27 @@ use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFES
 /// Bytes of a member that are read at once.
 const BUFFER: usize = 128 << 10;
 
-/// Most members of an archive, and folders that stand there only because something is in them. The
-/// largest artifacts have some ten thousand files; a few megabytes of compressed headers can announce
-/// millions.
+/// Most members of an archive, with implied folders. The largest artifacts have some ten thousand files; a
+/// few megabytes of compressed headers can announce millions.
 const MEMBER_LIMIT: usize = 1 << 20;
 
 /// Most bytes of all paths together, for the same reason.
 const PATHS_LIMIT: usize = 256 << 20;
 
-/// Most faults that are told of one archive.
+/// Most reported faults of one archive.
 const FAULT_LIMIT: usize = 100;
 
 /// The mode of a folder that has no member of its own.
 const FOLDER_MODE: u32 = 0o755;
 
-/// What a member of an archive is called in messages.
+/// The name of an archive's member in messages.
 pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
     let mut name = archive.as_os_str().to_owned();
     name.push(format!("({member})"));
     name.into()
 }
 
-/// What stands at a path.
+/// A node at a path.
 #[derive(Debug)]
 pub(super) enum PackedNode {
     Folder {
@@ -49,7 +48,7 @@ pub(super) enum PackedNode {
         target: String,
     },
     File {
-        /// Of the content of all members.
+        /// The range in the content of all members.
         range: Range<u64>,
         mode: u32,
     },
@@ -65,21 +64,21 @@ impl PackedNode {
     }
 }
 
-/// Takes the members.
+/// Collects the members.
 pub(super) struct Collector<'a> {
     archive: &'a Path,
     writer: BlockWriter,
     members: BTreeMap<TreePath, PackedNode>,
     /// Bytes of their paths.
     paths: usize,
-    /// Folders that stand there only because something is in them.
+    /// The implied folders: those without a member, above other members.
     implied: BTreeSet<TreePath>,
     manifest: Option<Vec<u8>>,
     faults: Vec<Error>,
 }
 
 impl<'a> Collector<'a> {
-    /// Of the archive at `archive`; content goes to `writer`.
+    /// A collector for the archive at `archive`; content goes to `writer`.
     pub fn new(archive: &'a Path, writer: BlockWriter) -> Self {
         Self {
             archive,
@@ -92,9 +91,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Reads to the end of the archive. Members that cannot be used are faults, up to
-    /// `FAULT_LIMIT` of which are told together. A fault of the archive itself ends the reading and is
-    /// told alone.
+    /// Reads to the end of the archive. Unusable members are faults, and up to `FAULT_LIMIT` of them are
+    /// reported together. A fault of the archive itself ends the reading and is reported alone.
     pub fn collect<R: Read>(&mut self, members: &mut tar::TarMembers<R>) -> Result<()> {
         let mut count = 0;
         while let Some(member) = members.next_member()? {
@@ -103,13 +101,13 @@ impl<'a> Collector<'a> {
                 return Err(self.too_many());
             }
             if let Err(error) = self.member(&member, members) {
-                // Those about a member name it; others are about the archive or our own disk.
+                // Faults of a member name it; others are faults of the archive or of our own disk.
                 if error.place().file.as_deref() != Some(&named(self.archive, &member.name)) {
                     return Err(error);
                 }
                 self.faults.push(error);
             }
-            // Without a manifest it is no artifact, and every further member another fault.
+            // An archive without a manifest is no artifact, and every further member would be another fault.
             let no_manifest = self.manifest.is_none() && !self.faults.is_empty();
             if no_manifest || self.faults.len() == FAULT_LIMIT {
                 break;
@@ -156,7 +154,7 @@ impl<'a> Collector<'a> {
         self.insert(path, stored).map_err(about)
     }
 
-    /// Takes the content of the current member.
+    /// Stores the content of the current member.
     fn content<R: Read>(
         &mut self,
         path: &TreePath,
@@ -183,7 +181,7 @@ impl<'a> Collector<'a> {
         Ok(start..self.writer.position())
     }
 
-    /// What a hard link to `target` is.
+    /// The node for a hard link to `target`.
     fn linked(&self, target: &str) -> Result<PackedNode> {
         let file = normal(target).and_then(|path| match self.members.get(&path)? {
             PackedNode::File { range, mode } => {
@@ -196,7 +194,7 @@ impl<'a> Collector<'a> {
         })
     }
 
-    /// Fails if something but an implied folder stands at `path`.
+    /// Fails if anything but an implied folder is at `path`.
     fn vacant(&self, path: &TreePath) -> Result<()> {
         match self.members.get(path) {
             Some(_) if path.as_str() == MANIFEST_NAME => {
@@ -233,7 +231,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Makes sure that `folder` and those above it are there.
+    /// Adds `folder` and the folders above it, if they are missing.
     fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
         while let Some(path) = folder {
             match self.members.get(&path) {
@@ -261,7 +259,7 @@ impl<'a> Collector<'a> {
         Error::new(Kind::Limit, message).file(self.archive)
     }
 
-    /// What the archive holds.
+    /// Returns the content of the archive.
     pub fn finish(self) -> Result<Collected> {
         let Some(manifest) = self.manifest else {
             return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
@@ -276,14 +274,14 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// What an archive holds.
+/// The content of an archive.
 pub(super) struct Collected {
     pub manifest: ArtifactManifest,
     pub members: BTreeMap<TreePath, PackedNode>,
     pub blocks: Arc<Blocks>,
 }
 
-/// How an archive is packed.
+/// The correct way to pack an artifact, for hints.
 const PACKING: &str = "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …";
 
 /// The path of a member; `None` for the root folder.
@@ -307,8 +305,7 @@ fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
     refuse_deep(&path).map(|()| Some(path))
 }
 
-/// The path that a name of a member stands for; tar writes `./` before the names in a folder that
-/// was given as `.`.
+/// The path in the name of a member. tar writes `./` before the names in a folder given as `.`.
 fn normal(name: &str) -> Option<TreePath> {
     TreePath::new(name.strip_prefix("./").unwrap_or(name)).ok()
 }

@@ -7,17 +7,16 @@
 //!     files, folders, symbolic and hard links, by paths relative to the artifact
 //! ```
 //!
-//! Source: what ROCm's build tools pack, and GNU tar. An archive is decoded once, from its first
-//! byte to its last, without a tree of files: the content of its members goes into a
-//! [`BlockStore`]. The SHA-256 in `<archive>.sha256sum` is checked over the same bytes. Every byte
-//! is accounted for: the end of the archive has to be there, and nothing but zeros behind it. A
-//! folder that has no member of its own has the mode 0755.
+//! Source: the archives of ROCm's build tools, and GNU tar. An archive is decoded once, front to end, without
+//! a tree of files: the content of its members goes into a [`BlockStore`]. The SHA-256 in
+//! `<archive>.sha256sum` is checked over the same bytes. Every byte is accounted for: the archive must have
+//! its end mark, and only zeros behind it. A folder without a member has the mode 0755.
 //!
-//! Refused: a manifest that is not the first member (the files would be read before it is known
-//! what they are) or is there twice, two members of one path, members below a file or a link,
-//! absolute paths and those with `..`, hard links to anything but an earlier file, sparse members,
-//! and all that is refused in a folder. A fault of a member names the archive and the member:
-//! `blas_lib_gfx1151.tar.zst(math-libs/…/librocblas.so)`; an offset in it is one in the member.
+//! The reader refuses a manifest that is not the first member (files before it could not be placed) or occurs
+//! twice, two members of one path, members below a file or a link, absolute paths and those with `..`, hard
+//! links to anything but an earlier file, sparse members, and everything that it refuses in a folder. A fault
+//! of a member names the archive and the member: `blas_lib_gfx1151.tar.zst(math-libs/…/librocblas.so)`; its
+//! offset is one in the member.
 
 mod checksum;
 mod members;
@@ -47,14 +46,14 @@ use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
 /// Bytes that are read ahead of a decoder.
 const BUFFER: usize = 256 << 10;
 
-/// The file name without its ending and the compression of a packed artifact.
+/// The file name without its ending, and the compression, of a packed artifact.
 pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
     let endings = [(".tar.zst", Method::Zstd), (".tar.xz", Method::Xz)];
     let stem = |(ending, method)| Some((file_name.strip_suffix(ending)?, method));
     endings.into_iter().find_map(stem)
 }
 
-/// A packed artifact that was decoded.
+/// A decoded artifact.
 #[derive(Debug)]
 pub struct Packed {
     path: PathBuf,
@@ -63,7 +62,7 @@ pub struct Packed {
     blocks: Arc<Blocks>,
 }
 
-/// A member below a prefix, with its path relative to that and its whole path.
+/// A member below a prefix, with its path relative to the prefix and its full path.
 struct Below<'a> {
     place: &'a str,
     path: &'a TreePath,
@@ -71,7 +70,7 @@ struct Below<'a> {
 }
 
 impl Packed {
-    /// Decodes the packed artifact in `file` into `store`; with the SHA-256 of the file.
+    /// Decodes the packed artifact in `file` into `store`. Returns the SHA-256 of the file, too.
     pub(super) fn open(
         file: &Arc<StampedFile>,
         method: Method,
@@ -82,7 +81,7 @@ impl Packed {
         let (taken, digest) = match decode(&content, method, file.path(), store) {
             Ok(decoded) => decoded,
             Err(error) => {
-                // A wrong digest is the reason, whatever was the first thing to be wrong.
+                // A wrong digest is the cause, regardless of the first fault.
                 let sum = checksum.map(|checksum| checksum.compare(content.sha256()?));
                 return Err(sum.and_then(Result::err).unwrap_or(error).file(file.path()));
             }
@@ -92,7 +91,7 @@ impl Packed {
         Ok((taken, digest))
     }
 
-    /// Reads the tar archive in `source`, which was found at `path`, into `store`.
+    /// Reads the tar archive in `source`, found at `path`, into `store`.
     pub fn read(source: impl Read, path: &Path, store: &Arc<BlockStore>) -> Result<Self> {
         let mut members = TarMembers::new(source, Dialect::Strict);
         Self::collect(&mut members, path, store)
@@ -109,12 +108,12 @@ impl Packed {
         Ok(Self { path: path.to_path_buf(), manifest, members, blocks })
     }
 
-    /// The stage prefixes that it lists.
+    /// The manifest with the stage prefixes.
     pub fn manifest(&self) -> &ArtifactManifest {
         &self.manifest
     }
 
-    /// What is below a stage prefix, or `None` if there is none.
+    /// The files below a stage prefix; `None` if it does not exist.
     pub fn tree(&self, prefix: &TreePath) -> Result<Option<Tree<Content>>> {
         let mut above = Some(prefix.clone());
         while let Some(path) = above {
@@ -145,7 +144,7 @@ impl Packed {
 
     /// The members below `prefix`.
     fn below<'a>(&'a self, prefix: &TreePath) -> impl Iterator<Item = Below<'a>> + use<'a> {
-        // `stage-x` stands between `stage` and `stage/x`.
+        // `stage-x` sorts between `stage` and `stage/x`.
         let below = format!("{prefix}/");
         let range = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
         range.map_while(move |(path, member)| {
@@ -194,7 +193,7 @@ impl Contents for Packed {
         let is_file = |member: &PackedNode| !matches!(member, PackedNode::Folder { .. });
         let mut prefixes: Vec<&TreePath> = prefixes.iter().collect();
         prefixes.sort_by(|one, other| one.components().cmp(other.components()));
-        // No prefix lies in another: what is in one has it before itself.
+        // Prefixes do not nest, so a path inside one sorts right behind it.
         let inside = |path: &TreePath| {
             let behind = prefixes.partition_point(|p| p.components().le(path.components()));
             let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
@@ -209,12 +208,12 @@ impl Contents for Packed {
     }
 }
 
-/// `path` relative to `prefix`, if it is below.
+/// Returns `path` relative to `prefix`, if it is below.
 fn relative<'a>(path: &'a TreePath, prefix: &TreePath) -> Option<&'a str> {
     path.as_str().strip_prefix(prefix.as_str())?.strip_prefix('/')
 }
 
-/// Reads an archive to its end; with the digest of all of its bytes.
+/// Reads an archive to its end. Returns the digest of all its bytes, too.
 fn decode(
     content: &Content,
     method: Method,
@@ -231,7 +230,7 @@ fn decode(
         Ok((packed, tap.digest.finalize().into()))
     });
     decoded.map_err(|error| match error.kind() {
-        // Where the decoder was in the file when it met what is wrong.
+        // The offset of the decoder in the file at the fault.
         Kind::Malformed | Kind::Truncated if error.place().file.is_none() => {
             damaged(error).offset(taken.load(Ordering::Relaxed))
         }
@@ -240,7 +239,7 @@ fn decode(
 }
 
 fn damaged(error: Error) -> Error {
-    // Both decoders say so where a window is larger than they may hold.
+    // Both decoders report this for windows over their limit.
     let window = error.cause_text().is_some_and(|cause| cause.contains("memory"));
     error.hint(if window {
         "zstd windows of up to 128 MiB and xz dictionaries of up to 96 MiB are read: pack it \
@@ -250,7 +249,7 @@ fn damaged(error: Error) -> Error {
     })
 }
 
-/// Digests and counts what is read through it.
+/// Digests and counts the bytes read through it.
 struct Tap {
     inner: ContentReader,
     digest: Sha256,

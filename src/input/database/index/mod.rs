@@ -1,10 +1,10 @@
-//! What an index says: the archs, operations and files that it names.
+//! The content of an index: the archs, operations and files that it names.
 //!
-//! An index is one MessagePack value, of up to gigabytes, whose shape differs between libraries and
-//! versions. It is walked without being kept. Newer libraries compress it (`.dat.zlib`, one zlib
-//! stream). The shapes known, from the readers in Tensile, TensileLite and hipBLASLt
-//! (`Serialization/PlaceholderLibrary.hpp`, `MasterSolutionLibrary.hpp`, `hipblaslt-ext-op.cpp`),
-//! and from Debian's rocBLAS 5.5:
+//! An index is one MessagePack value, of up to gigabytes, whose shape differs between libraries and versions.
+//! The walk over it keeps only the names. Newer libraries compress it (`.dat.zlib`, one zlib stream). The
+//! known shapes, from the readers in Tensile, TensileLite and hipBLASLt
+//! (`Serialization/PlaceholderLibrary.hpp`, `MasterSolutionLibrary.hpp`, `hipblaslt-ext-op.cpp`), and from
+//! Debian's rocBLAS 5.5:
 //!
 //! | what | shape |
 //! |---|---|
@@ -17,9 +17,9 @@
 //!
 //! Any string in it, key or value, may name archs.
 //!
-//! A `format_version` of 0, 1 or none means the first shape. Refused is what libraries refuse: another
-//! version, a solution outside of the bytes, a number of a solution that occurs twice, and what
-//! follows the value or the zlib stream; also solutions that share some bytes, which no writer makes.
+//! A `format_version` of 0 or 1, or its absence, means the first shape. The reader refuses what libraries
+//! refuse: another version, a solution outside of the bytes, a solution number that occurs twice, and bytes
+//! behind the value or the zlib stream. It also refuses overlapping solutions, which no writer makes.
 
 mod solutions;
 mod source;
@@ -38,33 +38,33 @@ use source::Source;
 pub(super) use source::is_zlib;
 use walk::Walk;
 
-/// Everything that an index says.
+/// A summary of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct IndexDescription {
-    /// The archs that its strings name.
+    /// The archs in its strings.
     pub archs: BTreeSet<BaseArch>,
-    /// Operations: identifiers of contractions (`Contraction_l_Ailk_Bjlk_Cijk_Dijk`) and names of
+    /// The operations: identifiers of contractions (`Contraction_l_Ailk_Bjlk_Cijk_Dijk`) and names of
     /// extension operations (`LayerNorm`).
     pub operations: BTreeSet<String>,
-    /// Number of solutions, that is of kernels with the problems that they solve.
+    /// The number of solutions, which are kernels with the problems that they solve.
     pub solutions: u64,
-    /// File names of code objects (`extop_gfx1100.co`), as they stand in it.
+    /// The file names of code objects as written, e.g. `extop_gfx1100.co`.
     pub code_object_files: BTreeSet<String>,
-    /// Further libraries that are loaded when they are needed, without suffix: each is an index
-    /// `<name>.dat` beside this one, with its code objects.
+    /// Further libraries that are loaded when needed, without suffix: each is an index `<name>.dat` beside
+    /// this one, with its own code objects.
     pub libraries: BTreeSet<String>,
 }
 
-/// An index that was read, or why it is none.
+/// The result of reading an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Index {
-    /// A description of it.
+    /// The description of a known index.
     Described(IndexDescription),
-    /// The reason why it is none that is known.
+    /// The reason why the file is no known index.
     Unreadable(String),
 }
 
-/// Describes the index; fails if it is none that is known.
+/// Describes an index; fails if the file is no known index.
 pub fn describe_index(content: &Content) -> Result<IndexDescription> {
     match read_index(content)? {
         Index::Described(description) => Ok(description),
@@ -75,11 +75,11 @@ pub fn describe_index(content: &Content) -> Result<IndexDescription> {
     }
 }
 
-/// Reads an index. An error means that the content cannot be read at all.
+/// Reads an index. Fails if the content cannot be read at all.
 pub fn read_index(content: &Content) -> Result<Index> {
     match described(content) {
         Ok(description) => Ok(Index::Described(description)),
-        // What failed may be the reading of the file rather than its format.
+        // The failure may be a read error of the file rather than a fault of its format.
         Err(fault) => match Error::from_io(fault) {
             Ok(error) => Err(error.at(&content.place(0))),
             Err(fault) => Ok(Index::Unreadable(fault.to_string())),
@@ -87,12 +87,12 @@ pub fn read_index(content: &Content) -> Result<Index> {
     }
 }
 
-/// The bytes of an index, inflated where they are compressed.
+/// The bytes of an index, inflated if it is compressed.
 pub fn index_bytes(content: &Content) -> Result<impl Read> {
     Source::open(content).map_err(|fault| Error::io_unplaced("read the index", fault))
 }
 
-/// Walks the index; a second time if its solutions came before it was known where each lies.
+/// Walks the index; a second time if the solutions precede the list of their places.
 fn described(content: &Content) -> io::Result<IndexDescription> {
     let first = Walk::new(content, None).whole(Source::open(content)?)?;
     match first.solutions_ahead {

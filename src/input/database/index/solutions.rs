@@ -1,4 +1,4 @@
-//! Where the solutions of a library lie: the value of `solutions_index`.
+//! The places of a library's solutions: the value of `solutions_index`.
 
 use std::io;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use rockpack_base::formats::message_pack_stream::{Skip, Token, TokenReader, fault};
 use rockpack_base::run::Budget;
 
-/// Places of solutions, in the order in which they are listed.
+/// The places of solutions, in the order of the list.
 #[derive(Debug, Default)]
 pub(super) struct LocatedSolutions(Vec<LocatedSolution>);
 
-/// The place of one solution. Its bounds have 32 bits, as the bytes that it lies in are one
-/// MessagePack value.
+/// The place of one solution. Its bounds have 32 bits, because all solutions are within one MessagePack
+/// value.
 #[derive(Debug, Clone, Copy)]
 struct LocatedSolution {
     number: u32,
@@ -26,7 +26,7 @@ impl LocatedSolution {
 }
 
 impl LocatedSolutions {
-    /// Reads an array of `len` integers: of each solution its number, offset and length.
+    /// Reads an array of `len` integers: number, offset and length of each solution.
     pub(super) fn read(
         tokens: &mut TokenReader<impl Skip>,
         len: u32,
@@ -60,7 +60,7 @@ impl LocatedSolutions {
         self.0.len() as u64
     }
 
-    /// The places in the order in which they lie in `len` bytes, each once.
+    /// The places in the order of their offsets in `len` bytes, deduplicated.
     pub(super) fn in_order(mut self, len: u32) -> io::Result<impl Iterator<Item = Range<u64>>> {
         self.check(len)?;
         self.0.sort_unstable_by_key(|place| (place.offset, place.len));
@@ -74,8 +74,8 @@ impl LocatedSolutions {
         }
     }
 
-    /// Refuses what libraries refuse: a place that ends outside of `len` bytes, and a number that
-    /// occurs twice.
+    /// Refuses what libraries refuse: a place that ends outside of `len` bytes, and a number that occurs
+    /// twice.
     fn check(&mut self, len: u32) -> io::Result<()> {
         if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
             let LocatedSolution { number, offset, len: own } = place;
@@ -101,10 +101,10 @@ fn integer(tokens: &mut TokenReader<impl Skip>) -> io::Result<i128> {
     }
 }
 
-/// Makes room for as many places again, if the memory of the run allows it.
+/// Doubles the room, if the memory of the run allows it.
 fn grow(places: &mut Vec<LocatedSolution>, budget: &Budget) -> io::Result<()> {
     let more = places.len().max(1 << 10);
-    // While it grows, the former room lives beside the new one.
+    // While the list grows, old and new memory exist at once.
     let bytes = (places.len() + more) * size_of::<LocatedSolution>() * 2;
     budget.check_structure(bytes as u64, "the solutions_index of a kernel index")?;
     places.try_reserve_exact(more).map_err(|_| io::ErrorKind::OutOfMemory)?;

@@ -1,4 +1,4 @@
-//! The bytes of an index, inflated where they are compressed.
+//! The bytes of an index, inflated if it is compressed.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -8,8 +8,8 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::message_pack_stream::{Skip, fault};
 use rockpack_base::run::interrupt;
 
-/// Most bytes that a compressed index inflates to. Its longest values have less by their format, and
-/// the largest index known has a tenth of it.
+/// Most bytes of an inflated index. The longest MessagePack values have less, and the largest known index has
+/// a tenth of it.
 const INFLATED_LIMIT: u64 = 4 << 30;
 
 /// The bytes of an index.
@@ -79,7 +79,7 @@ pub(super) struct Inflated {
 
 impl Read for Inflated {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Few bytes of a file may be very many here.
+        // A few bytes of a file may inflate to very many.
         interrupt::check()?;
         let len = self.decoder.read(buffer)?;
         self.len = self.len.saturating_add(len as u64);
@@ -90,8 +90,8 @@ impl Read for Inflated {
     }
 }
 
-/// Whether the content starts with the header of a zlib stream. As MessagePack, its first byte
-/// would be a lone number.
+/// Tells whether the content starts with the header of a zlib stream. As MessagePack, its first byte would be
+/// a single number.
 pub(in crate::input::database) fn is_zlib(content: &Content) -> Result<bool> {
     if content.len() < 2 {
         return Ok(false);

@@ -72,7 +72,7 @@ fn a_mapping_names_libraries() {
     assert_eq!(texts(&described(&mapping).libraries), ["T_a_gfx1100", "T_b_gfx1100"]);
     let numbers = Value::Map(vec![(0.into(), "T_a".into()), (Value::from(-1), "T_b".into())]);
     assert_eq!(texts(&described(&numbers).libraries), ["T_a", "T_b"]);
-    // Only the mapping itself: numbers elsewhere are sizes and the like.
+    // Only the mapping itself counts: numbers elsewhere are sizes and the like.
     let deeper = map(&[("x", map(&[("0", "T_a".into())]))]);
     assert!(described(&deeper).libraries.is_empty());
 }
@@ -133,7 +133,7 @@ fn deep_nesting_is_unreadable_rather_than_a_crash() {
     }
 }
 
-/// The three keys of a library that say where its solutions lie, in this order of them.
+/// The three keys of a library with the places of its solutions, in this order.
 fn library(order: &[&str], triples: &[u64], blob: &[u8], version: u64) -> Value {
     let of = |key: &&str| match *key {
         "solutions_index" => Value::Array(triples.iter().map(|n| (*n).into()).collect()),
@@ -151,7 +151,7 @@ fn solution(operation: &str, arch: &str) -> Vec<u8> {
     encoded(&map(&[("problemType", problem), ("name", format!("Cijk_{arch}").into())]))
 }
 
-/// Two solutions with bytes of nobody before, between and behind them, and where they lie.
+/// Two solutions with unused bytes before, between and behind them, and their places.
 fn two_solutions() -> (Vec<u8>, Vec<u64>) {
     let solutions = [solution("Contraction_a", "gfx942"), solution("Contraction_b", "gfx90a")];
     let [first, second] = solutions.each_ref().map(|bytes| bytes.len() as u64);
@@ -191,7 +191,7 @@ fn solutions_in_one_value_are_read_in_any_order_of_the_keys() {
     }
 }
 
-/// The reasons why such a library is none, in both orders of its keys.
+/// The reasons for which such a library is refused, in both orders of its keys.
 fn refused(triples: &[u64], blob: &[u8], version: u64) -> [String; 2] {
     let mut order = KEYS;
     [false, true].map(|reversed| {
@@ -258,7 +258,7 @@ fn a_library_of_version_2_has_both_keys() {
     }
     let twice = map(&[("format_version", 1.into()), ("format_version", 1.into())]);
     assert!(matches!(read(encoded(&twice)), Index::Unreadable(reason) if reason.contains("twice")));
-    // Elsewhere these are keys like others.
+    // Elsewhere these keys have no meaning.
     let deeper = map(&[("x", library(&KEYS, &[1, 2, 3], &[], 9))]);
     assert!(matches!(read(encoded(&deeper)), Index::Described(_)));
 }

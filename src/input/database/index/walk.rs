@@ -12,7 +12,7 @@ use super::solutions::LocatedSolutions;
 use super::source::Source;
 use super::{DEPTH_LIMIT, IndexDescription};
 
-/// Longest text that may be a name, in bytes. In longer ones archs alone are looked for.
+/// Longest text that may be a name, in bytes. Longer ones are only searched for archs.
 const NAME_LIMIT: u32 = 4096;
 
 type Tokens = TokenReader<Source>;
@@ -20,7 +20,7 @@ type Tokens = TokenReader<Source>;
 /// The result of a walk.
 pub(super) struct Walked {
     pub(super) description: IndexDescription,
-    /// The places of the solutions, if their bytes were passed over before that was known.
+    /// The places of the solutions, if the walk skipped their bytes because it did not know them yet.
     pub(super) solutions_ahead: Option<LocatedSolutions>,
 }
 
@@ -35,15 +35,15 @@ pub(super) struct Walk {
     library: Library,
 }
 
-/// The keys of a library that have to agree.
+/// The keys of a library that must agree.
 #[derive(Default)]
 struct Library {
     version: Option<i128>,
-    /// Read from `solutions_index`, or known from a walk before.
+    /// The places from `solutions_index`, or from an earlier walk.
     places: Option<LocatedSolutions>,
     has_index: bool,
     has_blob: bool,
-    /// Whether the bytes of the solutions were passed over.
+    /// Tells whether the bytes of the solutions were skipped.
     passed_over: bool,
 }
 
@@ -119,7 +119,7 @@ impl Walk {
         Ok(SeenValue::Other)
     }
 
-    /// Reads a key; its position is that of the map's values, behind the key of the map itself.
+    /// Reads a key. `position` is that of the map's values, behind the key of the map itself.
     fn key(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<ValueKey> {
         position.check()?;
         match tokens.token()? {
@@ -161,8 +161,8 @@ impl Walk {
         Ok(SeenValue::Other)
     }
 
-    /// Reads a text of `len` bytes, notes the archs that it names, and gives it to `take` if it may be
-    /// a name: it is UTF-8 and not too long.
+    /// Reads a text of `len` bytes, notes its archs, and passes it to `take` if it may be a name: UTF-8 and
+    /// not too long.
     fn text<T: Default>(
         &mut self,
         tokens: &mut Tokens,
@@ -172,7 +172,7 @@ impl Walk {
         if len > NAME_LIMIT {
             return self.long_text(tokens, len).map(|()| T::default());
         }
-        // There are millions of them, which share one buffer.
+        // There are millions of texts, which share one buffer.
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.resize(len as usize, 0);
         tokens.read(&mut bytes)?;
@@ -199,7 +199,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Takes a value of the outermost map that says how solutions are stored; whether it is one.
+    /// Reads a value of the outermost map if its key describes the storage of solutions, and tells whether it
+    /// did.
     fn library_value(
         &mut self,
         tokens: &mut Tokens,
@@ -234,8 +235,7 @@ impl Walk {
         Ok(true)
     }
 
-    /// Walks the solutions in the next `len` bytes, or passes over them if it is not known yet where
-    /// they lie.
+    /// Walks the solutions in the next `len` bytes. Skips them if their places are not known yet.
     fn solutions(&mut self, tokens: &mut Tokens, len: u32) -> io::Result<()> {
         let start = tokens.position();
         let Some(places) = self.library.places.take() else {
@@ -259,8 +259,7 @@ impl Walk {
         self.description.solutions = self.description.solutions.saturating_add(count);
     }
 
-    /// Puts `name` into a set of the description. Most texts repeat what is known already: only new
-    /// ones are copied.
+    /// Puts `name` into a set of the description. Most names are in it already: only new ones are copied.
     fn insert(
         &mut self,
         name: &str,
@@ -268,7 +267,7 @@ impl Walk {
     ) -> io::Result<()> {
         let set = set(&mut self.description);
         if !set.contains(name) {
-            // A text in a set takes some sixty bytes beside its own.
+            // A text in a set takes some sixty bytes besides its own.
             self.names = self.names.saturating_add(name.len() as u64 + 64);
             self.budget.check_structure(self.names, "the names in a kernel index")?;
             set.insert(name.to_owned());
@@ -278,7 +277,7 @@ impl Walk {
 }
 
 impl Library {
-    /// Refuses what no library could read.
+    /// Refuses combinations that no library can read.
     fn check(&self) -> io::Result<()> {
         match (self.version, self.has_index, self.has_blob) {
             (None | Some(0 | 1), false, false) | (Some(2), true, true) => Ok(()),
@@ -316,7 +315,7 @@ enum ValueKey {
     Number,
     /// An arch.
     Arch,
-    /// Anything else, or no key.
+    /// Any other key, or no key.
     #[default]
     Other,
 }
@@ -338,7 +337,7 @@ impl ValueKey {
     }
 }
 
-/// The place of a value: how many maps and arrays are around it, and behind which key.
+/// The place of a value: the number of maps and arrays around it, and the key before it.
 #[derive(Debug, Clone, Copy)]
 struct ValuePosition {
     depth: usize,
@@ -358,16 +357,16 @@ impl ValuePosition {
     }
 }
 
-/// The kind of a value, as far as the map around it wants to know.
+/// The kind of a value, as far as the map around it needs it.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum SeenValue {
     /// The text `Placeholder`.
     Placeholder,
-    /// The text behind a `value`.
+    /// The text of a `value`.
     Value(String),
-    /// An array of so many elements.
+    /// An array of this number of elements.
     Array(u32),
-    /// Anything else.
+    /// Any other value.
     #[default]
     Other,
 }

@@ -11,18 +11,18 @@ use super::frames::Frame;
 use super::targets::{listed, most_specific};
 use crate::recombine::Kernel;
 
-/// A kernel archive, whole.
+/// A complete kernel archive.
 #[derive(Debug, Clone)]
 pub struct PackedArchive {
     /// The base arch of everything inside.
     pub arch: BaseArch,
-    /// E.g. `blas_lib_gfx1100.kpack`.
+    /// The file name, e.g. `blas_lib_gfx1100.kpack`.
     pub file_name: String,
     /// The bytes of the file.
     pub content: Content,
-    /// Its rows, sorted by binary, co_index and target.
+    /// The rows, sorted by binary, co_index and target.
     pub rows: Vec<PackedRow>,
-    /// Number of distinct code objects stored.
+    /// The number of distinct stored code objects.
     pub code_objects: u64,
 }
 
@@ -31,16 +31,16 @@ pub struct PackedArchive {
 pub struct PackedRow {
     /// The TOC key, e.g. `lib/librocblas.so.5#3`.
     pub key: String,
-    /// The target under which loaders look.
+    /// The target under which loaders find the row.
     pub target: Target,
-    /// Index of the stored code object.
+    /// The ordinal of the stored code object.
     pub ordinal: u32,
     /// SHA-256 of the code object.
     pub sha256: [u8; 32],
-    /// Its size in bytes.
+    /// The size of the code object in bytes.
     pub original_size: u64,
-    /// Whether the row repeats a code object of the same wrapper that was built for a less
-    /// specific target.
+    /// Tells whether the row repeats a code object of the same wrapper that was built for a less specific
+    /// target.
     pub alias: bool,
 }
 
@@ -84,7 +84,8 @@ pub(super) fn assemble(
     })
 }
 
-/// Members by wrapper; two code objects of one wrapper and target cannot both be found.
+/// Groups members by wrapper. Refuses two code objects of one wrapper and target: loaders could find only
+/// one.
 fn wrappers<'a>(
     members: &[(&'a Kernel, &'a Frame)],
 ) -> Result<BTreeMap<(&'a str, u32), FramesByTarget<'a>>> {
@@ -100,17 +101,17 @@ fn wrappers<'a>(
     Ok(wrappers)
 }
 
-/// What an archive stores.
+/// The stored code objects of an archive.
 #[derive(Default)]
 struct Stored {
-    /// By SHA-256 of the code object.
+    /// The ordinals by SHA-256 of the code object.
     ordinals: HashMap<[u8; 32], u32>,
-    /// In ordinal order.
+    /// The frames in ordinal order.
     frames: Vec<Content>,
 }
 
 impl Stored {
-    /// Ordinals follow (binary, co_index, target); identical code objects share one.
+    /// Assigns ordinals in the order of (binary, co_index, target); identical code objects share one.
     fn of(wrappers: &BTreeMap<(&str, u32), FramesByTarget<'_>>) -> Result<Self> {
         let mut stored = Self::default();
         for frame in wrappers.values().flat_map(BTreeMap::values) {
@@ -126,7 +127,7 @@ impl Stored {
     }
 }
 
-/// A row for every listed target that some code object of the wrapper can run on.
+/// The rows of a wrapper: one for every listed target that can run one of its code objects.
 fn wrapper_rows(
     key: &str,
     wrapper: &FramesByTarget<'_>,

@@ -1,5 +1,4 @@
-//! Frames: every code object is read, hashed and compressed, and kept. With a cache, a long one is read
-//! twice.
+//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one is read twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -20,16 +19,16 @@ use crate::pack::cache::{Key, KeyMaker};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
 
-/// Longest code object in bytes that is held whole while it is worked on. Its hash is then known
-/// before it is compressed, so that a copy of it costs no compression; longer ones are hashed and
-/// compressed window by window, and the frame of a copy is dropped. Where there is a cache, longer
-/// ones are hashed first, to look there, and read again if they have to be compressed.
+/// Longest code object in bytes that is held in memory as a whole. Its hash is then known before compression,
+/// so that a copy needs none. Longer ones are hashed and compressed window by window, and the frame of a copy
+/// is dropped. With a cache they are hashed first, to search it, and read again if they must be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
 
-/// Raised when frames of the same code object at the same level get other bytes.
+/// Version of the frames' bytes: raised when the same code object at the same level compresses to other
+/// bytes.
 const FRAMES: u64 = 1;
 
-/// Bytes of a frame that are gathered before they are put into memory or spool.
+/// Bytes of a frame that are gathered before they go into memory or spool.
 const PIECE_LEN: usize = 4 << 20;
 
 /// A code object, compressed.
@@ -43,7 +42,7 @@ pub(super) struct Frame {
     pub(super) content: Content,
 }
 
-/// The frames of `kernels`, in their order. Identical code objects share one frame.
+/// Compresses `kernels`, and returns their frames in order. Identical code objects share one frame.
 pub(super) fn compress(
     kernels: &[Kernel],
     store: &FrameStore,
@@ -51,8 +50,8 @@ pub(super) fn compress(
 ) -> Result<Vec<Frame>> {
     let maker = FrameMaker { store, options, claimed: Mutex::default(), frames: Mutex::default() };
     let bundles = PinnedBundles::of(kernels);
-    // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are
-    // decoded at a time; splitting the slice in halves would work on its far ends at once.
+    // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are decoded at a
+    // time; splitting the slice in halves would work at its far ends at once.
     let mut results: Vec<(usize, Result<Hashed>)> = kernels
         .iter()
         .enumerate()
@@ -74,7 +73,7 @@ pub(super) fn compress(
     }
 }
 
-/// What is known of a code object that was read.
+/// The digest and size of a code object that was read.
 struct Hashed {
     sha256: [u8; 32],
     original_size: u64,
@@ -84,13 +83,13 @@ struct Hashed {
 struct FrameMaker<'a> {
     store: &'a FrameStore,
     options: &'a PackOptions<'a>,
-    /// Code objects that some thread compresses or has compressed.
+    /// The code objects that some thread compresses or has compressed.
     claimed: Mutex<HashSet<[u8; 32]>>,
     frames: Mutex<HashMap<[u8; 32], Content>>,
 }
 
 impl FrameMaker<'_> {
-    /// Hashes the code object. Its frame is made and kept unless another thread or the cache has it.
+    /// Hashes the code object. Makes and keeps its frame, unless another thread or the cache has it.
     fn hash(&self, kernel: &Kernel) -> Result<Hashed> {
         let original_size = kernel.content.len();
         if original_size == 0 {
@@ -111,7 +110,7 @@ impl FrameMaker<'_> {
         let sha256: [u8; 32] = Sha256::digest(&bytes).into();
         if self.claim(sha256) && !self.cached(sha256, content.len())? {
             let mut encoder = self.encoder(content.len())?;
-            // The same steps as for longer ones: the bytes of a frame depend on its content only.
+            // In the same steps as longer ones: the bytes of a frame depend only on its content.
             for window in bytes.chunks(WINDOW) {
                 encoder.write_all(window).map_err(fault)?;
             }
@@ -141,13 +140,13 @@ impl FrameMaker<'_> {
         if self.claim(sha256) {
             self.keep(sha256, content.len(), sink)?
         } else {
-            // Its memory is given back.
+            // Frees its memory.
             drop(sink)
         }
         Ok(sha256)
     }
 
-    /// Its frame and digest, from one reading in windows.
+    /// Compresses the code object and computes its digest in one pass.
     fn compressed(&self, content: &Content) -> Result<([u8; 32], FrameSink<'_>)> {
         let mut encoder = self.encoder(content.len())?;
         let mut hasher = Sha256::new();
@@ -165,12 +164,12 @@ impl FrameMaker<'_> {
         Ok((hasher.finalize().into(), encoder.finish().map_err(fault)?))
     }
 
-    /// Whether an earlier run compressed the code object, whose frame is kept then.
+    /// Tells whether the cache has the frame of the code object, and keeps that if so.
     fn cached(&self, sha256: [u8; 32], original_size: u64) -> Result<bool> {
         let Some(cache) = self.options.cache else { return Ok(false) };
         let Some(entry) = cache.find(&self.key(sha256, original_size)) else { return Ok(false) };
         let mut sink = FrameSink::new(self.store);
-        // What a sink fails with is this crate's own error.
+        // A failed sink returns an error of this crate.
         if !cache.copy(&entry, &mut sink).map_err(fault)? {
             return Ok(false);
         }
@@ -180,7 +179,7 @@ impl FrameMaker<'_> {
         Ok(true)
     }
 
-    /// Of the frame of a code object.
+    /// The key of a code object's frame.
     fn key(&self, sha256: [u8; 32], original_size: u64) -> Key {
         let mut key = KeyMaker::new("frame");
         key.number(FRAMES).text(&self.options.level.to_string());
@@ -193,12 +192,12 @@ impl FrameMaker<'_> {
             Encoder::new(FrameSink::new(self.store), self.options.level).map_err(fault)?;
         // Loaders compare the content size in the frame with the TOC.
         encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
-        // Four bytes that make loaders refuse a damaged frame instead of running it.
+        // A checksum of four bytes, by which loaders refuse a damaged frame instead of running it.
         encoder.include_checksum(true).map_err(fault)?;
         Ok(encoder)
     }
 
-    /// Whether the caller is the first with this code object.
+    /// Tells whether the caller is the first with this code object.
     fn claim(&self, sha256: [u8; 32]) -> bool {
         locked(&self.claimed).insert(sha256)
     }
@@ -241,22 +240,22 @@ fn fault(cause: io::Error) -> Error {
     Error::of_library("zstd refuses to compress", cause)
 }
 
-/// No thread panics while it holds one of these locks, so what they guard is whole.
+/// Locks a mutex. A poisoned one is sound: no thread panics while it holds one of these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs of kernels with the same binary and wrapper, whose content is kept open and decoded from
-/// the first of them to the last.
+/// Runs of kernels with the same binary and wrapper. Their bundle stays pinned, and so decoded, from the
+/// first of them to the last.
 struct PinnedBundles {
-    /// By kernel.
+    /// The index of each kernel's run.
     indices: Vec<usize>,
     bundles: Vec<SharedBundle>,
 }
 
 #[derive(Default)]
 struct SharedBundle {
-    /// Kernels that are not done.
+    /// The number of kernels that are not done.
     left: AtomicUsize,
     pinned: Mutex<Vec<Pinned>>,
 }
@@ -295,17 +294,17 @@ impl PinnedBundles {
     }
 }
 
-/// Keeps frames: in memory as far as a budget goes, beyond it in a spool.
+/// A store of frames: in memory as far as the budget allows, beyond it in a spool.
 #[derive(Debug)]
 pub(super) struct FrameStore {
     directory: PathBuf,
     budget: Budget,
-    /// Made when it is first needed.
+    /// The spool, created when it is first needed.
     spool: Mutex<Option<Arc<Spool>>>,
 }
 
 impl FrameStore {
-    /// A store that holds what `budget` has room for and spools the rest in `directory`.
+    /// A store that keeps frames within `budget` in memory, and spools the rest in `directory`.
     pub(super) fn new(directory: &Path, budget: &Budget) -> Self {
         let (directory, budget) = (directory.to_path_buf(), budget.clone());
         Self { directory, budget, spool: Mutex::default() }
@@ -329,7 +328,7 @@ impl FrameStore {
     }
 }
 
-/// Takes the bytes of one frame.
+/// A sink for the bytes of one frame.
 struct FrameSink<'a> {
     store: &'a FrameStore,
     gathered: Vec<u8>,

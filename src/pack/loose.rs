@@ -1,4 +1,4 @@
-//! The code objects in files that are packed as they are.
+//! The code objects in files that are packed unchanged.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ pub struct PackedCode {
 }
 
 impl PackedCode {
-    /// The receipt's line. A code object that is a whole file has its digest among those of the
-    /// written `files`, by absolute install path: to write a file is to read it, and once is enough.
+    /// The receipt's line. If the code object is a whole file, its digest is that of the written file in
+    /// `files`, by absolute install path, so that the file is read only once.
     pub fn record(self, files: &BTreeMap<&str, &[u8; 32]>) -> Result<CodeObjectRecord> {
         let Self { code, shard, package, file } = self;
         let LooseCode { entry, target, size, sha256 } = code;
@@ -36,7 +36,7 @@ impl PackedCode {
     }
 }
 
-/// The code objects of `entry`, whose content is `content`, if it is a file that can have any.
+/// The code objects of `entry`, which has the bytes `content`, if such a file can have any.
 pub(super) fn packed_code(
     sources: &Sources<'_>,
     package: &Package<FileSource>,
@@ -52,7 +52,7 @@ pub(super) fn packed_code(
             let arch = file.archs.first().filter(|_| file.archs.len() == 1);
             (arch, Some(file.shard.clone()))
         }
-        // What serves several archs lies among the host files, and may be all shards'.
+        // Code for several archs is among the host files, and may belong to all shards.
         FileSource::Host { .. } => (None, None),
         _ => return Ok(Vec::new()),
     };

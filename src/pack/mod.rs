@@ -1,16 +1,15 @@
-//! The pack stage: code objects become kernel archives, and the binaries that they are of get
-//! markers.
+//! The pack stage: makes kernel archives of code objects, and gives their binaries markers.
 //!
 //! ```text
 //! kernels ─ frames: hash and compress once, in parallel ─ archive: rows, aliases, ordinals ─► .kpack
 //! ```
 //!
-//! Owns what an archive holds and under which names. Refuses code objects that are empty, two for
-//! the same key and target, and archives that loaders would refuse. Pure apart from the spool, an
-//! anonymous temporary file for the frames that do not fit into memory.
+//! Owns the content and names of archives. Refuses empty code objects, two for the same key and target, and
+//! archives that loaders would refuse. Pure apart from the spool, an anonymous temporary file for the frames
+//! that do not fit into memory.
 //!
-//! The bytes of an archive follow from its code objects and the level alone: every frame is
-//! compressed by one thread, in the same steps, whatever the number of cores.
+//! The bytes of an archive depend only on its code objects and the level: one thread compresses each frame in
+//! the same steps, for any number of cores.
 
 mod archive;
 pub mod cache;
@@ -48,15 +47,15 @@ use crate::recombine::Kernel;
 use crate::report::Progress;
 use frames::{Frame, FrameStore};
 
-/// The zstd level that is used unless another is asked for.
+/// The default zstd level.
 ///
-/// Measured on the 650 code objects of Debian 13's librocblas (434.8 MB), one core: level 3 gives
-/// 148.9 MB at 629 MB/s, 9 gives 143.3 at 139, 12 gives 143.2 at 57, 15 gives 142.7 at 16, 19
-/// gives 138.1 at 5. Long-distance matching gains nothing within a code object.
+/// Measured on the 650 code objects of Debian 13's librocblas (434.8 MB), one core: level 3 gives 148.9 MB at
+/// 629 MB/s, 9 gives 143.3 at 139, 12 gives 143.2 at 57, 15 gives 142.7 at 16, 19 gives 138.1 at 5.
+/// Long-distance matching gains nothing within a code object.
 pub const DEFAULT_LEVEL: i32 = 9;
 
-/// An upper estimate of the memory that a thread takes which compresses code objects, in bytes: one
-/// that is held, its frame, and the tables of zstd.
+/// An upper estimate of the memory in bytes of a thread that compresses code objects: one code object, its
+/// frame, and the tables of zstd.
 pub fn thread_memory(level: i32) -> u64 {
     match level {
         ..=12 => 64 << 20,
@@ -65,18 +64,18 @@ pub fn thread_memory(level: i32) -> u64 {
     }
 }
 
-/// How to pack.
+/// The options of the stage.
 pub struct PackOptions<'a> {
-    /// zstd level, 1 to 22.
+    /// The zstd level, 1 to 22.
     pub level: i32,
     /// An existing directory for the spool, on the file system of the output.
     pub spool_dir: &'a Path,
-    /// What frames that are held in memory are drawn from; the others go to the spool.
+    /// The budget for frames in memory; other frames go to the spool.
     pub budget: Budget,
-    /// Where frames are looked for that an earlier run compressed, and kept for later ones.
+    /// The cache with frames of earlier runs, in which new ones are kept.
     pub cache: Option<&'a Cache>,
-    /// Told of every byte of code objects read and of every frame; the caller says how many bytes to
-    /// expect, and begins and ends the stage.
+    /// The progress, which counts every byte of code objects read and every frame. The caller announces the
+    /// number of bytes, and begins and ends the stage.
     pub progress: &'a dyn Progress,
 }
 
@@ -86,7 +85,7 @@ pub struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    /// A packer with these options, which are checked.
+    /// A packer with these options, which it checks.
     pub fn new(options: &'a PackOptions<'a>) -> Result<Self> {
         let levels = 1..=22;
         if !levels.contains(&options.level) {
@@ -96,17 +95,16 @@ impl<'a> Packer<'a> {
         Ok(Self { options })
     }
 
-    /// The archives called `name`, one per base arch, sorted by it.
+    /// Packs `kernels` into the archives called `name`, one per base arch, sorted by arch.
     ///
-    /// `kernels` are sorted by (binary, co_index, target), so that those of one bundle are
-    /// neighbours: a compressed bundle is then decoded once. Work is handed out in that order to
-    /// the threads of the current rayon pool.
+    /// `kernels` are sorted by (binary, co_index, target), so that those of one bundle are neighbours and a
+    /// compressed bundle is decoded once. The threads of the current rayon pool take them in that order.
     pub fn pack(&self, name: &str, kernels: &[Kernel]) -> Result<Vec<PackedArchive>> {
         let frames = self.frames(name, kernels)?;
         assemble(name, kernels, &frames)
     }
 
-    /// The same, called what `name` makes of the digest of the code in all of them.
+    /// Packs `kernels` under the name that `name` makes of the digest of all their code.
     fn pack_by_code(
         &self,
         label: &str,
@@ -123,17 +121,17 @@ impl<'a> Packer<'a> {
         Ok((name, archives))
     }
 
-    /// The code objects of `kernels`, compressed.
+    /// Compresses the code objects of `kernels`.
     fn frames(&self, label: &str, kernels: &[Kernel]) -> Result<Vec<Frame>> {
-        // A store per set of archives: its spool goes when the packages that have them are written,
-        // so that the disk never holds the frames of all sets.
+        // Each set of archives has a store of its own. Its spool is deleted when the packages with the
+        // archives are written, so that the disk never holds the frames of all sets.
         let store = FrameStore::new(self.options.spool_dir, &self.options.budget);
         frames::compress(kernels, &store, self.options)
             .map_err(|error| error.context(format!("packing the kernels of {label}")))
     }
 }
 
-/// The archives called `name` of `kernels`, whose code objects are in `frames`.
+/// Assembles the archives called `name` from `kernels` and their compressed `frames`.
 fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<PackedArchive>> {
     let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();
     for (kernel, frame) in kernels.iter().zip(frames) {
@@ -144,7 +142,7 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
     archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
 }
 
-/// One set of archives; see [`Packer::pack`].
+/// Packs one set of archives; see [`Packer::pack`].
 pub fn pack_kernels(
     name: &str,
     kernels: &[Kernel],
@@ -153,8 +151,8 @@ pub fn pack_kernels(
     Packer::new(options)?.pack(name, kernels)
 }
 
-/// The marker of `binary`, whose archives are called `name` and looked for in `kpack_dirs`
-/// (`lib/.kpack`) in this order; all are relative to the install prefix.
+/// The marker of `binary`. Loaders search `kpack_dirs` (`lib/.kpack`) for the archives called `name`, in this
+/// order; all paths are relative to the install prefix.
 pub fn marker<'a>(
     binary: &TreePath,
     kpack_dirs: impl IntoIterator<Item = &'a TreePath>,
@@ -180,7 +178,7 @@ fn relative(from: &TreePath, to: &TreePath) -> String {
     parts.join("/")
 }
 
-/// The manifest of the archives called `name`, those of earlier builds that are `kept` among them;
+/// The manifest of the archives called `name`, including those in packages of earlier builds that are `kept`.
 /// `prefix` is the directory above that of the archives, which is `.kpack` by default.
 pub fn kpm(
     name: &str,

@@ -1,4 +1,4 @@
-//! A package set's files become content: every size is known afterwards.
+//! The packing of a package set: its files become content of known size.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::recombine::{Kernel, Recombined};
 use crate::report::Stage;
 
-/// A package whose files are content, and the code objects that it holds.
+/// A package whose files are content, with the records of its code objects.
 #[derive(Debug)]
 pub struct PackedPackage {
     /// The package.
     pub package: Package<Content>,
-    /// Every code object of the input that is in its archives.
+    /// The code objects of the input in its archives.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// Every code object of the input that is in other files of it.
+    /// The code objects of the input in its other files.
     pub code_files: Vec<PackedCode>,
-    /// Number of distinct code objects in its archives.
+    /// The number of distinct code objects in its archives.
     pub distinct: u64,
-    /// Bytes of its archives and their manifests.
+    /// The bytes of its archives and their manifests.
     pub made: u64,
 }
 
-/// Makes the packages of a plan, one after the other. The archives of a set are packed when its
-/// first package is made and let go after its last.
+/// Packs the packages of a plan, one after the other. The archives of a set are packed for its first package
+/// and dropped after its last.
 pub struct SetPacker<'a> {
     plan: &'a Plan,
     sources: Sources<'a>,
     packer: Packer<'a>,
     packed: BTreeMap<&'a str, PackedSet>,
-    /// How many packages still need each set.
+    /// The number of packages that still need each set.
     waiting: BTreeMap<&'a str, usize>,
 }
 
@@ -45,12 +45,12 @@ pub struct SetPacker<'a> {
 struct PackedSet {
     archives: Vec<PackedArchive>,
     manifest: Content,
-    /// Key and target → shard of the code object.
+    /// The shard of the code object, by key and target.
     shards: BTreeMap<(String, String), String>,
 }
 
 impl<'a> SetPacker<'a> {
-    /// Nothing is packed yet.
+    /// A packer that has packed nothing yet.
     pub fn new(recombined: &'a Recombined, plan: &'a Plan, packer: Packer<'a>) -> Self {
         let mut waiting = BTreeMap::new();
         for name in plan.packages.iter().flat_map(sets_of) {
@@ -60,12 +60,12 @@ impl<'a> SetPacker<'a> {
         Self { plan, sources, packer, packed: BTreeMap::new(), waiting }
     }
 
-    /// Bytes of device code that making all packages goes through.
+    /// The bytes of device code that packing all packages reads.
     pub fn device_bytes(&self) -> u64 {
         self.sources.device_bytes()
     }
 
-    /// Bytes of all files of all packages but archives and their manifests.
+    /// The bytes of all files of all packages, without archives and their manifests.
     pub fn known_bytes(&self) -> Result<u64> {
         let files = self.plan.packages.iter().flat_map(|package| &package.entries);
         let sources = files.filter_map(|entry| entry.node.data());
@@ -73,7 +73,7 @@ impl<'a> SetPacker<'a> {
         sources.map(len).sum()
     }
 
-    /// Makes `package`, one of the plan's.
+    /// Packs `package`, one of the plan's.
     pub fn pack(&mut self, package: &'a Package<FileSource>) -> Result<PackedPackage> {
         let sets = sets_of(package);
         for name in &sets {
@@ -161,7 +161,7 @@ impl<'a> SetPacker<'a> {
     }
 }
 
-/// Number of code objects in an archive that is packed as it is.
+/// The number of code objects in an archive that is packed unchanged.
 fn shipped_count(source: &FileSource, content: &Content) -> Result<u64> {
     let is_as_it_is = matches!(source, FileSource::Database { .. } | FileSource::Host { .. });
     if !is_as_it_is || !starts_archive(content)? {
@@ -170,7 +170,7 @@ fn shipped_count(source: &FileSource, content: &Content) -> Result<u64> {
     Ok(KpackReader::open(content.clone())?.len() as u64)
 }
 
-/// The sets that a package's files refer to, each once.
+/// The sets that a package's files refer to, deduplicated.
 fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     let files = package.entries.iter().filter_map(|entry| entry.node.data());
     let mut sets: Vec<&str> = files.filter_map(FileSource::archives).collect();
@@ -179,8 +179,8 @@ fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
     sets
 }
 
-/// The receipt's lines about the archive at `path`. Aliases repeat a code object that has a row of
-/// its own.
+/// The receipt's lines about the archive at `path`, without aliases, which repeat the code object of another
+/// row.
 fn records(
     package: &Package<FileSource>,
     path: &TreePath,

@@ -1,5 +1,5 @@
-//! Where the bytes of a plan's files are found: those of every file but archives and their
-//! manifests are known before anything is compressed.
+//! The bytes of a plan's files. Those of every file except archives and their manifests are known before
+//! compression.
 
 use rayon::prelude::*;
 use rockpack_base::content::Content;
@@ -14,7 +14,7 @@ use crate::receipt::listing::{CodeRow, code_digest};
 use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostKind};
 
-/// The input of a plan, by what the plan calls it.
+/// The input of a plan, by the names in the plan.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     recombined: &'a Recombined,
@@ -22,13 +22,13 @@ pub struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// The sources of `plan`, which was made of `recombined`.
+    /// The sources of `plan`, which was made from `recombined`.
     pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
         Self { recombined, plan }
     }
 
-    /// The bytes of a file, transformed where it was fat, with other library search paths or another
-    /// first line where the plan says so; none for archives and manifests, which are made by packing.
+    /// The bytes of a file in its package: transformed if it was fat, with other library search paths or
+    /// another first line if the plan says so. `None` for archives and manifests, which packing makes.
     pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
         let content = self.as_built(source)?;
         match source {
@@ -41,7 +41,7 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The bytes of a file as the input has them, with device code; none for what a run makes.
+    /// The bytes of a file as in the input, with device code; `None` for files that a run makes.
     pub fn original(&self, source: &FileSource) -> Result<Option<Content>> {
         match source {
             FileSource::Fat { component, path, .. } => {
@@ -52,9 +52,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The length of what [`known`](Self::known) gives, without transforming anything where that can
-    /// be told: other search paths take the place of those that were there, and only a new first line
-    /// has another length.
+    /// The length of [`known`](Self::known), if possible without transforming anything: new search paths fill
+    /// the room of the old ones, and only a new first line changes the length.
     pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
         if let FileSource::Fat { component, path, .. } = source
             && let HostKind::Fat(fat) = self.host(component, path)?
@@ -69,8 +68,7 @@ impl<'a> Sources<'a> {
         Ok(self.as_built(source)?.map(|content| content.len()))
     }
 
-    /// The file at `path` below the prefix with the library search paths, or the first line, that it is
-    /// to have.
+    /// The file at `path` below the prefix with the library search paths, or the first line, of the plan.
     fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
         if let Some(line) = self.plan.first_lines.get(path) {
             return line.put_into(&content);
@@ -85,7 +83,7 @@ impl<'a> Sources<'a> {
         })
     }
 
-    /// The same with the search paths of the input.
+    /// The bytes of a file in its package, but with the search paths of the input.
     fn as_built(&self, source: &FileSource) -> Result<Option<Content>> {
         Ok(match source {
             FileSource::Text(text) => Some(Content::of_bytes(text.as_bytes())),
@@ -106,7 +104,7 @@ impl<'a> Sources<'a> {
         })
     }
 
-    /// The archive set that is called `name`.
+    /// The archive set called `name`.
     pub fn archive_set(&self, name: &str) -> Result<&'a ArchiveSet> {
         let set = self.plan.archives.iter().find(|set| set.name == name);
         set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
@@ -135,7 +133,7 @@ impl<'a> Sources<'a> {
         Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
     }
 
-    /// The digest of what that archive will hold, see [`code_digest`].
+    /// The digest of the code in the archive for `arch` of the set `archives`, see [`code_digest`].
     pub fn code_digest(&self, archives: &str, arch: &str) -> Result<String> {
         let kernels = self.kernels_for(archives, arch)?;
         let rows: Vec<Result<CodeRow>> = kernels
@@ -148,7 +146,7 @@ impl<'a> Sources<'a> {
         Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
     }
 
-    /// Bytes of device code of all archives.
+    /// The bytes of device code of all archives.
     pub fn device_bytes(&self) -> u64 {
         let kernels = self.plan.archives.iter().flat_map(|set| self.kernels(set));
         kernels.map(|kernel| kernel.content.len()).sum()

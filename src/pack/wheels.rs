@@ -1,8 +1,8 @@
-//! The wheels that are made of one: kernel archives, and binaries with the markers that lead to them.
+//! The wheels made from one wheel: kernel archives, and binaries with markers for them.
 //!
-//! Archives carry a token in their names, the first digits of the digest of all device code with its
-//! keys and targets. A host wheel finds only archives of its own code: beside kernels of another build
-//! it finds none, and never wrong ones.
+//! The names of archives have a token, the first digits of the digest of all device code with its keys and
+//! targets. So a host wheel finds only archives of its own code: beside kernels of another build it finds
+//! none, and never wrong ones.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::receipt::{CodeObjectPlace, CodeObjectRecord};
 use crate::recombine::Component;
 use crate::split::{DatabaseFile, loose_code};
 
-/// Digits of the token in names of archives.
+/// Digits of the token in the names of archives.
 const TOKEN: usize = 16;
 
 /// The mode of kernel archives.
@@ -30,15 +30,15 @@ const MODE: u32 = 0o644;
 pub struct PackedWheel {
     /// The file name.
     pub name: WheelName,
-    /// The name of its distribution, as METADATA has it.
+    /// The name of the distribution in METADATA.
     pub distribution: String,
     /// The purpose of the wheel.
     pub role: WheelRole,
-    /// The name of its `dist-info` folder.
+    /// The name of the `dist-info` folder.
     pub dist_info: String,
-    /// The members but RECORD.
+    /// The members except RECORD.
     pub members: BTreeMap<String, PackedMember>,
-    /// The code objects in it.
+    /// The code objects in the wheel.
     pub code_objects: Vec<CodeObjectRecord>,
 }
 
@@ -56,7 +56,7 @@ impl PackedWheel {
 /// A member with its bytes.
 #[derive(Debug)]
 pub struct PackedMember {
-    /// 0644 or 0755.
+    /// The mode, 0644 or 0755.
     pub mode: u32,
     /// The bytes.
     pub bytes: MemberBytes,
@@ -65,11 +65,11 @@ pub struct PackedMember {
 /// The bytes of a member.
 #[derive(Debug)]
 pub enum MemberBytes {
-    /// A member of the input, as it is stored there.
+    /// A member of the input, stored unchanged.
     Kept(WheelMember),
-    /// Bytes that are compressed already.
+    /// Bytes that are already compressed.
     Stored(Content),
-    /// Bytes that are to be compressed.
+    /// Bytes to compress.
     Deflated(Content),
 }
 
@@ -95,7 +95,7 @@ pub fn pack(
     Ok(packed)
 }
 
-/// The sources of bytes.
+/// The sources of the bytes of members.
 struct Sources<'a> {
     wheel: &'a Wheel,
     component: &'a Component,
@@ -143,7 +143,7 @@ impl Sources<'_> {
         Ok((path, PackedMember { mode, bytes }))
     }
 
-    /// The fat binary at `path`, with a marker that leads to the archives.
+    /// The fat binary at `path`, with a marker for the archives.
     fn transformed(&self, path: &TreePath) -> Result<Content> {
         let node = self.component.host.get(path).and_then(|node| node.data());
         let fat = node.and_then(|file| file.fat());
@@ -181,7 +181,7 @@ impl Sources<'_> {
     }
 }
 
-/// Records of the code objects of the archive at `path`.
+/// The records of the code objects in the archive at `path`.
 fn records(archive: &PackedArchive, path: &str, wheel: &WheelName) -> Vec<CodeObjectRecord> {
     let own = archive.rows.iter().filter(|row| !row.alias);
     own.map(|row| CodeObjectRecord {

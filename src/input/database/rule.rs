@@ -190,7 +190,7 @@ impl Rule {
             _ => return None,
         };
         let named = self.named(path.name());
-        // A file for one arch as a whole must have exactly one arch.
+        // A file for one arch as a whole must name the arch, or be in its directory.
         let unnamed = role == DatabaseRole::Whole && named.len() != 1 && directory.is_empty();
         (!unnamed).then_some(DatabaseClaim { rule: self, role, named, directory })
     }

@@ -1,8 +1,8 @@
 //! One entry of a cache.
 //!
 //! ```text
-//! body      what the compressor made
-//! facts     what is known of the content and not in the body; the writer's own form
+//! body      the output of the compressor
+//! facts     facts about the content that the body lacks, in the form of their writer
 //! trailer   0    8  magic "rkpcache"        56  32  SHA-256 of the body
 //!           8   32  key                     88  32  SHA-256 of the facts and of 0..88
 //!           40   8  u64 bytes of the body
@@ -22,11 +22,11 @@ use super::Key;
 
 const MAGIC: &[u8; 8] = b"rkpcache";
 
-/// Bytes of the trailer, and of that part of it that its digest covers.
+/// Bytes of the trailer, and of the part that its digest covers.
 const TRAILER: usize = 120;
 const COVERED: usize = 88;
 
-/// Facts are read whole; those of a package with a million files take 36 MB.
+/// Most bytes of facts, which are read whole; those of a package with a million files take 36 MB.
 const FACTS_LIMIT: u64 = 256 << 20;
 
 /// Bytes of an entry.
@@ -34,7 +34,7 @@ pub(super) fn size(facts: &[u8], len: u64) -> u64 {
     len.saturating_add(facts.len() as u64).saturating_add(TRAILER as u64)
 }
 
-/// An entry that is open: it can be read even when it is removed.
+/// An open entry, readable even after its removal.
 #[derive(Debug)]
 pub struct CacheEntry {
     place: [String; 2],
@@ -44,11 +44,11 @@ pub struct CacheEntry {
     facts: Vec<u8>,
 }
 
-/// Why there is no entry.
+/// A fault of an entry's file.
 pub(super) enum Damage {
-    /// The file system fails.
+    /// The file system failed.
     Unreadable(Error),
-    /// The file is not what was written.
+    /// The file differs from the written one.
     Wrong { size: u64, what: &'static str },
 }
 
@@ -82,17 +82,17 @@ impl CacheEntry {
         Ok(Self { place: key.place(), file, len, sha256, facts })
     }
 
-    /// Number of bytes of the body, which is compressed.
+    /// The number of bytes of the compressed body.
     pub fn body_len(&self) -> u64 {
         self.len
     }
 
-    /// Their digest, as it was when they were kept.
+    /// The digest of the body when it was kept.
     pub fn body_sha256(&self) -> [u8; 32] {
         self.sha256
     }
 
-    /// What was kept beside them; held against its digest.
+    /// The facts kept with the body, compared with their digest.
     pub fn facts(&self) -> &[u8] {
         &self.facts
     }
@@ -106,12 +106,12 @@ impl CacheEntry {
         &self.file
     }
 
-    /// Bytes of the file.
+    /// The bytes of the file.
     pub(super) fn size(&self) -> u64 {
         size(&self.facts, self.len)
     }
 
-    /// Writes the body to `sink` and says whether it is what was kept.
+    /// Writes the body to `sink`, and tells whether it has the digest of the kept one.
     pub(super) fn copy(&self, sink: &mut dyn Write) -> io::Result<bool> {
         let mut digest = Sha256::new();
         let mut window = vec![0; usize::try_from(self.len).unwrap_or(WINDOW).min(WINDOW)];

@@ -1,4 +1,4 @@
-//! What an entry is found by.
+//! The keys of entries.
 
 use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
 use rockpack_base::content::hex;
@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// As bytes.
+    /// Returns the digest.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The names of the folder and of the file of the entry: no folder has all entries.
+    /// The names of the entry's folder and file. Entries are spread over folders, so that none has all of
+    /// them.
     pub(super) fn place(&self) -> [String; 2] {
         let name = hex(&self.0);
         let (folder, name) = name.split_at(2);
@@ -22,12 +23,12 @@ impl Key {
     }
 }
 
-/// Takes what a [`Key`] is made of, piece by piece. Every piece goes in with its length, so that
-/// no two lists of pieces are the same bytes.
+/// Collects the parts of a [`Key`]. Every part is hashed with its length, so that no two lists of parts give
+/// the same bytes.
 pub struct KeyMaker(Sha256);
 
 impl KeyMaker {
-    /// A key of what `kind` names, made by this version of the program and of its compressors.
+    /// A key of the kind `kind`, for this version of the program and of its compressors.
     pub fn new(kind: &str) -> Self {
         let mut maker = Self(Sha256::new());
         maker.text(kind).text(env!("CARGO_PKG_VERSION"));
@@ -38,24 +39,24 @@ impl KeyMaker {
         maker
     }
 
-    /// Some bytes.
+    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
         self
     }
 
-    /// A text.
+    /// Adds a text.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
-    /// A number.
+    /// Adds a number.
     pub fn number(&mut self, number: u64) -> &mut Self {
         self.bytes(&number.to_le_bytes())
     }
 
-    /// The key of everything that went in.
+    /// The key of all parts.
     pub fn finish(self) -> Key {
         Key(self.0.finalize().into())
     }

@@ -1,27 +1,26 @@
 //! Finished compression, kept from run to run.
 //!
 //! ```text
-//! DIR/CACHEDIR.TAG       says to backup programs that this is a cache
-//! DIR/lock               held while room is made; its bytes are what the cache takes, as u64
+//! DIR/CACHEDIR.TAG       tells backup programs that this is a cache
+//! DIR/lock               locked while room is made; has the bytes of the whole cache, as u64
 //! DIR/new/               entries that are being written; each is locked while its run lives
-//! DIR/3f/9a…             entries, by key; the time of the file is that of its last use
+//! DIR/3f/9a…             entries, by key; the timestamp of the file is that of its last use
 //! ```
 //!
-//! An entry holds what a compressor made (a frame of a kernel archive, the payload of a package)
-//! under a [`Key`] made of everything that its bytes depend on. It appears by rename when it is
-//! whole, and its bytes are held against their digest whenever they are used, so that neither a
-//! run that is killed nor a disk that fails can put wrong bytes into a package: what is damaged is
-//! removed, made again and reported (`R096`). Several runs may use one cache at the same time; an
-//! entry that is removed while another run reads it stays readable there. What was not used for
-//! the longest time goes when room is needed.
+//! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package) under a
+//! [`Key`] of everything that its bytes depend on. It appears by rename when it is complete, and each use
+//! compares its bytes with their digest. So neither a killed run nor a failing disk can put wrong bytes into
+//! a package: a damaged entry is removed, compressed again and reported (`R096`). Several runs may use one cache at
+//! the same time; an entry that one of them removes stays readable for another that is reading it. If room is
+//! needed, the least recently used entries are removed.
 //!
-//! The folder is held open, and all that is in it is reached through it, links not followed: whoever puts
-//! something else by its path meanwhile has nothing written or removed there.
+//! The folder is held open, and its entries are reached through it without following links: a run writes or
+//! removes nothing in a folder that somebody else puts at its path meanwhile.
 //!
-//! A cache is believed as far as its digests go. They find accidents, not forgery: who may write
-//! into the cache decides what is in the packages.
+//! A cache is trusted as far as its digests go. They detect accidents, not forgery: a user who may write into
+//! the cache decides the content of packages.
 //!
-//! Nothing that goes wrong in a cache fails a run: without it, everything is made anew.
+//! No fault of a cache fails a run: without it, everything is compressed again.
 
 mod entry;
 mod key;
@@ -45,13 +44,13 @@ use crate::report::Finding;
 use entry::Damage;
 use room::Room;
 
-/// A folder of finished compression.
+/// A cache folder.
 pub struct Cache {
     path: PathBuf,
     folder: Arc<Dir>,
-    /// None where this user may read what is there, and keep nothing.
+    /// The room for new entries; `None` if this user may only read.
     room: Option<Room>,
-    /// Set when nothing can be written any more.
+    /// Set once writing has failed.
     full: AtomicBool,
     findings: Mutex<Vec<Finding>>,
 }
@@ -63,9 +62,9 @@ impl fmt::Debug for Cache {
 }
 
 impl Cache {
-    /// The cache in `folder`, which is made if it is missing, with at most `limit` bytes. Clears
-    /// away what dead runs left, and what is too much. One that cannot be written to, because it is
-    /// another user's or its file system is only read, is read, and a finding says so.
+    /// Opens the cache in `path` with at most `limit` bytes, and creates the folder if it is missing. Removes
+    /// leftovers of dead runs, and entries over the limit. A cache that this user or its file system does not
+    /// let us write to is only read, with a finding.
     pub fn open(path: &Path, limit: u64) -> Result<Self> {
         let folder = Arc::new(room::open_folder(path)?);
         let (room, fault) = match Room::open(Arc::clone(&folder), limit) {
@@ -80,12 +79,12 @@ impl Cache {
         Ok(cache)
     }
 
-    /// Refuses a place where no cache can be, and makes nothing.
+    /// Refuses a place where no cache can be, without creating anything.
     pub fn check_ahead(path: &Path) -> Result<()> {
         room::check_ahead(path)
     }
 
-    /// The entry with this key, if there is one that can be read.
+    /// The entry with this key, if it exists and can be read.
     pub fn find(&self, key: &Key) -> Option<CacheEntry> {
         let place = key.place();
         let file = match room::entry(&self.folder, &place) {
@@ -97,7 +96,7 @@ impl Cache {
         };
         match CacheEntry::read(file, &room::path_of(&self.folder, &place), key) {
             Ok(entry) => {
-                // Whoever may not change the time of another user's file uses it all the same.
+                // A user who may not change the timestamp of another user's file uses it all the same.
                 let used = FileTimes::new().set_modified(SystemTime::now());
                 let _ = entry.file().set_times(used);
                 Some(entry)
@@ -113,8 +112,8 @@ impl Cache {
         }
     }
 
-    /// Writes the bytes of `entry` to `sink` and says whether they are what was kept. If not, the
-    /// entry is gone, and what was written is to be thrown away. Errors are those of `sink`.
+    /// Writes the bytes of `entry` to `sink`, and tells whether they are intact. If not, the entry is
+    /// removed, and the caller must discard the output. Errors are those of `sink`.
     pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
         let whole = entry.copy(sink)?;
         if !whole {
@@ -123,7 +122,7 @@ impl Cache {
         Ok(whole)
     }
 
-    /// Keeps the `len` bytes of `body`, and `facts` beside them.
+    /// Keeps the `len` bytes of `body` and their `facts`.
     pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
         let Some(room) = self.room.as_ref().filter(|_| !self.full.load(Ordering::Relaxed)) else {
             return;
@@ -138,7 +137,7 @@ impl Cache {
         }
     }
 
-    /// What went wrong; it made the run longer, not its result different.
+    /// The faults of the cache, which slowed the run down and did not change its result.
     pub fn findings(&self) -> Vec<Finding> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -160,7 +159,7 @@ impl Cache {
         }
     }
 
-    /// Nothing more is written, and one finding says why.
+    /// Stops writing, and reports why in one finding.
     fn give_up(&self, error: &Error) {
         if !self.full.swap(true, Ordering::Relaxed) {
             let (cache, reason) = (self.path.display().to_string(), error.in_full());

@@ -1,8 +1,8 @@
-//! How much a cache holds, and what has to go.
+//! The size of a cache, and the choice of entries to remove.
 //!
-//! What all entries take, those included that are being written, stands in the lock's file and
-//! changes under the lock only, so that runs at the same time stay below the limit together. A run
-//! that is killed leaves the number too high; whoever opens the cache next counts anew.
+//! The size of all entries, including those being written, is in the lock file and changes only under the
+//! lock, so that simultaneous runs stay below the limit together. A killed run leaves the number too high;
+//! the next run that opens the cache counts again.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,17 +24,17 @@ const TAG_NAME: &str = "CACHEDIR.TAG";
 
 const LOCK: &str = "lock";
 
-/// Entries that are being written.
+/// The folder of entries that are being written.
 const NEW: &str = "new";
 
-/// When room is needed, this part of the limit is freed beyond it: looking at all entries for each
-/// one would take longer than compressing them.
+/// The divisor of the limit for the room that an eviction frees in addition: a look at all entries for each
+/// new one would take longer than compressing it.
 const SPARE: u64 = 16;
 
-/// Runs that write one entry at the same time; more are a mistake.
+/// Most runs that write one entry at the same time; more are a mistake.
 const MOST: u32 = 1000;
 
-/// What to do about a folder that cannot be one.
+/// The hint for a folder that cannot be a cache.
 const HINT: &str = "name a folder for --cache that this user may write to, on a file system that \
                     supports flock";
 
@@ -43,11 +43,11 @@ pub(super) struct Room {
     folder: Arc<Dir>,
     new: Dir,
     limit: u64,
-    /// The lock's file; the mutex is the lock among the threads of this run.
+    /// The lock file; the mutex is the lock between threads of this run.
     lock: Mutex<File>,
 }
 
-/// Room for one entry, kept free while it is being written.
+/// Room for one entry, reserved while it is being written.
 pub(super) struct Reservation<'a> {
     room: &'a Room,
     unfinished: Unfinished<'a>,
@@ -55,7 +55,7 @@ pub(super) struct Reservation<'a> {
     size: u64,
 }
 
-/// A file in `new`, locked while its run lives; removed when it is dropped.
+/// A file in `new`, locked while its run lives, and removed on drop.
 struct Unfinished<'a> {
     new: &'a Dir,
     name: String,
@@ -64,7 +64,7 @@ struct Unfinished<'a> {
 }
 
 impl<'a> Unfinished<'a> {
-    /// A new one whose name begins with `prefix`. Call under the lock of the cache.
+    /// Creates a file whose name begins with `prefix`. Call under the lock of the cache.
     fn create(new: &'a Dir, prefix: &str) -> Result<Self> {
         for number in 1..=MOST {
             let name = format!("{prefix}{number}");
@@ -82,7 +82,7 @@ impl<'a> Unfinished<'a> {
         self.new.at(&self.name)
     }
 
-    /// Moves it into `folder`.
+    /// Moves the file into `folder`.
     fn put(mut self, folder: &Dir, name: &str) -> Result<()> {
         self.new.rename(&self.name, folder, name)?;
         self.is_put = true;
@@ -93,20 +93,20 @@ impl<'a> Unfinished<'a> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.is_put {
-            // The next run removes what cannot be removed now.
+            // The next run removes it if this fails.
             let _ = self.new.remove(&self.name);
         }
     }
 }
 
-/// An entry as eviction sees it.
+/// An entry with the facts for eviction.
 struct StoredEntry {
     used: Modified,
     place: [String; 2],
     size: u64,
 }
 
-/// Refuses a place where no cache can be, and makes nothing.
+/// Refuses a place where no cache can be, without creating anything.
 pub(super) fn check_ahead(path: &Path) -> Result<()> {
     if is_file(path)? {
         let error = Error::new(Kind::Usage, "is a file, and a cache is a folder");
@@ -115,7 +115,7 @@ pub(super) fn check_ahead(path: &Path) -> Result<()> {
     if check_folder(path, "entries of a cache")? { refuse_open_to_all(path) } else { Ok(()) }
 }
 
-/// Opens the folder of a cache, which is made if it is missing.
+/// Opens the folder of a cache, and creates it if it is missing.
 pub(super) fn open_folder(path: &Path) -> Result<Dir> {
     check_ahead(path)?;
     make_folders(path).map_err(hinted)?;
@@ -127,7 +127,7 @@ pub(super) fn path_of(folder: &Dir, place: &[String; 2]) -> PathBuf {
     folder.at(&place[0]).join(&place[1])
 }
 
-/// The file of an entry, to be read, if it is there.
+/// Opens the file of an entry for reading, if it exists.
 pub(super) fn entry(folder: &Dir, place: &[String; 2]) -> Result<Option<File>> {
     match folder.below(&place[0])? {
         Some(below) => below.open_file(&place[1]),
@@ -136,7 +136,7 @@ pub(super) fn entry(folder: &Dir, place: &[String; 2]) -> Result<Option<File>> {
 }
 
 impl Room {
-    /// Clears away what dead runs left in the folder, and counts.
+    /// Removes leftovers of dead runs, and counts the entries.
     pub fn open(folder: Arc<Dir>, limit: u64) -> Result<Self> {
         let new = folder.make_below(NEW).map_err(hinted)?;
         let file = folder.open_to_write(LOCK).map_err(hinted)?;
@@ -151,7 +151,7 @@ impl Room {
         Ok(room)
     }
 
-    /// Removes an entry, and says whether it was there.
+    /// Removes an entry, and tells whether it existed.
     pub fn remove(&self, place: &[String; 2]) -> Result<bool> {
         match self.folder.below(&place[0])? {
             Some(folder) => folder.remove(&place[1]),
@@ -159,14 +159,14 @@ impl Room {
         }
     }
 
-    /// Does `work` on what the cache takes, alone.
+    /// Passes the size of the cache to `work` under the lock.
     fn locked<T>(&self, work: impl FnOnce(&mut u64) -> Result<T>) -> Result<T> {
         let path = self.folder.at(LOCK);
         let fault = |error| Error::io(&path, "lock", error);
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         lock::wait(&file, &path)?;
         let mut bytes = [0; 8];
-        // A new one is empty.
+        // A new lock file is empty.
         let mut total = match file.read_exact_at(&mut bytes, 0) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => 0,
             read => read.map(|()| u64::from_le_bytes(bytes)).map_err(fault)?,
@@ -177,8 +177,8 @@ impl Room {
         done.and_then(|done| noted.map(|()| done))
     }
 
-    /// Room for `size` bytes that are to be at `place`; none where that is more than all room, where
-    /// other runs take the room, or where the entry is there.
+    /// Reserves `size` bytes for an entry at `place`. Returns `None` if that exceeds the limit, if other runs
+    /// take the room, or if the entry exists.
     pub fn make(&self, place: [String; 2], size: u64) -> Result<Option<Reservation<'_>>> {
         let there = match self.folder.below(&place[0])? {
             Some(folder) => folder.look(&place[1])?.is_some(),
@@ -192,11 +192,11 @@ impl Room {
                 *total = self.evict(size)?;
             }
             if total.saturating_add(size) > self.limit {
-                // What other runs are writing takes all of it.
+                // Entries of other runs, still being written, take all room.
                 return Ok(None);
             }
             let unfinished = Unfinished::create(&self.new, &format!("{}-", place[1]))?;
-            // Whoever counts meanwhile is to see all that it will take.
+            // So that a run that counts meanwhile sees all bytes that the entry will take.
             let fault = |e| Error::io(unfinished.path(), "write", e);
             unfinished.file.set_len(size).map_err(fault)?;
             *total = total.saturating_add(size);
@@ -204,8 +204,7 @@ impl Room {
         })
     }
 
-    /// What was taken is free again. The number is only an estimate until the next count, so a
-    /// failure here does not matter.
+    /// Frees `size` bytes. The number is only an estimate until the next count, so a failure does not matter.
     pub fn give_back(&self, size: u64) {
         let _ = self.locked(|total| {
             *total = total.saturating_sub(size);
@@ -213,11 +212,11 @@ impl Room {
         });
     }
 
-    /// Removes entries, the one that was used longest ago first, until `size` more bytes fit, and
-    /// returns what is left. Call under the lock.
+    /// Removes the least recently used entries until `size` more bytes fit, and returns the remaining size.
+    /// Call under the lock.
     fn evict(&self, size: u64) -> Result<u64> {
-        // First what is being written: an entry that comes to its place between the two counts is
-        // counted twice, and never left out.
+        // Entries being written come first: one that is renamed between the two counts is counted twice, and
+        // never left out.
         let mut total = sum_of(&self.new)?;
         let mut entries = self.entries()?;
         total += entries.iter().map(|kept| kept.size).sum::<u64>();
@@ -236,12 +235,12 @@ impl Room {
         Ok(total)
     }
 
-    /// All entries, and nothing that somebody else put into the folder.
+    /// All entries, without foreign files in the folder.
     fn entries(&self) -> Result<Vec<StoredEntry>> {
         let mut entries = Vec::new();
         for name in self.folder.names()? {
             let Some(below) = hexadecimal(&name, 2) else { continue };
-            // What is behind a link is no entry of this cache.
+            // Files behind a link are no entries of this cache.
             if self.folder.look(&name)?.is_none_or(|found| !found.is_folder()) {
                 continue;
             }
@@ -259,7 +258,7 @@ impl Room {
         Ok(entries)
     }
 
-    /// Makes the tag, whole or not at all, where there is none. Call under the lock.
+    /// Writes the tag atomically, if it is missing. Call under the lock.
     fn tag(&self) -> Result<()> {
         if self.folder.look(TAG_NAME)?.is_some() {
             return Ok(());
@@ -272,8 +271,8 @@ impl Room {
 }
 
 impl Reservation<'_> {
-    /// Writes the entry and makes it visible, or takes everything back. An entry is not synced: after
-    /// a power failure its digest tells.
+    /// Writes the entry and makes it visible, or undoes everything. The entry is not synced: after a power
+    /// failure its digest shows damage.
     pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
         let Self { room, unfinished, place: [folder, name], size } = self;
         let fault = |e| Error::io(unfinished.path(), "write", e);
@@ -287,25 +286,25 @@ impl Reservation<'_> {
     }
 }
 
-/// An error of the system with what to do about the folder; others say that themselves.
+/// Adds a hint about the folder to an error without a hint.
 fn hinted(error: Error) -> Error {
     if error.hint_text().is_some() { error } else { error.hint(HINT) }
 }
 
-/// A name of so many hexadecimal digits.
+/// Returns `name` if it consists of `len` hexadecimal digits.
 fn hexadecimal(name: &OsStr, len: usize) -> Option<&str> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name.to_str().filter(|name| name.len() == len && name.bytes().all(is_digit))
 }
 
-/// Removes files that no run writes any more. Call under the lock.
+/// Removes files whose runs are dead. Call under the lock.
 fn clear_dead(new: &Dir) -> Result<()> {
     for name in new.names()? {
         let Some(name) = name.to_str() else { continue };
         if new.look(name)?.is_none_or(|found| !found.is_file()) {
             continue;
         }
-        // Those of other users may not be looked at.
+        // Files of other users may be unreadable.
         let Ok(Some(file)) = new.open_file(name) else { continue };
         if lock::take(&file, &new.at(name)).unwrap_or(false) {
             new.remove(name)?;
@@ -314,7 +313,7 @@ fn clear_dead(new: &Dir) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of the files in a folder.
+/// The bytes of the files in a folder.
 fn sum_of(folder: &Dir) -> Result<u64> {
     let mut sum = 0;
     for name in folder.names()? {

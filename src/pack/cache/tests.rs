@@ -27,7 +27,7 @@ fn path_of(cache: &Cache, place: &[String; 2]) -> PathBuf {
     room::path_of(&cache.folder, place)
 }
 
-/// Makes an entry look as if it was used `minutes` ago.
+/// Sets the last use of an entry to `minutes` ago.
 fn age(cache: &Cache, name: &str, minutes: u64) {
     let file = fs::File::open(path_of(cache, &key(name).place())).unwrap();
     let then = SystemTime::now() - Duration::from_secs(60 * minutes);
@@ -60,10 +60,10 @@ fn what_was_not_used_for_the_longest_time_goes_first() {
     assert!(body(&cache, "a").is_some(), "which is a use of it");
     keep(&cache, "e", &[8; 1000]);
     let left = ["a", "b", "c", "d", "e"].map(|name| body(&cache, name).is_some());
-    // The fifth needs the room of one; a sixteenth of the limit goes with it.
+    // The fifth entry needs the room of one; a sixteenth of the limit is freed in addition.
     assert_eq!(left, [true, false, false, true, true]);
     assert!(cache.findings().is_empty());
-    // A smaller limit holds from the beginning.
+    // A smaller limit holds at once.
     let cache = Cache::open(folder.path(), one).unwrap();
     let left = ["a", "d", "e"].map(|name| body(&cache, name).is_some());
     assert_eq!(left.iter().filter(|left| **left).count(), 0, "{left:?}");
@@ -123,7 +123,7 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let other = Cache::open(folder.path(), 1 << 20).unwrap();
     let names = fs::read_dir(folder.path().join("new")).unwrap().count();
     assert_eq!(names, 1);
-    // What the live run is writing counts.
+    // An entry that a live run is writing counts.
     assert!(
         Cache::open(folder.path(), 600)
             .unwrap()
@@ -142,14 +142,14 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     assert!(super::tests::body(&other, "b").is_some());
 }
 
-/// Somebody who may write to the folder above moves the cache away, and puts a link in its place.
+/// A user with write access to the parent folder moves the cache away, and puts a link in its place.
 #[test]
 fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
     let room = tempfile::tempdir().unwrap();
     let [folder, moved, victim] = ["cache", "moved", "victim"].map(|name| room.path().join(name));
     let cache = Cache::open(&folder, entry::size(b"a", 9)).unwrap();
     keep(&cache, "a", b"old bytes");
-    // The victim has all names that a cache has, and an entry to be evicted, one to be found.
+    // The target of the link has all names of a cache, with an entry to evict and one to find.
     assert!(Command::new("cp").arg("-r").args([&folder, &victim]).status().unwrap().success());
     let [below, name] = key("a").place();
     let entry = victim.join(below).join(name);
@@ -164,7 +164,7 @@ fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
     assert!(cache.findings().is_empty());
     let [below, name] = key("b").place();
     assert!(moved.join(below).join(name).is_file());
-    // Nor is an entry, or the folder of some, a link.
+    // A link is neither an entry nor a folder of entries.
     let [below, name] = key("b").place();
     let link = moved.join(&below).join(&name);
     fs::remove_file(&link).unwrap();
@@ -174,7 +174,7 @@ fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
     assert_eq!(walk(&victim), before);
 }
 
-/// All files below a folder, with what is in them.
+/// All files below a folder, with their bytes.
 fn walk(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];

@@ -1,14 +1,13 @@
-//! Packages that do not change: a set that updates earlier ones of its version keeps them, and makes
-//! only the others.
+//! Unchanged packages: a set that updates earlier ones of its version keeps them, and makes only the others.
 //!
 //! ```text
-//! Plan ─ same: what each package says, and every byte of its files, as the receipt has them
+//! Plan ─ same: each package's metadata, and every byte of its files, equal the receipt's
 //!      ─ here: no package is kept that could not be installed beside those that are made
-//!      ─ the relations of those that are made: on the versions that the others have
+//!      ─ the relations of those that are made: on the versions of the kept ones
 //! ```
 //!
-//! Kept is a package whose relations are satisfied by the versions of the set as it then stands. A
-//! kernel package and its host are made together, as each belongs to exactly the other.
+//! A package is kept if the versions of the set satisfy its relations. A kernel package and its host are made
+//! together, as each requires exactly the other's version.
 
 mod same;
 
@@ -28,7 +27,7 @@ use crate::recombine::Recombined;
 use crate::report::Finding;
 use same::Sameness;
 
-/// Takes out of `plan` what it can keep, and relates what is left to it.
+/// Removes from `plan` the packages that can be kept, and relates the others to them.
 pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     if plan.standing.is_empty() {
         return Ok(());
@@ -56,8 +55,8 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Takes the archives that no package of `plan` has any more out of their sets: what manifests say of
-/// them is known from those that are kept.
+/// Removes the archives of kept packages from their sets, and notes their sizes and kernel counts for the
+/// manifests.
 fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     let members = plan.kept.packages.iter().flat_map(|record| &record.members);
     let sizes: BTreeMap<&str, u64> =
@@ -90,7 +89,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Notes what is kept.
+/// Adds the finding about kept packages.
 fn note(plan: &mut Plan) {
     let kept = plan.kept.packages.iter();
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
@@ -102,7 +101,8 @@ fn note(plan: &mut Plan) {
     }
 }
 
-/// Takes out of `unchanged` what cannot stay beside the packages that are made; whether there was any.
+/// Removes from `unchanged` the packages that cannot stay beside those that are made, and tells whether there
+/// were any.
 fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<String>) -> bool {
     let versions = Versions::of(plan, outside, unchanged);
     let mut dropped = BTreeSet::new();
@@ -120,13 +120,13 @@ fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<
     !dropped.is_empty()
 }
 
-/// The records of a package that stands, in each format that it is planned in.
+/// The records of an existing package, in each format that it is planned in.
 fn records<'a>(plan: &'a Plan, package: &Package<FileSource>) -> Vec<&'a PackageRecord> {
     let formats = Format::ALL.into_iter().filter(|format| package.name(*format).is_some());
     formats.filter_map(|format| plan.standing.get(format, &package.id)).collect()
 }
 
-/// The version that each package has in the set as it would stand, and the package's id.
+/// The version and id of each package in the set as it would be.
 struct Versions(BTreeMap<(Format, String), (String, String)>);
 
 impl Versions {
@@ -152,7 +152,7 @@ impl Versions {
         Self(versions)
     }
 
-    /// Whether the dependencies of `record` on packages of the set hold.
+    /// Tells whether the versions satisfy the dependencies of `record` on packages of the set.
     fn satisfy(&self, record: &PackageRecord) -> bool {
         let format = record.format;
         let holds = |relation: &RelationRecord| {
@@ -168,7 +168,7 @@ impl Versions {
         needed.into_iter().all(holds)
     }
 
-    /// The ids of the packages that a planned one needs in its own version, and of its host package.
+    /// The ids of a planned package's host, and of the packages that it needs in its own version.
     fn hosts<'a>(&'a self, package: &'a Package<FileSource>) -> impl Iterator<Item = &'a String> {
         Format::ALL.into_iter().flat_map(move |format| {
             let own = package.full_version(format);
@@ -187,11 +187,11 @@ impl Versions {
     }
 }
 
-/// The records that are kept, by format and name.
+/// The records of kept packages, by format and name.
 type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
 
-/// Puts the versions of packages that are kept into the relations of one that is made, where these have
-/// the version of the set.
+/// Puts the versions of kept packages into the relations of a package that is made, in place of the set's
+/// version.
 fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
     let of_set = package.identity.of_set.clone();
     for (format, relation) in of_set {
@@ -207,8 +207,8 @@ fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
     relate_taken(package, kept);
 }
 
-/// Puts the versions of packages that are kept into the relations of one that took paths of them, which
-/// they have no more: only those before are meant.
+/// Puts the versions of kept packages into the relations of a package that took paths from them. Kept
+/// versions no longer have these paths: the relations mean only earlier ones.
 fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
     let files = package.entries.iter().filter(|e| !matches!(e.node, Node::Directory { .. }));
     let files: BTreeSet<String> = files.map(|entry| format!("/{}", entry.path)).collect();

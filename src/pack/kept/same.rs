@@ -1,4 +1,4 @@
-//! Whether a package that is planned is the one that stands, but for its version.
+//! The comparison of a planned package with the existing one, without their versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use crate::plan::FileSource;
 use crate::receipt::listing::code_digests;
 use crate::receipt::{MemberRecord, PackageRecord, Standing};
 
-/// Compares packages with those that stand.
+/// Compares packages with existing ones.
 pub(super) struct Sameness<'a> {
     sources: Sources<'a>,
     standing: &'a Standing,
-    /// Kernel archive → the digest of its code objects, of all that stand.
+    /// The digest of the code objects in each existing kernel archive, by path.
     code: BTreeMap<String, String>,
 }
 
@@ -26,8 +26,8 @@ impl<'a> Sameness<'a> {
         Self { sources, standing, code: code_digests(standing.all_code_objects()) }
     }
 
-    /// The ids of those of `packages` that stand, older and otherwise the same, in every format that
-    /// they are planned in. Every file of packages that seem to be the same is read.
+    /// The ids of those `packages` that exist already, unchanged and with an earlier version, in every format
+    /// that they are planned in. Reads every file of packages that seem unchanged.
     pub fn among(&self, packages: &[Package<FileSource>]) -> Result<BTreeSet<String>> {
         let changed = self.changed_archives(packages)?;
         let same = packages.par_iter().map(|package| {
@@ -44,7 +44,7 @@ impl<'a> Sameness<'a> {
         Ok(ids)
     }
 
-    /// The archives that are new or hold other code.
+    /// The archives that are new or have other code.
     fn changed_archives(
         &self,
         packages: &'a [Package<FileSource>],
@@ -97,8 +97,8 @@ impl<'a> Sameness<'a> {
         self.has_content_of(&records, package)
     }
 
-    /// Whether the files of `package` are those of `records`. Archives and their manifests have been
-    /// looked at.
+    /// Tells whether the files of `package` are those of `records`, except archives and their manifests,
+    /// which are compared separately.
     fn has_content_of(
         &self,
         records: &[&PackageRecord],
@@ -106,7 +106,7 @@ impl<'a> Sameness<'a> {
     ) -> Result<bool> {
         for entry in &package.entries {
             let Some(source) = entry.node.data() else { continue };
-            // Archives and manifests were looked at, and a changelog names the version.
+            // Archives and manifests are compared separately, and a changelog has the version.
             if matches!(
                 source,
                 FileSource::Archive { .. } | FileSource::Manifest { .. } | FileSource::Changelog(_)
@@ -121,7 +121,7 @@ impl<'a> Sameness<'a> {
             let members = records.iter().filter(of_format).filter_map(|r| member(r, &path));
             let stated: Vec<&MemberRecord> = members.collect();
             let wanted = records.iter().filter(of_format).count();
-            // A receipt whose members are not in order says nothing.
+            // A receipt with unsorted members proves nothing.
             let is_known = stated.len() == wanted;
             if !is_known || stated.iter().any(|member| member.size != Some(content.len())) {
                 return Ok(false);
@@ -135,7 +135,7 @@ impl<'a> Sameness<'a> {
     }
 }
 
-/// A kernel archive by the set of archives that it belongs to, and its arch.
+/// A kernel archive, by its set of archives and its arch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ArchiveId<'a> {
     set: &'a str,
@@ -151,14 +151,14 @@ fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, ArchiveId<
     }
 }
 
-/// Whether the version of `record` is before that of `package`.
+/// Tells whether the version of `record` is before that of `package`.
 fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
     let format = record.format;
     let own = package.full_version(format);
     own.is_some_and(|own| format.compare_versions(&record.version, &own).is_lt())
 }
 
-/// Whether the same stands at the same paths, whatever files hold.
+/// Tells whether both have the same entries at the same paths, regardless of file contents.
 fn has_paths_of(record: &PackageRecord, package: &Package<FileSource>) -> bool {
     let format = record.format;
     let own = package.entries.iter().filter(|entry| entry.formats.has(format));
@@ -178,7 +178,7 @@ fn has_paths_of(record: &PackageRecord, package: &Package<FileSource>) -> bool {
     own == stated.collect()
 }
 
-/// The member of `record` at `path`; its members are in path order.
+/// The member of `record` at `path`; the members are in path order.
 fn member<'r>(record: &'r PackageRecord, path: &str) -> Option<&'r MemberRecord> {
     let found = record.members.binary_search_by(|member| member.path.as_str().cmp(path));
     record.members.get(found.ok()?)

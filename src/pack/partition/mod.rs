@@ -1,13 +1,13 @@
-//! A set cut into parts for several machines.
+//! The division of a set into parts for several machines.
 //!
-//! The unit is what shares its compression: a host package with the kernel packages that depend on
-//! it, and packages whose files refer to one set of kernel archives. Every other package is a unit
-//! by itself, so each is in exactly one part. The largest unit goes to the part that has the least
-//! so far, and so on; the same set gives the same parts everywhere. Sizes are those of what is
-//! compressed: code objects once, every other file once.
+//! Packages that share compression are one unit: a host package with the kernel packages that depend on it,
+//! and packages whose files refer to one set of kernel archives. Every other package is its own unit, so each
+//! package is in exactly one part. The largest unit goes to the part with the fewest bytes so far, and so on;
+//! the same set gives the same parts everywhere. Sizes are those of the compressor's input: code objects
+//! once, every other file once.
 //!
-//! Machines share nothing but their input: each decides the whole set, and writes its own part.
-//! That they decided the same is told by [`digest`].
+//! Machines share only their input: each decides the whole set, and writes its own part. [`digest`] shows
+//! whether they decided the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -24,37 +24,37 @@ use crate::receipt::{PartRecord, SetPart};
 use crate::recombine::Recombined;
 use crate::report::Findings;
 
-/// What one machine builds.
+/// The packages that one machine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Bytes to be compressed.
+    /// The bytes to compress.
     pub bytes: u64,
-    /// Ids of packages, in order.
+    /// The ids of the packages, in order.
     pub packages: BTreeSet<String>,
 }
 
-/// The parts of a set as the matrix of a CI system has them.
+/// The parts of a set in the form of a CI system's matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Matrix {
-    /// One job each.
+    /// The jobs, one for each part.
     pub include: Vec<Job>,
 }
 
 /// One job of a matrix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Job {
-    /// What `build --partition` takes, e.g. `1/3`.
+    /// The value for `build --partition`, e.g. `1/3`.
     pub partition: String,
-    /// Bytes to be compressed.
+    /// The bytes to compress.
     pub bytes: u64,
-    /// Ids of the packages.
+    /// The ids of the packages.
     pub packages: BTreeSet<String>,
 }
 
-/// Cuts the packages of `plan` into `of` parts; the last ones are empty where there are fewer units.
+/// Divides the packages of `plan` into `of` parts; the last ones are empty if there are fewer units.
 pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share>> {
     let mut units = units(recombined, plan)?;
-    // The packages of two units differ, so there are no ties.
+    // No two units have the same packages, so there are no ties.
     units.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.packages.cmp(&b.packages)));
     let empty = || Share { bytes: 0, packages: BTreeSet::new() };
     let mut shares: Vec<Share> = (0..of).map(|_| empty()).collect();
@@ -67,7 +67,7 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
     Ok(shares)
 }
 
-/// The parts that have packages, as jobs.
+/// The parts with packages, as jobs.
 pub fn matrix(shares: Vec<Share>) -> Matrix {
     let shares: Vec<Share> = shares.into_iter().filter(|s| !s.packages.is_empty()).collect();
     let of = shares.len();
@@ -78,7 +78,8 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
     Matrix { include: shares.into_iter().enumerate().map(job).collect() }
 }
 
-/// Leaves what belongs to `part` in `plan`, which has this digest; says what the whole set is.
+/// Keeps only the packages of `part` in `plan`. Returns the record of the whole set, with the plan's
+/// `digest`.
 pub fn keep(
     recombined: &Recombined,
     plan: &mut Plan,
@@ -106,8 +107,8 @@ fn record(plan: &Plan, shares: &[Share], part: SetPart, digest: String) -> PartR
     PartRecord { part, plan: digest, packages }
 }
 
-/// The digest of everything that decides the bytes of a set but the content of its files: of
-/// those, the sizes. `settings` is how it is written. Different versions of the program never agree.
+/// The digest of everything that decides the bytes of a set, with the sizes of files in place of their
+/// content. `settings` is the text of the settings. Different versions of the program never agree.
 pub fn digest(
     recombined: &Recombined,
     plan: &Plan,
@@ -117,7 +118,7 @@ pub fn digest(
     let sources = Sources::new(recombined, plan);
     let mut digest = Digested(Sha256::new());
     let bug = |_: fmt::Error| Error::bug("a plan cannot be digested");
-    // The debug forms have every field, also those that are added one day.
+    // The debug forms have every field, including future ones.
     writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(bug)?;
     let Plan { packages, archives, prefix, version, content_date, .. } = plan;
     let Plan { rewritten, first_lines, left_out, .. } = plan;
@@ -137,7 +138,7 @@ pub fn digest(
     Ok(hex(&digest.0.finalize()))
 }
 
-/// Takes text.
+/// A digest of text.
 struct Digested(Sha256);
 
 impl Write for Digested {
@@ -208,7 +209,7 @@ fn hosts<'a>(
     others.filter(is_needed).map(|(index, _)| index)
 }
 
-/// Which packages are one unit: each points to one of its unit, the first to itself.
+/// The units of packages: each index points to another package of its unit, the first to itself.
 struct PackageUnits(Vec<usize>);
 
 impl PackageUnits {

@@ -1,5 +1,5 @@
-//! What the owner of a GPU downloads: the kernel packages of its group and everything of the set
-//! that they need, each once.
+//! The download of a GPU's owner: the kernel packages of its group and everything in the set that they need,
+//! deduplicated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,23 +12,22 @@ use crate::recombine::Group;
 /// The packages that a group needs, in one format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GroupSum {
-    /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package
-    /// for each.
+    /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package for each
+    /// target.
     pub group: String,
-    /// Of the packages.
+    /// The format of the packages.
     pub format: Format,
-    /// The names of the packages of the set that are installed: the group's kernel packages, those
-    /// of tests left out, and what they depend on, by name. Packages of the distribution are not
-    /// counted.
+    /// The names of the installed packages of the set: the group's kernel packages, without those of tests,
+    /// and their dependencies, by name. Packages of the distribution do not count.
     pub packages: Vec<String>,
-    /// Bytes of the package files.
+    /// The bytes of the package files.
     pub download: Size,
-    /// Bytes that they take installed.
+    /// The installed bytes of the packages.
     pub installed: Size,
 }
 
-/// The sums of all groups that kernel packages are for, for every format. They stand in the order
-/// of `groups`; in schemes with a package for each target, targets stand where their group does.
+/// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
+/// package for each target, targets take the place of their group.
 pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
     let place = |name: &str| {
         let has = |group: &Group| {
@@ -63,11 +62,11 @@ fn sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) ->
     }
 }
 
-/// The packages of one format by everything that they can be asked for by.
+/// The packages of one format by all names that a dependency may use.
 struct FormatPackages<'a> {
     packages: Vec<&'a ListedPackage>,
     by_name: BTreeMap<&'a str, &'a ListedPackage>,
-    /// Names that packages provide; the package itself goes first.
+    /// Provided names; a package with the name itself precedes.
     provided: BTreeMap<&'a str, &'a ListedPackage>,
 }
 
@@ -84,7 +83,7 @@ impl<'a> FormatPackages<'a> {
         Self { packages, by_name, provided }
     }
 
-    /// The kernel packages of a group whose host is not one of tests.
+    /// The kernel packages of a group, without those whose host belongs to tests.
     fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
         let of_group = |package: &&&ListedPackage| package.group.as_deref() == Some(group);
         let of_tests = |package: &ListedPackage| {
@@ -98,7 +97,7 @@ impl<'a> FormatPackages<'a> {
         kernels.copied().filter(|package| !of_tests(package)).collect()
     }
 
-    /// `roots` and everything they depend on.
+    /// `roots` and all their dependencies.
     fn closure(&self, roots: Vec<&'a ListedPackage>) -> BTreeMap<&'a str, &'a ListedPackage> {
         let mut found: BTreeMap<&str, &ListedPackage> = BTreeMap::new();
         let mut waiting = roots;
@@ -115,10 +114,10 @@ impl<'a> FormatPackages<'a> {
         found
     }
 
-    /// The package that an installer takes for `name`; of alternatives the first of the set.
+    /// The package that an installer takes for `name`; the first alternative in the set.
     fn find(&self, name: &str) -> Option<&'a ListedPackage> {
         let alternatives = name.split('|').map(|part| {
-            // Alternatives are written whole, with their bounds.
+            // Alternatives are complete relations, with their bounds.
             part.split('(').next().unwrap_or_default().trim()
         });
         let names = alternatives.chain([name]);

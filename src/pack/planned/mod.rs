@@ -1,14 +1,13 @@
-//! What a build would write, before anything is compressed: `rockpack plan`.
+//! The result of a build, predicted before anything is compressed: `rockpack plan`.
 //!
 //! ```text
-//! Plan ─ sizes: what each file takes, and its digest where it is known ─► packages
-//!      ─ groups: what a GPU's owner would download and install         ─► Planned
+//! Plan ─ sizes: the size of each file, and its digest if it is known ─► packages
+//!      ─ groups: downloads and installed sizes for a GPU's owner  ─► Planned
 //! ```
 //!
-//! A plan has no clock and no fact of the machine. Names, versions, relations, paths and modes are
-//! those of the packages that `build` makes of the same input. Known exactly are the sizes of all
-//! files but kernel archives and their manifests; everything else is marked as an estimate, see
-//! `sizes`.
+//! A plan depends on no clock and no fact of the machine. Names, versions, relations, paths and modes are
+//! those of the packages that `build` makes of the same input. The sizes of all files except kernel archives
+//! and their manifests are exact; all other sizes are marked as estimates, see `sizes`.
 
 mod groups;
 mod sizes;
@@ -35,31 +34,31 @@ use crate::recombine::Recombined;
 use crate::report::Findings;
 use sizes::{MeasuredFile, Sizes};
 
-/// A package set that was decided and not built.
+/// A planned package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Planned {
     /// [`PLAN_KIND`].
     pub kind: &'static str,
     /// [`PLAN_SCHEMA`].
     pub schema: u32,
-    /// Version of rockpack that made the plan.
+    /// The version of rockpack that made the plan.
     pub generator: &'static str,
-    /// Upstream version of the set.
+    /// The upstream version of the set.
     pub version: String,
-    /// Release of the set.
+    /// The release of the set.
     pub release: String,
-    /// Install prefix, absolute.
+    /// The absolute install prefix.
     pub prefix: String,
-    /// Seconds since 1970 that every packed file would carry as its time.
+    /// The timestamp of every packed file, in seconds since 1970.
     pub content_date: u32,
     /// The packages by format and name.
     pub packages: Vec<ListedPackage>,
-    /// The packages of earlier builds that the set would keep, as they do not change.
+    /// The packages of earlier builds that the set keeps unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<ListedPackage>,
-    /// What each group would download and install, in the order of the configuration.
+    /// The download and installed size of each group, in the order of the configuration.
     pub groups: Vec<GroupSum>,
-    /// Absolute install paths of the input that are in no package, because the set was limited to other
+    /// The absolute install paths of input files in no package, because the set was limited to other
     /// components or no package of a list takes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -67,18 +66,18 @@ pub struct Planned {
     pub findings: Findings,
 }
 
-/// How closely to look.
+/// The digests that a plan computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digests {
-    /// No file is read whole.
+    /// No digests: no file is read whole.
     Without,
-    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects
-    /// of every archive.
+    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects of every
+    /// archive.
     OfFiles,
 }
 
-/// Lists what `plan`, made of `recombined`, would become. Sizes are estimated on the threads of
-/// the current rayon pool.
+/// Predicts the packages of `plan`, which was made from `recombined`. Estimates sizes on the threads of the
+/// current rayon pool.
 pub fn planned(
     recombined: &Recombined,
     plan: &Plan,
@@ -116,7 +115,7 @@ pub fn planned(
 }
 
 impl Planned {
-    /// The packages of the whole set, to be compared.
+    /// The packages of the whole set, for comparisons.
     pub fn listing(&self) -> Listing {
         let packages = self.packages.iter().chain(&self.kept).cloned().collect();
         let prefix = Some(self.prefix.clone());
@@ -124,7 +123,7 @@ impl Planned {
     }
 }
 
-/// A file's entry with what is known of its content.
+/// A file's entry with its measured content.
 struct Looked<'a> {
     entry: &'a PackageEntry<FileSource>,
     measured: Option<MeasuredFile>,

@@ -1,18 +1,17 @@
-//! Sizes without building.
+//! The sizes of packages without a build.
 //!
 //! | what | how |
 //! |---|---|
-//! | a file that is packed as it is, a transformed binary, a text | its bytes are known: exact |
+//! | a file that is packed unchanged, a transformed binary, a text | its bytes are known: exact |
 //! | a kernel archive | its code objects' bytes × the share that zstd leaves of samples of them |
 //! | a kernel manifest | a constant, and one per arch |
-//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives as they are, its scripts, and constants for the package and for every path |
+//! | a package file | its files' bytes × the share that zstd leaves of samples of them, archives uncompressed, its scripts, and constants for the package and for every path |
 //!
-//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an
-//! archive; large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`]
-//! large and as many small files of a package, evenly spaced, are looked into, and [`WINDOWS`] windows
-//! of [`WINDOW`] bytes of a file. What the estimate does not see: code objects that occur twice in an
-//! archive and are stored once, and repetitions over long distances; so it is rather too large than too
-//! small. Payloads that are compressed with xz are smaller than estimated.
+//! Samples are compressed at the level of kernel archives: code objects each by itself, as in an archive;
+//! large files each by itself, and small ones in one stream, as in a payload. At most [`SAMPLES`] large and
+//! as many small files of a package are sampled, evenly spaced, each by [`WINDOWS`] windows of [`WINDOW`]
+//! bytes. The estimate ignores deduplicated code objects and repetitions over long distances, so it is rather
+//! too large than too small. Payloads that are compressed with xz are smaller than estimated.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
@@ -24,30 +23,30 @@ use crate::plan::FileSource;
 use crate::receipt::listing::{ListedMember, Size};
 use crate::recombine::Kernel;
 
-/// Large files of a package, small ones, or code objects of an archive, that are looked into.
+/// Most large files of a package, small ones, or code objects of an archive, that are sampled.
 const SAMPLES: usize = 32;
 
 /// Windows of a file that are compressed.
 const WINDOWS: u64 = 16;
 
-/// Bytes of a window. Of the databases of rocBLAS, which change their nature along the way, fewer
-/// and larger windows miss whole kinds of content.
+/// Bytes of a window. The content of rocBLAS's databases changes along the file: fewer and larger windows
+/// miss whole kinds of content.
 const WINDOW: u64 = 256 << 10;
 
-/// Files of more bytes are not looked into whole. Most code objects are smaller.
+/// Largest file that is sampled whole. Most code objects are smaller.
 const WHOLE: u64 = WINDOWS * WINDOW;
 
-/// Bytes of a package besides its payload and what its paths take: of a `.deb` the control
-/// archive, of an `.rpm` lead, header, and the signature with its reserved space.
+/// Bytes of a package besides its payload and its paths: for a `.deb` the control archive, for an `.rpm`
+/// lead, header, and the signature with its reserved space.
 const DEB_BYTES: u64 = 3 << 10;
 const RPM_BYTES: u64 = 5800;
 
-/// Bytes of a path besides its name. A `.deb` has a sum, an `.rpm` a row of its header; both have
-/// an entry in the payload, compressed.
+/// Bytes of a path besides its name. A `.deb` has a checksum, an `.rpm` a row of its header; both have a
+/// compressed entry in the payload.
 const DEB_MEMBER_BYTES: u64 = 60;
 const RPM_MEMBER_BYTES: u64 = 120;
 
-/// Bytes of a header of tar, and what files are rounded up to.
+/// Bytes of a tar header, and the unit to which files are padded.
 const TAR_BLOCK: u64 = 512;
 
 /// Bytes of an archive's row besides its key.
@@ -57,21 +56,21 @@ const ROW_BYTES: u64 = 64;
 const MANIFEST_BYTES: u64 = 64;
 const MANIFEST_ARCH_BYTES: u64 = 112;
 
-/// What is known of a file.
+/// The size of a file, with its share of the package.
 pub(super) struct MeasuredFile {
-    /// Its bytes.
+    /// The bytes of the file.
     pub size: Size,
-    /// Their digest, if it was asked for and does not depend on compression.
+    /// The digest of the bytes, if it was requested and does not depend on compression.
     pub sha256: Option<[u8; 32]>,
-    /// Of an archive: the digest of its code objects in hex, if it was asked for.
+    /// The digest of an archive's code objects in hex, if it was requested.
     pub code_sha256: Option<String>,
-    /// What it takes of a package file, estimated.
+    /// The estimated bytes in the package file.
     pub compressed: u64,
-    /// What is compressed to estimate that; none for what is compressed already.
+    /// The bytes to sample for that estimate; `None` for files that are already compressed.
     content: Option<Content>,
 }
 
-/// Looks at the files of a plan.
+/// Measures the files of a plan.
 pub(super) struct Sizes<'a> {
     sources: Sources<'a>,
     digests: Digests,
@@ -82,7 +81,7 @@ impl<'a> Sizes<'a> {
         Self { sources, digests }
     }
 
-    /// What is known of the file behind `source`; its share of the package is not yet.
+    /// Measures the file behind `source`, without its share of the package.
     pub fn measure(&self, source: &FileSource) -> Result<MeasuredFile> {
         if let Some(content) = self.sources.known(source)? {
             let sha256 = match self.digests {
@@ -122,13 +121,13 @@ impl<'a> Sizes<'a> {
         })
     }
 
-    /// Estimates what each of a package's files takes of it.
+    /// Estimates the share of each of a package's files.
     pub fn compress<'m>(&self, files: impl Iterator<Item = &'m mut MeasuredFile>) -> Result<()> {
         let files = files.filter(|file| file.content.is_some());
         let (mut small, mut large): (Vec<_>, Vec<_>) =
             files.partition(|file| file.size.bytes <= WHOLE);
         assume(&mut small, CompressedShare::together)?;
-        // Of a great many, the first of a few neighbours stands for them.
+        // Of very many files, the first of a few neighbours represents them.
         let step = large.len().div_ceil(SAMPLES).max(1);
         for neighbours in large.chunks_mut(step) {
             assume(neighbours, |contents| {
@@ -160,14 +159,14 @@ fn assume(
     Ok(())
 }
 
-/// What compression leaves of some bytes.
+/// The bytes that compression leaves, and the bytes before it.
 struct CompressedShare {
     left: u64,
     of: u64,
 }
 
 impl CompressedShare {
-    /// Of code objects: each is a frame of its own.
+    /// The share of code objects, each a frame of its own.
     fn each(contents: &[&Content]) -> Result<Self> {
         let mut share = Self { left: 0, of: 0 };
         for content in chosen(contents) {
@@ -177,7 +176,7 @@ impl CompressedShare {
         Ok(share)
     }
 
-    /// Of the files of a payload, which is one stream.
+    /// The share of files in a payload, which is one stream.
     fn together(contents: &[&Content]) -> Result<Self> {
         let samples: Result<Vec<Vec<u8>>> = chosen(contents).map(sample).collect();
         let mut share = Self { left: 0, of: 0 };
@@ -200,13 +199,13 @@ impl CompressedShare {
     }
 }
 
-/// At most [`SAMPLES`] of `contents`, evenly spaced.
+/// Up to [`SAMPLES`] of `contents`, evenly spaced.
 fn chosen<'c>(contents: &[&'c Content]) -> impl Iterator<Item = &'c Content> {
     let step = contents.len().div_ceil(SAMPLES).max(1);
     contents.iter().step_by(step).copied()
 }
 
-/// Windows of `content`, evenly spaced; the whole if they are not less.
+/// Windows of `content`, evenly spaced; all bytes if the windows cover them.
 fn sample(content: &Content) -> Result<Vec<u8>> {
     let len = content.len();
     let count = len.div_ceil(WINDOW).min(WINDOWS);
@@ -215,7 +214,7 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
     let mut done = 0;
     for index in 0..count {
         let spaced = last.checked_div(count.saturating_sub(1)).unwrap_or(0).saturating_mul(index);
-        // The windows of a file that they cover whole follow each other.
+        // Windows that cover the whole file do not overlap.
         let start = spaced.max(done);
         done = len.min(spaced.saturating_add(WINDOW));
         if start < done {
@@ -225,7 +224,7 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes of a package file that are not the content of its files.
+/// The bytes of a package file besides the content of its files.
 pub(super) fn overhead(
     package: &Package<FileSource>,
     format: Format,
@@ -245,7 +244,7 @@ pub(super) fn overhead(
         + members.iter().map(|m| member + name(&m.path) as u64).sum::<u64>()
 }
 
-/// What maintainer scripts take. Those of a `.deb` lie uncompressed in a tar archive.
+/// The bytes of maintainer scripts. Those of a `.deb` are uncompressed in a tar archive.
 fn scripts(package: &Package<FileSource>, format: Format) -> u64 {
     let in_tar = |len: usize| TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK);
     match format {

@@ -19,17 +19,17 @@ use crate::settings::{BuildArguments, Environment, GivenOptions};
 
 /// Build the packages of one or more shards of artifacts.
 ///
-/// Writes the packages and, last, packages.json (what each package holds and where every code
-/// object of the input went) into OUT, in place of the set that an earlier build wrote there: its
-/// packages that are not in the new set are removed and named. SOURCE_DATE_EPOCH
-/// is the time of headers, changelogs, signatures, SPDX documents and the indexes of --repo.
+/// Writes the packages and, last, packages.json (the content of each package, and the place of every code
+/// object of the input) into OUT. They replace the set of an earlier build: its packages that are not in the
+/// new set are removed and listed. SOURCE_DATE_EPOCH sets the time of headers, changelogs, signatures, SPDX
+/// documents and the indexes of --repo.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     build: BuildArguments,
     /// Print the receipt as JSON
     ///
-    /// With the packages of an earlier set that are gone, as `removed`
+    /// `removed` lists the removed packages of an earlier set
     #[arg(long, help_heading = None)]
     json: bool,
 }
@@ -63,8 +63,8 @@ pub(super) fn run(
     Ok(Outcome::Done)
 }
 
-/// The finding that others may not list the output folder. Of one in which nothing was built before, a
-/// user knows; an earlier run may have made the other.
+/// The finding that other users may not list the output folder. It matters if an earlier run created the
+/// folder; of a folder without an earlier build, the user knows.
 fn closed(out: &Path) -> Result<Findings> {
     let mut findings = Findings::default();
     if let Some(mode) = closed_mode(out)? {

@@ -1,4 +1,4 @@
-//! `rockpack completions`: what a shell needs to complete commands and options.
+//! `rockpack completions`: the scripts with which shells complete commands and options.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

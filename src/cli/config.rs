@@ -1,4 +1,4 @@
-//! `rockpack config`: what a build is told, and what it may be told.
+//! `rockpack config`: the settings of a build, and the schema of configurations.
 
 use clap::{Args, Subcommand};
 use rockpack_base::error::Result;
@@ -22,11 +22,10 @@ enum ConfigCommand {
     Schema,
 }
 
-/// Show every setting that `build` or `plan` would have with the same options, and where its value
-/// comes from: an option, a place in the configuration, a variable, the naming scheme, what
-/// the artifacts hold, or a default.
+/// Show every setting that `build` or `plan` would have with the same options, and where its value comes
+/// from: an option, a place in the configuration, a variable, the naming scheme, the artifacts, or a default.
 ///
-/// What `build` refuses before it reads any input is refused. Neither --artifacts nor --out is needed.
+/// Refuses everything that `build` refuses before it reads input. Neither --artifacts nor --out is needed.
 #[derive(Debug, Args)]
 #[command(mut_arg("artifacts", |argument| argument.required(false)))]
 #[command(mut_arg("out", |argument| argument.required(false)))]

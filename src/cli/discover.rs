@@ -1,4 +1,4 @@
-//! `rockpack discover`: which targets are inside of which artifact.
+//! `rockpack discover`: the targets inside of each artifact.
 
 use clap::Args;
 use rockpack_base::content::Content;
@@ -16,13 +16,13 @@ use crate::settings::{DiscoverArguments, ProposalPlace};
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///
-/// Counts the code objects of fat binaries and the files of kernel databases, by content. Archs
-/// that are only there because the compiler fell back to them (gfx906 in every shard) are named.
+/// Counts the code objects of fat binaries and the files of kernel databases, by content. Lists archs that
+/// exist only because the compiler fell back to them (gfx906 in every shard).
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     discover: DiscoverArguments,
-    /// Print JSON; with --propose it holds the proposal and its reasons, too
+    /// Print JSON; with --propose it has the proposal and its reasons, too
     #[arg(long)]
     json: bool,
 }

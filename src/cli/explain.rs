@@ -1,4 +1,4 @@
-//! `rockpack explain`: what a code means, why it matters, and what solves it.
+//! `rockpack explain`: the meaning of a code, its importance, and the remedy.
 
 use clap::Args;
 use rockpack_base::error::{Error, Kind, Result};

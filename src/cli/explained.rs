@@ -1,4 +1,4 @@
-//! What the codes of findings and of checks mean at length, from the pages of the documentation.
+//! The explanations of finding and check codes, from the pages of the documentation.
 //!
 //! A page has a section for each code: `## R070 name-of-the-code`, and its text up to the next one.
 
@@ -8,15 +8,15 @@ const FINDINGS: &str = include_str!("../../docs/reference/findings.md");
 /// The page of checks.
 const CHECKS: &str = include_str!("../../docs/reference/checks.md");
 
-/// How unlike a code or a name what is asked for may be, to be taken for a slip.
+/// The least similarity of a text to a code or name for which it counts as a typo.
 const LIKE: f64 = 0.7;
 
-/// What the documentation says of a code.
+/// The documentation of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Explanation {
     /// The code, e.g. `R070`.
     pub code: &'static str,
-    /// Its name, e.g. `library-unresolved`.
+    /// The name of the code, e.g. `library-unresolved`.
     pub name: &'static str,
     /// The text, in Markdown.
     pub text: &'static str,
@@ -27,12 +27,12 @@ pub fn all() -> impl Iterator<Item = Explanation> {
     [FINDINGS, CHECKS].into_iter().flat_map(sections)
 }
 
-/// The explanation of a code or name, in whatever case.
+/// The explanation of a code or name, in upper or lower case.
 pub fn find(asked: &str) -> Option<Explanation> {
     all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
 }
 
-/// The code or name that is most like `asked`, if any is.
+/// The code or name most similar to `asked`, if any is similar.
 pub fn nearest(asked: &str) -> Option<&'static str> {
     let asked = asked.to_lowercase();
     let likeness = |own: &str| strsim::jaro_winkler(&own.to_lowercase(), &asked);

@@ -12,15 +12,15 @@ use crate::cli::render;
 use crate::inspect::extract::{Selection, extract};
 use crate::settings::{output_path, target_id};
 
-/// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages
-/// into files of their own.
+/// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages into separate
+/// files.
 ///
-/// A file is named <binary>-<index>-<target>.hsaco: the binary as the archive's key has it, or the
-/// name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the
-/// wrapper (of the bundle, in a file of bundles); the target with - before its features. A key
-/// without an index has none in the name, a bundle without a wrapper has bundle<offset> in its place, and
-/// SPIR-V ends in .spv. Where a second archive of a package has other code under the same key, its path
-/// and %3A stand before the binary. Nothing is overwritten: a file that is there must have the same content.
+/// A file is named <binary>-<index>-<target>.hsaco: the binary from the archive's key, or the name of FILE,
+/// with other characters than letters, digits and ._-+ as %XX; the index of the wrapper (of the bundle, in a
+/// file of bundles); the target with - before its features. A key without an index gives a name without one,
+/// a bundle without a wrapper has bundle<offset> in its place, and SPIR-V ends in .spv. If a second archive
+/// of a package has other code under the same key, its path and %3A precede the binary. Nothing is
+/// overwritten: an existing file must have the same content.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages

@@ -1,4 +1,4 @@
-//! `rockpack inspect`: what is in a file.
+//! `rockpack inspect`: the content of a file.
 
 use std::path::PathBuf;
 
@@ -17,10 +17,10 @@ use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
 /// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///
 /// Of packages and wheels: fields, members, and which of them hold device code; of host binaries: wrappers,
-/// bundles, markers; of code objects: target, kernels and what their notes say.
+/// bundles, markers; of code objects: target, kernels and the content of their notes.
 ///
-/// Files that cannot be read do not keep the others from being shown; the exit code is that of the
-/// first one then: 2, or 64 where there is no such file.
+/// Files that cannot be read do not stop the others from being shown. The exit code is then that of the first
+/// such file: 2, or 64 if it does not exist.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Packages, wheels, kernel archives, manifests, binaries, artifacts
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
         let of_file = |inspected| InspectedFile { file: path.display().to_string(), inspected };
         all.extend(faults.keep(inspected).map(of_file));
     }
-    // That the run was asked to end says nothing of the files.
+    // Faults of an interrupted run say nothing about the files.
     interrupt::check()?;
     for file in &all {
         if let Inspected::Artifact(artifact) = &file.inspected {
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
         }
     }
     if all.is_empty() {
-        // The faults say everything.
+        // The faults are the whole output.
     } else if arguments.json {
         faults.keep(terminal.print_json(&all));
     } else {
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     faults.finish().map(|()| Outcome::Done)
 }
 
-/// All files, each under its name if there are several.
+/// The text of all files, each under its name if there are several.
 fn text(all: &[InspectedFile], several: bool) -> String {
     let one = |file: &InspectedFile| {
         let heading = if several { format!("{}:\n", printable(&file.file)) } else { String::new() };

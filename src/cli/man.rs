@@ -14,7 +14,7 @@ use crate::report::Progress;
 use crate::report::words::counted;
 use crate::settings::output_path;
 
-/// What the folder of the pages holds.
+/// The content of the folder, for messages.
 const HOLDS: &str = "manual pages";
 
 /// Write the manual pages of all commands (rockpack.1, rockpack-build.1, …) into a folder.
@@ -36,14 +36,14 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome>
     Ok(Outcome::Done)
 }
 
-/// The program with all its commands, each of which knows its whole name.
+/// The program with all its commands, each with its full name.
 fn all_commands() -> Command {
     let mut command = super::Arguments::command().disable_help_subcommand(true);
     command.build();
     command
 }
 
-/// A page in ASCII: troff alone does not know what encoding a page has.
+/// A page in ASCII: troff alone cannot know the encoding of a page.
 fn plain(page: &str) -> Vec<u8> {
     let escaped = |c: char| match c {
         _ if c.is_ascii() => c.to_string(),

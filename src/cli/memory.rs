@@ -1,4 +1,4 @@
-//! How much memory a command takes that has no option for it.
+//! The memory of commands without an option for it.
 
 use rockpack_base::run::{Budget, Limits};
 

@@ -1,9 +1,8 @@
 //! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
 //!
-//! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done,
-//! 1 done with failed checks or with differences that were asked for, 2 failed, 64 refused for what the
-//! command line, the environment or the configuration says, 128 and the signal's number ended by a
-//! signal.
+//! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done, 1
+//! done with failed checks or with requested differences, 2 failed, 64 refused because of the command line,
+//! the environment or the configuration, 128 and the signal's number ended by a signal.
 
 mod build;
 mod completions;
@@ -66,7 +65,7 @@ enum Command {
     Completions(completions::Arguments),
 }
 
-/// How a command ended without an error.
+/// The end of a command without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -93,7 +92,8 @@ pub fn run() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::ChecksFailed) => ExitCode::from(1),
         Err(error) => match signals::ended() {
-            // What fails after a signal does so because of it, as other programs get it, too.
+            // A failure after a signal is due to it: a write to a pipe, for example, whose reader got the
+            // signal, too.
             Some((signal, code)) => {
                 terminal.error(&signal);
                 code
@@ -103,7 +103,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Shows help or the version, which were asked for, or what is wrong with the command line.
+/// Shows the requested help or version, or the fault of the command line.
 fn unparsed(said: &clap::Error) -> ExitCode {
     match (terminal::print_help(said), said.use_stderr()) {
         (_, true) => ExitCode::from(64),
@@ -115,8 +115,8 @@ fn unparsed(said: &clap::Error) -> ExitCode {
     }
 }
 
-/// What is wrong with the arguments, said of them as [`printable`] writes them: the pattern of a
-/// shell may have put any name among them.
+/// The fault of the arguments, with them escaped as by [`printable`]: a glob of the shell may have put any
+/// file name among them.
 fn plain(error: clap::Error) -> clap::Error {
     let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let given: Vec<String> = given.collect();

@@ -1,4 +1,4 @@
-//! `rockpack plan`: what a build would write.
+//! `rockpack plan`: the result of a build, predicted.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ use crate::settings::{Environment, SetArguments};
 
 /// Show the package set that `build` would write, before anything is compressed.
 ///
-/// Names, versions, relations, paths and the sizes of installed files are those of `build`, but for
-/// kernel archives and their manifests. Their sizes and those of package files are estimated from
-/// samples, and marked with ~. Writes nothing.
+/// Names, versions, relations, paths and the sizes of installed files are those of `build`, except for kernel
+/// archives and their manifests. Their sizes and those of package files are estimated from samples, and
+/// marked with ~. Writes nothing.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -31,8 +31,8 @@ pub(super) struct Arguments {
     json: bool,
     /// Print the dependencies as a graph for Graphviz
     ///
-    /// One node for each package of the first format, solid lines for what is needed, dashed ones
-    /// for what is recommended
+    /// One node for each package of the first format, solid lines for requirements, dashed ones for
+    /// recommendations
     #[arg(long, conflicts_with_all = ["json", "diff"])]
     dot: bool,
     /// Compare with an earlier set
@@ -45,14 +45,14 @@ pub(super) struct Arguments {
     exit_code: bool,
     /// Print how the set is cut into at most N parts
     ///
-    /// As JSON in one line, for the matrix of a CI system: parts of about one size; `include` has
-    /// one object for each, whose `partition` is for `build`
+    /// As JSON in one line, for the matrix of a CI system: parts of similar size. `include` has one object
+    /// for each, whose `partition` is the value for `build`
     #[arg(long, value_name = "N", conflicts_with_all = ["details", "dot", "diff", "digests"],
         value_parser = clap::value_parser!(u32).range(1..=i64::from(SetPart::MOST)))]
     matrix: Option<u32>,
     /// Read every file for its digest
     ///
-    /// Contents can then be compared, and not only sizes
+    /// Comparisons then see contents, not only sizes
     #[arg(long)]
     digests: bool,
 }

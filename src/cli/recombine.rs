@@ -12,9 +12,9 @@ use crate::settings::RecombineArguments;
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///
-/// The shards may be split already or not. Host files are the primary shard's, device code comes
-/// from all; the groups are the configuration's. Other artifacts of the same components that lie in
-/// the output folder are removed and named.
+/// The shards may be split already or not. Host files are the primary shard's, device code comes from all;
+/// the groups are the configuration's. Other artifacts of the same components in the output folder are
+/// removed and listed.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -16,12 +16,11 @@ use crate::settings::{Environment, RepoArguments};
 
 /// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
 ///
-/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/
-/// for pip and uv. It can be served
-/// while it is written to: the file that makes a publication visible is put in place last, and
-/// what went out of use stays for a while. Packages are added to those that are there; files that
-/// were published before, by name, size and time, are not read again. SOURCE_DATE_EPOCH stands for
-/// the time of the publication.
+/// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/ for
+/// pip and uv. It can be served while it is written: the file that makes a publication visible is put in
+/// place last, and files no longer in use stay for a while. Packages are added to the existing ones; files
+/// that were published before, by name, size and time, are not read again. SOURCE_DATE_EPOCH sets the time of
+/// the publication.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

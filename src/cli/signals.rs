@@ -1,8 +1,8 @@
 //! Signals that end a run.
 //!
-//! The first one asks the run to end, which takes back what it began. Whoever sends another one,
-//! or lets [`PATIENCE`] pass, has it ended at once, as by SIGKILL: the next run then takes back
-//! what is left. Signals that this process was started to ignore, as by nohup, stay ignored.
+//! The first signal asks the run to end, and the run undoes what it began. A second signal, or a wait of
+//! [`PATIENCE`], ends it at once, as SIGKILL does: the next run then undoes the rest. Signals that this
+//! process was started to ignore, as by nohup, stay ignored.
 
 use std::io;
 use std::process::ExitCode;
@@ -21,14 +21,14 @@ use super::progress::Terminal;
 
 const ENDING: [(i32, &str); 3] = [(SIGHUP, "SIGHUP"), (SIGINT, "SIGINT"), (SIGTERM, "SIGTERM")];
 
-/// How long a run that was asked to end may take for it: one that waits for another run's lock, or
-/// for a disk, does not see that it was asked.
+/// Time that a run may take to end after a signal: one that waits for another run's lock, or for a disk, does
+/// not notice it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a run that ends at once may take to say so.
+/// Time for the message of a run that ends at once.
 const SPEECH: Duration = Duration::from_millis(500);
 
-/// Lets signals ask this process to end.
+/// Makes signals ask this process to end.
 pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
     let numbers = ENDING.iter().map(|(number, _)| *number);
@@ -36,7 +36,7 @@ pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number)).collect();
     let fault = |error: io::Error| Error::new(Kind::Io, "signals cannot be handled").cause(error);
     let mut signals = Signals::new(heeded).map_err(fault)?;
-    // A write above the limit of file sizes is an error then, and does not end the process.
+    // A write above the limit of file sizes then fails, and does not end the process.
     if !is_ignored(SIGXFSZ) {
         flag::register(SIGXFSZ, Arc::default()).map_err(fault)?;
     }
@@ -46,7 +46,7 @@ pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
                 end(signal, &terminal);
             }
             let terminal = Arc::clone(&terminal);
-            // Where no thread is to be had, a second signal ends what waits.
+            // If no thread can be started, a second signal ends a run that waits.
             drop(thread::Builder::new().spawn(move || {
                 thread::sleep(PATIENCE);
                 end(signal, &terminal);
@@ -56,14 +56,14 @@ pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(Error::no_thread)
 }
 
-/// Ends the process, and says so. Where nobody reads what is said, or what speaks meanwhile waits itself,
-/// it ends without a word.
+/// Ends the process with a message. If nobody reads stderr, or a write to it blocks, the process ends without
+/// one.
 fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
     let (said, heard) = channel();
     let terminal = Arc::clone(terminal);
     let say = move || {
         terminal.error(&cut_off(signal));
-        // Nobody listens any more if that took long.
+        // After a long write nobody receives this any more.
         let _ = said.send(());
     };
     if thread::Builder::new().spawn(say).is_ok() {
@@ -88,7 +88,7 @@ fn code(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// What to say, and the exit code, if a signal asked this process to end.
+/// The message and the exit code, if a signal asked this process to end.
 pub(super) fn ended() -> Option<(Error, ExitCode)> {
     let signal = interrupt::requested()?;
     let error = Error::new(Kind::Interrupted, format!("ended by {}", name_of(signal)))
@@ -96,8 +96,7 @@ pub(super) fn ended() -> Option<(Error, ExitCode)> {
     Some((error, ExitCode::from(code(signal))))
 }
 
-/// The signals that this process ignores, signal 1 in the lowest bit. None where the kernel does
-/// not tell.
+/// The signals that this process ignores, signal 1 in the lowest bit; 0 if the kernel does not tell.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

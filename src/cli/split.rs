@@ -13,9 +13,9 @@ use crate::settings::SplitArguments;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
-/// Artifacts that are split already stay as they are. Other artifacts of the same components that
-/// lie in the output folder are removed and named. A component that fails does not keep the others
-/// from being written; the exit code is 2 then.
+/// Artifacts that are split already are copied unchanged. Other artifacts of the same components in the
+/// output folder are removed and listed. A component that fails does not stop the others from being written;
+/// the exit code is 2 then.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     finish(report, printed, json, progress, &out)
 }
 
-/// Fails with all failures, if there is one, that to print the result among them.
+/// Fails with all failures, if there are any, including that of printing the result.
 fn finish(
     report: SplitReport,
     printed: Result<()>,

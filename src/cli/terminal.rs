@@ -1,4 +1,4 @@
-//! How errors and text reach the terminal.
+//! Errors and text on the terminal.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -11,8 +11,7 @@ use rockpack_base::error::{
     Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
 
-/// An error as miette shows it: what was being done, where, why, and what to do. Further faults are
-/// shown each by itself.
+/// An error for miette: what was being done, where, why, and what to do. Further faults are shown separately.
 #[derive(Debug)]
 struct FullError<'a>(&'a Error);
 
@@ -30,7 +29,7 @@ impl Diagnostic for FullError<'_> {
     }
 }
 
-/// Whether a stream has colours: as `choice` says, or if it is a terminal and NO_COLOR is not set.
+/// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is not set.
 pub(super) fn has_colours(choice: ColorChoice, is_terminal: bool) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -41,8 +40,8 @@ pub(super) fn has_colours(choice: ColorChoice, is_terminal: bool) -> bool {
     }
 }
 
-/// Whether help and the errors of the command line have colours, as `--color` among `arguments` says.
-/// Those are written before the command line is known to make sense.
+/// The colours of help and command line errors, by `--color` among `arguments`. They are needed before the
+/// command line is parsed.
 pub(super) fn colours_of_help(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     let mut words = arguments.map(|word| word.to_string_lossy().into_owned());
     let value = words.by_ref().find_map(|word| word.strip_prefix("--color").map(str::to_owned));
@@ -59,19 +58,19 @@ pub(super) fn print_error(error: &Error, has_colours: bool) {
     let theme =
         if has_colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let mut text = String::new();
-    // Unwrapped, so that a path stays one word for whoever copies it or searches a log for it.
+    // Unwrapped, so that a path stays one word that can be copied or searched for in a log.
     let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
     for fault in error.flattened() {
         if handler.render_report(&mut text, &FullError(fault)).is_err() {
             text.push_str(&format!("{}\n", fault.in_full()));
         }
     }
-    // Without stderr there is nobody to tell; the exit code still says it.
+    // Without stderr nobody can read the error; the exit code still reports it.
     let _ = write!(io::stderr(), "{}", without_commands(&text));
 }
 
-/// Writes `text` to stdout. What renders it leaves no control character in it but line breaks; if one
-/// was forgotten, it is not the terminal that finds it.
+/// Writes `text` to stdout. Its renderer leaves no control characters in it except line breaks; escaping here
+/// keeps forgotten ones from the terminal.
 pub(super) fn print(text: &str) -> Result<()> {
     write(&printable_lines(text))
 }
@@ -81,13 +80,13 @@ fn write(text: &str) -> Result<()> {
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// Writes help and the version to stdout, and what is wrong with the command line to stderr.
+/// Writes help and the version to stdout, and faults of the command line to stderr.
 pub(super) fn print_help(text: &clap::Error) -> Result<()> {
     written(text.print().and_then(|()| io::stdout().flush()))
 }
 
-/// Judges a write to stdout. A reader that went away, as `head` does, has seen what it wanted: that is
-/// no failure, and the exit code goes on to say how the command ended. A full disk is one.
+/// Judges a write to stdout. A reader that closed the pipe, as `head` does, has read enough: that is no
+/// failure, and the exit code still tells how the command ended. A full disk is a failure.
 fn written(result: io::Result<()>) -> Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -109,10 +108,9 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     write(&(plain_json(&text).into_owned() + "\n"))
 }
 
-/// JSON with all control characters escaped, and all that are not seen. serde_json leaves those
-/// behind ASCII's first 32, of which some terminals take `\u009b` for the start of a command; they
-/// can only be inside of strings. So is the `#` of what a CI system takes for a command anywhere in
-/// a line.
+/// JSON with all control and invisible characters escaped. serde_json escapes only ASCII's first 32, and some
+/// terminals take `\u009b` for the start of a command; these characters are only inside of strings. So is the
+/// `#` of a text that a CI system takes for a command anywhere in a line.
 pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
     let is_left = |c: char| (c.is_control() && c >= '\u{7f}') || is_unseen(c);
     if !text.contains(is_left) && !text.contains("##") {
@@ -121,7 +119,7 @@ pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
     let mut plain = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         if is_left(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
-            // JSON writes characters in pieces of 16 bits.
+            // JSON escapes are units of UTF-16.
             let mut pieces = [0; 2];
             c.encode_utf16(&mut pieces)
                 .iter()

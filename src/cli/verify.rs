@@ -15,17 +15,17 @@ use crate::input::artifact::{self, ScanOptions};
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 use crate::verify::{self, Options, Report};
 
-/// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests
-/// and host binaries.
+/// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
+/// host binaries.
 ///
-/// Packages are checked as one set, so it should be whole: a host package alone finds no archives.
-/// With --partial, it need not be: what the packages that are named show is checked.
-/// With --against, every file and code object of the artifacts is looked for in the packages, and
-/// nothing else may be in them. Of repositories (folders with dists/, repodata/ or simple/), every index is
-/// held against every package, and, with --key, against its signature. Folders of parts that
-/// `build --partition` wrote are joined: all have to be there and to be of one plan. Artifacts (one, a shard, or a folder of shards) are checked by
-/// component: split ones have host code in the generic artifact, and code of its arch in each
-/// other. What a folder is, is told by what is in it. Exits with 1 if a check fails.
+/// Packages are checked as one set, so it should be whole: a host package alone finds no archives. With
+/// --partial, it need not be: only what the given packages show is checked. With --against, the packages must
+/// have every file and code object of the artifacts, and no others. Of repositories (folders with dists/,
+/// repodata/ or simple/), every index is compared with every package, and, with --key, with its signature.
+/// Folders of parts that `build --partition` wrote are joined: all parts must be there and belong to one
+/// plan. Artifacts (one, a shard, or a folder of shards) are checked by component: split ones have host code
+/// in the generic artifact, and code of its arch in each other. A folder's kind is recognised by its
+/// contents. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let (against, binaries, wheels) = (scan.as_ref(), &binaries, &wheels);
     let options = Options { folders, against, binaries, wheels, extent, trust, budget };
     let report = verify::verify(&paths, &options, progress)?;
-    // What could not be read because the run was asked to end is no problem of the package.
+    // A file that was not read because of a signal is no problem of the package.
     interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     if let Some(file) = &join {

@@ -1,14 +1,14 @@
-//! Which build of rockpack this is.
+//! The identity of this build of rockpack.
 
 use std::sync::LazyLock;
 
 use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
 
-/// The commit that this program was compiled from, as `ROCKPACK_COMMIT` said when it was. Nothing looks
-/// for a repository: the same source compiles to the same program with git and without.
+/// The commit that this program was compiled from, by `ROCKPACK_COMMIT` at compile time. Nothing looks for a
+/// repository: the same source compiles to the same program with git and without.
 const COMMIT: Option<&str> = option_env!("ROCKPACK_COMMIT");
 
-/// What stands behind the name of the program.
+/// The text behind the name of the program.
 static LONG: LazyLock<String> = LazyLock::new(|| {
     let commit = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
     let commit = commit.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
@@ -18,8 +18,8 @@ static LONG: LazyLock<String> = LazyLock::new(|| {
     format!("{version}, {commit}\nfor {machine}, {linked}; zstd {zstd}, liblzma {}", xz.join("."))
 });
 
-/// What `--version` says behind the name of the program: the version, the commit if that is known, the
-/// machine that it is for, how it is linked, and the compressors in it, which decide bytes of packages.
+/// The text of `--version` behind the name of the program: the version, the commit if it is known, the target
+/// machine, the linking, and the compressors, which decide bytes of packages.
 pub(super) fn long() -> &'static str {
     &LONG
 }

@@ -13,12 +13,12 @@ use crate::settings::{Environment, WheelArguments};
 
 /// Split Python wheels into a host wheel and one device wheel per architecture or group.
 ///
-/// A host wheel has the name, version and tags of its input, all of its files but device code, and an
-/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these
-/// GPUs, which is tied to exactly this version. wheels.json says what each wheel holds and where every
-/// code object went. A wheel without device code, or one that was split, is copied as it is. What an
-/// earlier run wrote into DIR goes when the new wheels are whole. SOURCE_DATE_EPOCH is the time of all
-/// members.
+/// A host wheel has the name, version and tags of its input, all of its files except device code, and an
+/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
+/// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
+/// code object. A wheel without device code, or one that was split, is copied unchanged. Wheels that an
+/// earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the time of
+/// all members.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

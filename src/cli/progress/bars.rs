@@ -1,8 +1,8 @@
-//! Bars on a terminal: one for each stage, below everything that is written meanwhile.
+//! Bars on a terminal: one for each stage, below all other output.
 //!
-//! The bars are the last lines of the screen as long as the run works, and are wiped off before
-//! anything else is written. Once they are closed nothing draws them again: what was written last,
-//! such as the text of an error, is what stays on the screen.
+//! The bars are the last lines of the screen while the run works, and are erased before anything else is
+//! written. Once closed, they are never drawn again: the last output, such as the text of an error, stays on
+//! the screen.
 
 use std::collections::HashMap;
 use std::io::{Result, Write};
@@ -15,23 +15,23 @@ use super::meter::Timed;
 use crate::cli::render;
 use crate::report::Stage;
 
-/// The template of a stage that works.
+/// The template of a working stage.
 const WORKING: &str = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_bytes} \
                        {decimal_bytes_per_sec} ETA {eta}";
 
-/// The template of a stage that went through all of its bytes.
+/// The template of a stage that has processed all of its bytes.
 const DONE: &str = "{prefix:>8} {msg}";
 
 /// The bars of a run.
 pub(super) struct Bars {
     all: MultiProgress,
-    /// None once the bars are closed.
+    /// The bars by stage; `None` once they are closed.
     by_stage: Mutex<Option<HashMap<Stage, StageBar>>>,
 }
 
-/// The terminal without its last columns. The cursor waits behind the bars, and a key that ends the run is
-/// shown there as `^C`: where it does not fit, the terminal goes to the next line, and the wrong lines
-/// would be wiped off.
+/// The terminal without its last columns. The cursor waits behind the bars, and the terminal echoes a key
+/// that ends the run there as `^C`. Without room for that it would start a new line, and the wrong lines
+/// would be erased.
 #[derive(Debug)]
 struct Narrow(Term);
 
@@ -82,12 +82,12 @@ impl TermLike for Narrow {
 
 struct StageBar {
     bar: ProgressBar,
-    /// Whether the stage went through all bytes that were announced so far.
+    /// Tells whether the stage has processed all bytes announced so far.
     is_done: bool,
 }
 
 impl Bars {
-    /// No bars yet, on stderr.
+    /// An empty set of bars on stderr.
     pub fn new() -> Self {
         let target = ProgressDrawTarget::term_like(Box::new(Narrow(Term::buffered_stderr())));
         let all = MultiProgress::with_draw_target(target);
@@ -98,7 +98,7 @@ impl Bars {
         self.by_stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the bar of a stage longer by `bytes`.
+    /// Extends the bar of a stage by `bytes`.
     pub fn expect(&self, stage: Stage, bytes: u64) {
         if let Some(by_stage) = self.by_stage().as_mut() {
             let stage_bar = by_stage.entry(stage).or_insert_with(|| self.add(stage));
@@ -107,7 +107,7 @@ impl Bars {
         }
     }
 
-    /// Moves the bar of a stage that was announced with some bytes.
+    /// Moves the bar of a stage that has announced bytes.
     pub fn advance(&self, stage: Stage, bytes: u64) {
         if let Some(stage_bar) = self.by_stage().as_mut().and_then(|all| all.get_mut(&stage)) {
             stage_bar.works();
@@ -115,7 +115,7 @@ impl Bars {
         }
     }
 
-    /// Puts what the stage took in the place of its bar.
+    /// Replaces the bar of a stage by its bytes and time.
     pub fn end(&self, stage: Stage, timed: &Timed) {
         if let Some(stage_bar) = self.by_stage().as_mut().and_then(|all| all.get_mut(&stage)) {
             stage_bar.is_done = true;
@@ -130,12 +130,12 @@ impl Bars {
         self.all.suspend(|| drop(writeln!(std::io::stderr(), "{line}")));
     }
 
-    /// Wipes the bars off, for good. Says whether there were any.
+    /// Erases the bars for good, and tells whether there were any.
     pub fn close(&self) -> bool {
         let Some(by_stage) = self.by_stage().take() else { return false };
-        // A terminal that cannot be written to shows nothing that could be wiped off.
+        // A terminal that cannot be written to shows nothing to erase.
         drop(self.all.clear());
-        // A bar is drawn once more when it goes, and so has to have nowhere to be drawn.
+        // A bar is drawn once more on drop, so the draw target must be hidden.
         self.all.set_draw_target(ProgressDrawTarget::hidden());
         !by_stage.is_empty()
     }

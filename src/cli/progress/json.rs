@@ -14,13 +14,13 @@ use crate::cli::terminal;
 use crate::report::{Stage, Summary};
 use crate::verify::Problem;
 
-/// How often a stage says how far it is.
+/// The interval of a stage's progress events.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Writes events to stderr, each whole.
+/// Writes each event to stderr in one call.
 #[derive(Debug, Default)]
 pub(super) struct Json {
-    /// When each stage said something last.
+    /// The time of each stage's last event.
     said: Mutex<BTreeMap<Stage, Instant>>,
 }
 
@@ -61,7 +61,7 @@ impl Json {
         write_fields("summary", summary);
     }
 
-    /// A finding, as the event that its severity is.
+    /// A finding, as an event of its severity.
     pub fn remark(&self, remark: &Remark) {
         if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
             let severity = fields.get("severity").and_then(Value::as_str).map(str::to_owned);
@@ -96,7 +96,7 @@ fn write_fields(event: &str, value: &impl Serialize) {
     }
 }
 
-/// A line that cannot be written is no reason to stop.
+/// Writes an event. A failed write does not stop the run.
 fn write(event: &Value) {
     let event = event.to_string();
     let line = terminal::plain_json(&event).into_owned() + "\n";

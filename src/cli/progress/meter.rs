@@ -1,4 +1,4 @@
-//! Takes the time of stages and adds up their bytes.
+//! Measures the time of stages and adds up their bytes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,27 +8,27 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::report::{Compressed, Stage, StageSummary, Sum, Summary, Work, WorkSummary};
 
-/// What is known of a stage.
+/// The time and bytes of a stage.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timed {
-    /// Those who work at it now.
+    /// The number of workers on it now.
     working: usize,
-    /// When the first of them began.
+    /// The time at which the first of them began.
     since: Option<Instant>,
-    /// How long somebody worked at it before.
+    /// The time of earlier work on it.
     busy: Duration,
-    /// Bytes that it will go through, as far as they were announced.
+    /// The announced bytes.
     pub expected: u64,
-    /// Bytes that it went through.
+    /// The processed bytes.
     pub done: u64,
-    /// Bytes that it had gone through when it was over for the last time.
+    /// The processed bytes when it last ended.
     over: Option<u64>,
-    /// Whether it was told of that it is over.
+    /// Tells whether its end was reported.
     is_told: bool,
 }
 
 impl Timed {
-    /// How long somebody has worked at it.
+    /// The time during which anybody worked on it.
     pub fn busy(&self) -> Duration {
         self.busy + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -63,7 +63,7 @@ impl Meter {
         self.measured().stages.entry(stage).or_default().expected += bytes;
     }
 
-    /// What is known of the stage, if nobody worked at it before.
+    /// Begins work on a stage. Returns its state if this is the first work.
     pub fn begin(&self, stage: Stage) -> Option<Timed> {
         let mut measured = self.measured();
         let timed = measured.stages.entry(stage).or_default();
@@ -80,7 +80,7 @@ impl Meter {
         timed.clone()
     }
 
-    /// What is known of the stage, if nobody works at it any more, all bytes are done, and this was
+    /// Ends work on a stage. Returns its state if nobody works on it, all bytes are processed, and this was
     /// not so before: packages without files end it again and again.
     pub fn end(&self, stage: Stage) -> Option<Timed> {
         let mut measured = self.measured();
@@ -90,7 +90,7 @@ impl Meter {
             return None;
         }
         timed.busy += timed.since.take().map_or(Duration::ZERO, |since| since.elapsed());
-        // A stage with bytes to go is only paused.
+        // A stage with bytes left is only paused.
         if timed.done < timed.expected || timed.over == Some(timed.done) {
             return None;
         }
@@ -98,8 +98,7 @@ impl Meter {
         Some(timed.clone())
     }
 
-    /// Tells of each stage that is over: its bytes, and how long somebody worked at it. Each is told
-    /// of once.
+    /// Reports the bytes and working time of each stage that has ended, once.
     pub fn take_finished(&self, mut tell: impl FnMut(Stage, u64, Duration)) {
         let mut finished = Vec::new();
         for (stage, timed) in &mut self.measured().stages {
@@ -151,7 +150,7 @@ impl Meter {
     }
 }
 
-/// In milliseconds: more is noise.
+/// Seconds rounded to milliseconds: more digits are noise.
 pub(super) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
@@ -161,7 +160,7 @@ fn cpu_time() -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
-/// The resident set at its largest, which Linux writes as `VmHWM:  1234 kB`.
+/// The peak resident set, which Linux writes as `VmHWM:  1234 kB`.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

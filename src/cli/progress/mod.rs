@@ -1,8 +1,7 @@
-//! What is seen of a run: progress, findings and errors on stderr, results on stdout.
+//! The output of a run: progress, findings and errors on stderr, results on stdout.
 //!
-//! On a terminal there is one bar per stage, elsewhere one plain line per finished package, or every
-//! event as a line of JSON. All that is written goes through [`Terminal`], which wipes the bars off
-//! before it writes anything that is to stay.
+//! On a terminal there is one bar per stage, elsewhere one plain line per finished package, or every event as
+//! a line of JSON. All output goes through [`Terminal`], which erases the bars before it writes lasting text.
 
 mod bars;
 mod json;
@@ -25,7 +24,7 @@ use bars::Bars;
 use json::Json;
 use meter::Meter;
 
-/// How a run speaks on stderr.
+/// The form of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LogFormat {
     /// Bars on a terminal, lines elsewhere
@@ -35,7 +34,7 @@ enum LogFormat {
     Json,
 }
 
-/// The options of all commands: what is shown beside the result.
+/// The options of all commands for output beside the result.
 #[derive(Debug, Args)]
 pub(super) struct ShownArguments {
     /// How progress, findings and errors are written
@@ -50,12 +49,12 @@ pub(super) struct ShownArguments {
     log_format: LogFormat,
     /// Write only warnings and errors to stderr
     ///
-    /// No progress, no notes, no summary; what a run waits for is said all the same
+    /// No progress, no notes, no summary; waits for other runs are reported all the same
     #[arg(short, long, global = true, action = ArgAction::SetTrue, conflicts_with = "verbose")]
     quiet: bool,
     /// Write more to stderr
     ///
-    /// What each stage took, and the notes of split and recombine
+    /// The time and bytes of each stage, and the notes of split and recombine
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
     /// Whether errors and help have colours
@@ -72,17 +71,17 @@ pub(super) struct ShownArguments {
     color: ColorChoice,
 }
 
-/// Shows what a run says.
+/// Writes the output of a run.
 pub(super) struct Terminal {
     meter: Meter,
     shown: ProgressDisplay,
     amount: Amount,
     has_colours: bool,
-    /// Set once it was said where codes are explained.
+    /// Set once the hint about `explain` was shown.
     explained: OnceLock<()>,
 }
 
-/// How much is said beside the result.
+/// The amount of output beside the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Quiet,
@@ -120,13 +119,12 @@ impl Terminal {
         self.amount == Amount::Quiet
     }
 
-    /// Says what the run waits for, also where it is to be quiet: nobody can tell a wait without a word from
-    /// a run that hangs.
+    /// Reports a wait of the run, even with --quiet: a silent wait looks like a hang.
     pub(super) fn waits(&self, text: &str) {
         self.say(text);
     }
 
-    /// Writes a line, or an event with it.
+    /// Writes a line, or an event with the text.
     fn say(&self, text: &str) {
         match &self.shown {
             ProgressDisplay::Json(json) => json.note(text),
@@ -134,8 +132,7 @@ impl Terminal {
         }
     }
 
-    /// Ends the bars, and leaves one line for each stage that is over in their place. Nothing is
-    /// drawn any more.
+    /// Erases the bars, and leaves one line for each ended stage in their place. Nothing is drawn any more.
     pub(super) fn close(&self) {
         let is_shown = match &self.shown {
             ProgressDisplay::Bars(bars) => bars.close(),
@@ -150,7 +147,7 @@ impl Terminal {
         }
     }
 
-    /// Shows where time and bytes went, in the place of the bars.
+    /// Shows the time and bytes of the run, in place of the bars.
     pub(super) fn summary(&self) {
         let summary = self.meter.summary();
         self.meter.take_finished(|_, _, _| ());
@@ -180,7 +177,7 @@ impl Terminal {
         terminal::print_json_line(value)
     }
 
-    /// Shows what was found, when the run is over.
+    /// Shows the findings when the run is over.
     pub(super) fn findings(&self, findings: &Findings) {
         let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
         self.close();
@@ -190,7 +187,7 @@ impl Terminal {
         }
     }
 
-    /// Says once where a code is explained.
+    /// Shows once where codes are explained.
     fn name_explain(&self) {
         let is_text = !matches!(self.shown, ProgressDisplay::Json(_)) && !self.is_quiet();
         if is_text && self.explained.set(()).is_ok() {
@@ -198,8 +195,7 @@ impl Terminal {
         }
     }
 
-    /// Shows the warnings among what was found; the rest if everything is to be said, or is read by
-    /// a program.
+    /// Shows the warnings among the findings; all of them with --verbose or as JSON.
     pub(super) fn warnings(&self, findings: &Findings) {
         let all = self.amount == Amount::Verbose || matches!(self.shown, ProgressDisplay::Json(_));
         if all { self.findings(findings) } else { self.findings(&findings.warnings()) }
@@ -215,14 +211,14 @@ impl Terminal {
         }
     }
 
-    /// Tells programs of checks that failed; people read them in the result.
+    /// Reports failed checks to programs; people read them in the result.
     pub(super) fn problems(&self, problems: &[Problem]) {
         if let ProgressDisplay::Json(json) = &self.shown {
             problems.iter().for_each(|problem| json.failed(problem));
         }
     }
 
-    /// Shows what was noticed before the run failed, and why it failed.
+    /// Shows the findings of the failed run, and its error.
     pub(super) fn error(&self, error: &Error) {
         self.close();
         let remarks = error.remarks().into_iter();
@@ -241,7 +237,7 @@ impl Terminal {
         }
     }
 
-    /// Writes a line to stderr. One that cannot be shown is no reason to stop.
+    /// Writes a line to stderr. A failed write does not stop the run.
     fn line(&self, line: &str) {
         let line = printable(line);
         let line = without_commands(&line);
@@ -252,7 +248,7 @@ impl Terminal {
     }
 }
 
-/// Of sealing, every package tells.
+/// Tells whether a stage has events of its own. Sealing has none: each package reports it.
 fn has_events(stage: Stage) -> bool {
     stage != Stage::Seal
 }
@@ -273,7 +269,7 @@ impl Progress for Terminal {
     }
 
     fn advance(&self, stage: Stage, bytes: u64) {
-        // A run that was asked to end passes over what is left, and has not gone through it.
+        // An interrupted run skips the rest and must not count it.
         if interrupt::requested().is_some() {
             return;
         }
@@ -304,8 +300,8 @@ impl Progress for Terminal {
         self.meter.compressed(work, compressed);
     }
 
-    /// A package is made when it is whole; it is in the output folder when the set is. A terminal has
-    /// the bars until then: a line would stay there of a package that an interrupt takes back.
+    /// Reports a complete package, which reaches the output folder with the whole set. A terminal shows only
+    /// bars until then: a line would outlast a package that an interrupt undoes.
     fn package(&self, name: &str, bytes: u64) {
         self.meter.package(bytes);
         match &self.shown {

@@ -60,7 +60,7 @@ fn package_table(receipt: &Receipt) -> String {
     table.render()
 }
 
-/// One line at the end of a run: where the packages are, and what comes next.
+/// One line at the end of a run: the place of the packages, and the next step.
 pub fn build_end(
     receipt: &Receipt,
     settings: &BuildSettings,

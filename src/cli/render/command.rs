@@ -1,9 +1,8 @@
-//! Commands that are proposed.
+//! Proposed commands.
 
 use std::path::Path;
 
-/// `path` as an argument in a command that can be given to a shell: in quotes where it needs them, and never
-/// taken for an option.
+/// `path` as an argument in a shell command: quoted if needed, and never taken for an option.
 pub(super) fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let start = if text.starts_with('-') { "./" } else { "" };

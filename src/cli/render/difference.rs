@@ -7,8 +7,8 @@ use crate::receipt::difference::{
 use crate::receipt::listing::Size;
 use crate::report::words::counted;
 
-/// One line for each thing that differs, `+` for what is new and `-` for what is gone, and a last
-/// one that says how much was looked at.
+/// One line for each difference, `+` for new and `-` for removed things, and a last one with the extent of
+/// the comparison.
 pub fn difference_text(difference: &Difference) -> String {
     let mut text = text_line!("from {} to {}", difference.earlier, difference.later);
     if let Some(Changed { from, to }) = &difference.prefix {

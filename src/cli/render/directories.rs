@@ -1,4 +1,4 @@
-//! Artifact directories that were written, for people and as JSON.
+//! Written artifact directories, for people and as JSON.
 
 use rockpack_base::error::Error;
 use serde::Serialize;
@@ -9,11 +9,11 @@ use super::units::bytes;
 use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
 use crate::report::Findings;
 
-/// What `split` and `recombine` print as JSON.
+/// The JSON output of `split` and `recombine`.
 #[derive(Debug, Serialize)]
 pub struct DirectoriesReport<'a> {
     artifacts: &'a [WrittenArtifact],
-    /// Earlier artifacts of the same components that are gone, with their shard's folder if any.
+    /// The removed artifacts of the same components from an earlier run, with their shard's folder if any.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     removed: &'a [String],
     findings: &'a Findings,
@@ -24,10 +24,10 @@ pub struct DirectoriesReport<'a> {
 struct FailureRecord<'a> {
     component: &'a str,
     error: String,
-    /// The further faults, each with what was being done.
+    /// The further faults, each with its context.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<String>,
-    /// What was noticed before the component failed.
+    /// The findings before the component failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Value>,
 }
@@ -46,7 +46,7 @@ impl<'a> DirectoriesReport<'a> {
         Self { artifacts, removed, findings, failures: Vec::new() }
     }
 
-    /// The result of taking artifacts apart.
+    /// The result of splitting artifacts.
     pub fn of_split(report: &'a SplitReport) -> Self {
         let record = |(component, error): &'a (String, Error)| FailureRecord {
             component,
@@ -59,7 +59,7 @@ impl<'a> DirectoriesReport<'a> {
     }
 }
 
-/// The findings that an error came with.
+/// The findings that an error carries.
 fn remarks(error: &Error) -> Vec<Value> {
     let remarks = error.remarks().into_iter();
     remarks.filter_map(|remark| serde_json::from_str(&remark.json).ok()).collect()

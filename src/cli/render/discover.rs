@@ -1,4 +1,4 @@
-//! What is inside of artifacts, for people.
+//! The targets inside of artifacts, for people.
 
 use rockpack_base::error::printable;
 
@@ -8,7 +8,7 @@ use crate::inspect::discover::{
     Amount, ArchFound, ArtifactContents, Discovery, Proposal, ShardContents,
 };
 
-/// A table of the artifacts, one of the archs, and the archs that nobody meant to ship.
+/// A table of the artifacts, one of the archs, and the archs that were shipped unintentionally.
 pub fn discovery_text(found: &Discovery) -> String {
     let mut table = TextTable::new(&[
         ("shard", Align::Left),
@@ -29,12 +29,12 @@ pub fn discovery_text(found: &Discovery) -> String {
     text
 }
 
-/// One row for each target with code, and for each arch with database files whose plain target has no
-/// code; a row `none` for an artifact with neither.
+/// One row for each target with code, and for each arch with database files whose plain target has no code.
+/// An artifact with neither has a row `none`.
 fn artifact_rows(table: &mut TextTable<7>, shard: &ShardContents, artifact: &ArtifactContents) {
     let mut rows: Vec<(String, Amount, Amount)> = Vec::new();
     for (target, code) in &artifact.code_objects {
-        // The files of an arch stand beside its plain target.
+        // The files of an arch are in the row of its plain target.
         let plain = target.features().is_empty();
         let files = artifact.databases.get(target.base()).filter(|_| plain);
         rows.push((target.to_string(), *code, files.copied().unwrap_or_default()));
@@ -90,7 +90,7 @@ fn architectures_text(architectures: &[ArchFound]) -> String {
     table.render()
 }
 
-/// The archs that nobody meant to ship, and what says so of each shard.
+/// The archs that were shipped unintentionally, with the evidence from each shard.
 fn fallbacks_text(found: &Discovery) -> String {
     let mut text = String::new();
     for arch in found.architectures.iter().filter(|arch| arch.fallback) {
@@ -104,7 +104,7 @@ fn fallbacks_text(found: &Discovery) -> String {
     text
 }
 
-/// Why the proposal is as it is, one line each.
+/// The reasons for the proposal, one line each.
 pub fn proposal_reasons(proposal: &Proposal) -> Vec<String> {
     let primary = &proposal.primary_shard;
     let mut lines = vec![format!("primary_shard is {}: {}", primary.name, primary.reason)];

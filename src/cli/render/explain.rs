@@ -1,8 +1,8 @@
-//! What codes mean, for people.
+//! The meaning of codes, for people.
 
 use crate::cli::explained::Explanation;
 
-/// Where the codes of findings and checks are explained.
+/// The hint where the codes of findings and checks are explained.
 pub const EXPLAIN: &str = "`rockpack explain CODE` says what a code means and what solves it";
 
 /// All codes with their names, one a line.
@@ -10,7 +10,7 @@ pub fn codes_text(all: impl Iterator<Item = Explanation>) -> String {
     all.map(|it| text_line!("{} {}", it.code, it.name)).collect()
 }
 
-/// The title and the text; examples are set in, and not fenced as in Markdown.
+/// The title and the text; examples are indented, and not fenced as in Markdown.
 pub fn explanation_text(it: &Explanation) -> String {
     let mut text = text_line!("{} {}", it.code, it.name);
     text.push('\n');

@@ -1,4 +1,4 @@
-//! What was extracted, for people.
+//! Extracted code objects, for people.
 
 use super::units::bytes;
 use crate::files::new_file::WriteOutcome;

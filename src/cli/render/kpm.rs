@@ -2,7 +2,7 @@
 
 use rockpack_base::formats::kpm::Manifest;
 
-/// The column in which the arrows stand, unless an arch is longer.
+/// The column of the arrows, unless an arch is longer.
 const ARCH_WIDTH: usize = 12;
 
 /// The text that `inspect` prints for a manifest; sizes are in units of 1,000,000 bytes.

@@ -1,7 +1,7 @@
-//! Results in words: what every subcommand prints, so that all of them speak with one voice.
+//! The results of every subcommand in words, with one common style.
 //!
-//! Names and texts of others are in most lines. Every such line goes through `text_line!` and every
-//! cell through a table, which leave no control character in them.
+//! Most lines have names and texts from input. Every such line goes through `text_line!` and every cell
+//! through a table, which escape control characters.
 
 #[macro_use]
 mod text_line;

@@ -9,7 +9,7 @@ use crate::package::RelationKind;
 use crate::receipt::listing::{ListedMember, ListedPackage, Size};
 use crate::report::words::counted;
 
-/// Packages, and what each group needs; with `details` also the relations and files of every package.
+/// The packages, and the needs of each group; with `details` also the relations and files of every package.
 pub fn plan_text(planned: &Planned, details: bool) -> String {
     let mut text = packages_text(planned);
     text.push('\n');
@@ -122,7 +122,7 @@ pub fn plan_dot(planned: &Planned) -> String {
     text + &edges + "}\n"
 }
 
-/// The lines between packages, and the names that are in none of them.
+/// The lines between packages, and the names in them that are no packages of the set.
 fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeSet<String>) {
     let mut outside = BTreeSet::new();
     let mut text = String::new();
@@ -144,7 +144,7 @@ fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeS
     (text, outside)
 }
 
-/// Inside of a string in quotes.
+/// Escapes the text of a string in quotes.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

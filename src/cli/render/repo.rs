@@ -1,4 +1,4 @@
-//! What was published, for people.
+//! A publication, for people.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::units::bytes;
 use crate::repo::{ChannelReport, ClientDownload, GpuDownload, MirrorDownload, Published};
 use crate::report::words::counted;
 
-/// Paths shown of each list; all are in the JSON.
+/// Most paths shown of each list; the JSON has all.
 const SHOWN: usize = 20;
 
 /// Every channel with what was added and removed.
@@ -15,7 +15,7 @@ pub fn published_text(published: &Published) -> String {
     published.channels.iter().map(channel).collect()
 }
 
-/// One line at the end of a run: where the repository is, and what comes next.
+/// One line at the end of a run: the place of the repository, and the next step.
 pub fn published_end(published: &Published, folder: &Path) -> String {
     let packages: usize = published.channels.iter().map(|channel| channel.packages).sum();
     let (shown, command) = (folder.display(), verify_command(published, folder));
@@ -23,7 +23,7 @@ pub fn published_end(published: &Published, folder: &Path) -> String {
     format!("{packages} in {shown}; check it by `{command}`, and serve it")
 }
 
-/// The command that checks the repository in `folder`, with the keys that it is signed by.
+/// The command that checks the repository in `folder`, with its signing keys.
 pub(super) fn verify_command(published: &Published, folder: &Path) -> String {
     let mut keyrings = published.channels.iter().filter_map(|channel| channel.keyring.as_ref());
     let keys = keyrings.next().map(|file| format!(" --key {}", shell_word(&folder.join(file))));

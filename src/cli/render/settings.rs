@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::table::{Align, TextTable};
 use crate::settings::Resolved;
 
-/// One line for each setting: its key, its value, where that comes from.
+/// One line for each setting: its key, its value, the origin of the value.
 pub fn settings_text(settings: &[Resolved]) -> String {
     let columns = [("key", Align::Left), ("value", Align::Left), ("from", Align::Left)];
     let mut table = TextTable::new(&columns);

@@ -1,4 +1,4 @@
-//! Where the time and the bytes of a run went, for people.
+//! The time and the bytes of a run, for people.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::units::bytes;
 use crate::report::words::counted;
 use crate::report::{StageSummary, Sum, Summary, WorkSummary};
 
-/// What a stage took, in words: `3.94 MB in 1.2 s`, with the rate where there was time to have one.
+/// The bytes and time of a stage in words: `3.94 MB in 1.2 s`, with the rate if it took a millisecond.
 pub fn stage_text(count: u64, busy: Duration) -> String {
     let rate = rate(count, busy).map_or(String::new(), |rate| format!(" ({rate})"));
     let seconds = busy.as_secs_f64();
@@ -18,14 +18,14 @@ pub fn stage_text(count: u64, busy: Duration) -> String {
     }
 }
 
-/// Bytes by the second, where there were any, for a millisecond at least.
+/// Bytes per second, if there were bytes and at least a millisecond.
 fn rate(count: u64, busy: Duration) -> Option<String> {
     let rate = u128::from(count).saturating_mul(1000).checked_div(busy.as_millis());
     let rate = rate.and_then(|rate| u64::try_from(rate).ok()).filter(|_| count > 0);
     rate.map(|rate| format!("{}/s", bytes(rate)))
 }
 
-/// Stages with their time, then what was compressed, then the whole.
+/// The stages with their times, then the compressed bytes, then the total.
 pub fn summary_text(summary: &Summary) -> String {
     let Summary { seconds, cpu_seconds, memory, stages, compressed, .. } = summary;
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use rockpack_base::error::printable;
 
-/// On which side of its column a cell stands.
+/// The alignment of cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     /// Left.
@@ -30,7 +30,7 @@ impl<const N: usize> TextTable<N> {
         self.rows.push(cells.map(|cell| printable(&cell).into_owned()));
     }
 
-    /// The table as text, every line ended.
+    /// The table as text; every line has a line break.
     pub fn render(&self) -> String {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
         let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();

@@ -1,17 +1,17 @@
-//! Lines of text with the names and texts of others in them.
+//! Lines of text with names and texts from input.
 
 use std::fmt::Arguments;
 
 use rockpack_base::error::printable;
 
-/// `format!`, with the control characters of what is in it escaped, and the line ended.
+/// A line as by `format!`, with the control characters of its text escaped, and a line break.
 macro_rules! text_line {
     ($($arguments:tt)*) => {
         $crate::cli::render::text_line::ended(format_args!($($arguments)*))
     };
 }
 
-/// One line of `text`, whatever it holds.
+/// One line of `text`, with control characters and line breaks escaped.
 pub(super) fn ended(text: Arguments<'_>) -> String {
     let mut line = printable(&text.to_string()).into_owned();
     line.push('\n');

@@ -4,7 +4,7 @@ use super::EXPLAIN;
 use crate::report::words::counted;
 use crate::verify::{CheckCount, Report, UnreadData};
 
-/// Failed checks, one a line, then what was looked at.
+/// Failed checks, one a line, then the extent of the check.
 pub fn verify_text(report: &Report) -> String {
     let mut text = String::new();
     for problem in &report.problems {
@@ -56,7 +56,7 @@ pub fn verify_text(report: &Report) -> String {
     text
 }
 
-/// Packages of earlier builds that were not looked at.
+/// The packages of earlier builds that were not checked.
 fn kept_text(report: &Report) -> String {
     let mut text = String::new();
     if report.kept_absent > 0 {
@@ -75,7 +75,7 @@ fn kept_text(report: &Report) -> String {
     text
 }
 
-/// Signatures and data of repositories that were not looked at, and keys that were not given.
+/// The unchecked signatures and data of repositories, and the missing keys.
 fn repository_text(report: &Report) -> String {
     let mut text = String::new();
     if report.signatures_unchecked {
@@ -117,7 +117,7 @@ fn compared_text(report: &Report) -> String {
     text
 }
 
-/// What was looked at.
+/// The extent of the check.
 fn read_text(report: &Report) -> String {
     let read = [
         (report.packages, "package"),
@@ -133,7 +133,7 @@ fn read_text(report: &Report) -> String {
     let counted_read = read.into_iter().filter(|(count, _)| *count > 0);
     let mut parts: Vec<String> =
         counted_read.map(|(count, what)| counted(count as u64, what)).collect();
-    // Of repositories, packages are held against indexes, and their files are not looked at.
+    // In repositories, packages are compared with indexes, and their files are not checked.
     if report.files > 0 || report.repositories == 0 {
         parts.push(counted(report.files, "file"));
         parts.push(match report.archive_rows {

@@ -10,9 +10,9 @@
 //! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package) under a
 //! [`Key`] of everything that its bytes depend on. It appears by rename when it is complete, and each use
 //! compares its bytes with their digest. So neither a killed run nor a failing disk can put wrong bytes into
-//! a package: a damaged entry is removed, compressed again and reported (`R096`). Several runs may use one cache at
-//! the same time; an entry that one of them removes stays readable for another that is reading it. If room is
-//! needed, the least recently used entries are removed.
+//! a package: a damaged entry is removed, compressed anew and reported (`R096`). Several runs may use one
+//! cache at the same time; an entry that one of them removes stays readable for another that is reading it.
+//! If room is needed, the least recently used entries are removed.
 //!
 //! The folder is held open, and its entries are reached through it without following links: a run writes or
 //! removes nothing in a folder that somebody else puts at its path meanwhile.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::cli::render::units::bytes;
 use crate::inspect::{ArtifactFile, ArtifactFolder};
 
-/// Bytes by arch; those of every GPU under `generic`.
+/// Bytes by arch; bytes for every GPU are under `generic`.
 type SizesByArch = BTreeMap<String, u64>;
 
-/// What bytes that every GPU needs are called.
+/// The key of bytes for every GPU.
 const GENERIC: &str = "generic";
 
 pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
@@ -21,7 +21,7 @@ pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
     text + &tree_text(folder)
 }
 
-/// Every directory with the sums of what is below, every file with its own sizes.
+/// Every directory with the sums of its files, every file with its own sizes.
 fn tree_text(folder: &ArtifactFolder) -> String {
     let mut sums: BTreeMap<Vec<&str>, (SizesByArch, Option<&ArtifactFile>)> = BTreeMap::new();
     for (path, file) in &folder.files {

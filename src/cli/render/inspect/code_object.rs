@@ -30,7 +30,7 @@ pub(super) fn code_object_text(code: &CodeObjectReport) -> String {
     text
 }
 
-/// What a kernel needs, on one line.
+/// The resources of a kernel, on one line.
 fn resources(kernel: &KernelMetadata) -> String {
     let accumulators = kernel.agpr_count.map_or(String::new(), |count| format!(", {count} AGPRs"));
     format!(

@@ -1,4 +1,4 @@
-//! What is in a file, for people.
+//! The content of a file, for people.
 
 mod artifact;
 mod code_object;
@@ -77,7 +77,7 @@ fn transformed_text(binary: &HostBinaryReport) -> String {
     })
 }
 
-/// The wrappers, each with what it leads to.
+/// The wrappers, each with the bundle or rows that it refers to.
 fn wrappers_text(
     wrappers: &[WrapperReport],
     leads_to: &dyn Fn(&WrapperReport) -> Option<String>,
@@ -113,7 +113,7 @@ fn bundle_text(bundle: &BundleReport) -> String {
     text
 }
 
-/// Enough of a digest to tell it from others at a glance; JSON has all of it.
+/// Enough digits of a digest to recognise it; JSON has all.
 fn shortened(digest: &str) -> &str {
     digest.get(..DIGEST_DIGITS).unwrap_or(digest)
 }

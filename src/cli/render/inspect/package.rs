@@ -1,4 +1,4 @@
-//! Packages: fields, members, and what of them is device code.
+//! Packages: fields, members, and their device code.
 
 use crate::cli::render::table::{Align, TextTable};
 use crate::cli::render::units::bytes;

@@ -1,4 +1,4 @@
-//! Python wheels: what they say, and what of their members is device code.
+//! Python wheels: metadata, members, and their device code.
 
 use super::package::device_text;
 use crate::cli::render::table::{Align, TextTable};

@@ -1,6 +1,5 @@
-//! A folder that is held open. What is right below it is reached through the handle, and no link is
-//! followed: whoever moves the folder, or puts something else by its name, changes nothing for those who
-//! have it open.
+//! A folder that is held open. Its direct entries are reached through the handle without following links: a
+//! user who moves the folder, or puts something else at its path, changes nothing for a run that has it open.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 
 use super::guarded;
 
-/// The folder, and the path that it was opened by, for messages.
+/// The open folder, and the path by which it was opened, for messages.
 #[derive(Debug)]
 pub struct Dir {
     folder: File,
@@ -22,8 +21,8 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Opens the folder at `path`, which may be a link to one. Refused is one of another user that everybody
-    /// may write to.
+    /// Opens the folder at `path`, which may be a link to one. Refuses a folder of another user that
+    /// everybody may write to.
     pub fn open(path: &Path) -> Result<Self> {
         let flags = i32::try_from(OFlags::DIRECTORY.bits()).unwrap_or_default();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
@@ -33,12 +32,12 @@ impl Dir {
         Ok(Self { folder, path: path.to_path_buf() })
     }
 
-    /// The path of `name` in it, for messages.
+    /// The path of `name` in the folder, for messages.
     pub fn at(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())
     }
 
-    /// The folder called `name`, if there is one.
+    /// Opens the folder called `name`, if it exists.
     pub fn below(&self, name: &str) -> Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.folder, name, flags, Mode::empty()) {
@@ -48,7 +47,7 @@ impl Dir {
         }
     }
 
-    /// The folder called `name`, which is made where it is missing.
+    /// Opens the folder called `name`, and creates it if it is missing.
     pub fn make_below(&self, name: &str) -> Result<Self> {
         match rustix::fs::mkdirat(&self.folder, name, Mode::from_bits_truncate(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -58,13 +57,13 @@ impl Dir {
         made.ok_or_else(|| self.fault(name, "open", Errno::NOENT))
     }
 
-    /// The regular file called `name`, to be read, if there is one.
+    /// Opens the regular file called `name` for reading, if it exists.
     pub fn open_file(&self, name: &str) -> Result<Option<File>> {
         self.file(name, OFlags::RDONLY)
     }
 
-    /// The regular file called `name`, to be read and written, which is made where it is missing; one
-    /// that has another name, too, is an error.
+    /// Opens the regular file called `name` for reading and writing, and creates it if it is missing. Fails
+    /// if it has a second hard link.
     pub fn open_to_write(&self, name: &str) -> Result<File> {
         let file = self.file(name, OFlags::RDWR | OFlags::CREATE)?;
         let file = file.ok_or_else(|| self.fault(name, "open", Errno::NOENT))?;
@@ -72,7 +71,7 @@ impl Dir {
         Ok(file)
     }
 
-    /// A new file called `name`, if nothing is there.
+    /// Creates a file called `name`. Returns `None` if the name is taken.
     pub fn create_new(&self, name: &str) -> Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.folder, name, flags, Mode::from_bits_truncate(0o666)) {
@@ -94,7 +93,7 @@ impl Dir {
         Ok(Some(file))
     }
 
-    /// What is called `name` itself, if it is there.
+    /// The status of the entry called `name` itself, if it exists.
     pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Found>> {
         let name = name.as_ref();
         match rustix::fs::statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -104,7 +103,7 @@ impl Dir {
         }
     }
 
-    /// Removes the file called `name`, and says whether it was there.
+    /// Removes the file called `name`, and tells whether it existed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
         let name = name.as_ref();
         match rustix::fs::unlinkat(&self.folder, name, AtFlags::empty()) {
@@ -114,13 +113,13 @@ impl Dir {
         }
     }
 
-    /// Moves what is called `name` to another folder, in the place of what is there.
+    /// Moves the entry `name` to another folder, and replaces an existing one there.
     pub fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
         let renamed = rustix::fs::renameat(&self.folder, name, &to.folder, new);
         renamed.map_err(|error| to.fault(new, "rename into place", error))
     }
 
-    /// The names in it.
+    /// The names in the folder.
     pub fn names(&self) -> Result<Vec<OsString>> {
         let fault = |error: Errno| Error::io(&self.path, "list", error.into());
         let mut names = Vec::new();
@@ -134,7 +133,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// The error for what cannot be opened; links are the reason most often.
+    /// The error for an entry that cannot be opened, most often a link.
     fn not_opened(&self, name: &str, error: Errno) -> Error {
         match self.look(name) {
             Ok(Some(found)) if found.kind() == FileType::Symlink => {
@@ -152,10 +151,10 @@ impl Dir {
     }
 }
 
-/// What is called by a name.
+/// The status of an entry.
 pub struct Found(Stat);
 
-/// A time at which a file was written, since 1970.
+/// The modification time of a file, since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Modified {
     seconds: i64,
@@ -167,22 +166,22 @@ impl Found {
         FileType::from_raw_mode(self.0.st_mode)
     }
 
-    /// Whether it is a regular file.
+    /// Tells whether it is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind() == FileType::RegularFile
     }
 
-    /// Whether it is a folder.
+    /// Tells whether it is a folder.
     pub fn is_folder(&self) -> bool {
         self.kind() == FileType::Directory
     }
 
-    /// Bytes of the file.
+    /// The bytes of the file.
     pub fn size(&self) -> u64 {
         u64::try_from(self.0.st_size).unwrap_or_default()
     }
 
-    /// When it was last written.
+    /// The modification time.
     pub fn modified(&self) -> Modified {
         Modified { seconds: self.0.st_mtime, nanoseconds: self.0.st_mtime_nsec }
     }

@@ -1,4 +1,4 @@
-//! Folders: made, checked, synced and removed.
+//! Folders: created, checked, synced and removed.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::ErrorKind;
@@ -14,13 +14,13 @@ use super::{guarded, refuse_no_folder, set_mode};
 /// The permission bits of folders that everybody may list.
 const LISTABLE: u32 = 0o755;
 
-/// The permission bits by which others than the owner and the group list a folder.
+/// The permission bits that let users outside owner and group list a folder.
 const LISTED: u32 = 0o005;
 
-/// What to do about an output folder that cannot be used.
+/// The hint for an unusable output folder.
 const HINT: &str = "name a folder that can be created and written to";
 
-/// An output folder; one that this run made is removed when this is dropped, if nothing is in it.
+/// An output folder. On drop it is removed, if this run created it and it is empty.
 #[derive(Debug)]
 pub struct MadeFolder(Option<PathBuf>);
 
@@ -32,13 +32,13 @@ impl Drop for MadeFolder {
     }
 }
 
-/// Makes the output folder at `path` where it is missing. `holds` is what will be in it: `packages`.
+/// Creates the output folder at `path` if it is missing. `holds` names its content: `packages`.
 pub fn make_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
     make_by(make_folders, path, holds)
 }
 
-/// Makes the output folder at `path` where it is missing, for files that everybody may read: everybody
-/// may list it, whatever the umask is. `holds` is what will be in it: `packages`.
+/// Creates the output folder at `path` if it is missing, for files that everybody may read: everybody may
+/// list it, regardless of the umask. `holds` names its content: `packages`.
 pub fn make_readable_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
     make_by(make_readable_folders, path, holds)
 }
@@ -51,13 +51,13 @@ fn make_by(make: impl Fn(&Path) -> Result<()>, path: &Path, holds: &str) -> Resu
     Ok(MadeFolder(Some(path.to_path_buf())))
 }
 
-/// Refuses an output folder that [`make_folder`] could not make, as far as that can be told from what
-/// is there; makes none. Says whether it is there.
+/// Refuses an output folder that [`make_folder`] could not create, as far as the existing folders show,
+/// without creating any. Tells whether it exists.
 pub fn check_folder(path: &Path, holds: &str) -> Result<bool> {
     if is_folder(path, holds)? {
         return Ok(true);
     }
-    // The nearest one above it that is there gets the missing ones.
+    // The nearest existing folder above gets the missing ones.
     for above in path.ancestors().skip(1).filter(|above| *above != Path::new("")) {
         if is_folder(above, holds)? {
             break;
@@ -66,7 +66,7 @@ pub fn check_folder(path: &Path, holds: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether a folder is at `path`; an error if something else is, or nobody can tell.
+/// Tells whether a folder is at `path`. Fails if something else is, or if that cannot be read.
 fn is_folder(path: &Path, holds: &str) -> Result<bool> {
     let message = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Ok(true),
@@ -81,13 +81,13 @@ fn is_folder(path: &Path, holds: &str) -> Result<bool> {
     Err(Error::new(Kind::Usage, message).file(path).hint(HINT))
 }
 
-/// Makes the folder at `path`, and those that it is in, where they are missing.
+/// Creates the folder at `path` and its missing parents.
 pub fn make_folders(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
 }
 
-/// Makes the folder at `path`, and those that it is in, where they are missing; everybody may list
-/// those that are made, whatever the umask is.
+/// Creates the folder at `path` and its missing parents. Everybody may list the new ones, regardless of the
+/// umask.
 pub fn make_readable_folders(path: &Path) -> Result<()> {
     let is_missing = |folder: &&Path| *folder != Path::new("") && !folder.is_dir();
     let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
@@ -106,13 +106,13 @@ pub fn make_readable_folders(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets everybody list the folder at `path`, which is no link, if it belongs to this user, and returns its
-/// permission bits if it stays closed: it belongs to somebody else, or its file system has no such bits.
+/// Lets everybody list the folder at `path`, which is no link. Returns its permission bits if that is
+/// impossible: it belongs to another user, or its file system has no such bits.
 pub fn open_to_all(path: &Path) -> Result<Option<u32>> {
     let Some(mode) = closed_mode(path)? else { return Ok(None) };
     let folder = match guarded::open_folder(path) {
         Ok(folder) => folder,
-        // Only its owner may change it.
+        // Only the owner may change the bits.
         Err(error) if error.kind() == Kind::Io => return Ok(Some(mode)),
         Err(error) => return Err(error),
     };
@@ -122,14 +122,14 @@ pub fn open_to_all(path: &Path) -> Result<Option<u32>> {
     Ok((!opened).then_some(mode))
 }
 
-/// The permission bits of the folder at `path`, if not everybody may list it.
+/// The permission bits of the folder at `path`, unless everybody may list it.
 pub fn closed_mode(path: &Path) -> Result<Option<u32>> {
     let metadata = if_there(path, "inspect", fs::metadata(path))?;
     let mode = metadata.filter(Metadata::is_dir).map(|folder| folder.permissions().mode() & 0o7777);
     Ok(mode.filter(|mode| mode & LISTED != LISTED))
 }
 
-/// The folder that the name at the end of `path` is in.
+/// The parent folder of `path`.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -137,14 +137,14 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Brings the names in `folder` to disk.
+/// Syncs the names in `folder` to disk.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|e| Error::io(folder, "sync", e))
 }
 
-/// Removes a folder with everything in it, if it is there; also one that holds folders that may not
-/// be written to.
+/// Removes a folder with all its content, if it exists, even with folders inside that have no write
+/// permission.
 pub fn remove_folder(folder: &Path) -> Result<()> {
     let removed = match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -161,14 +161,14 @@ pub fn remove_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder in which nothing is, and says whether it is gone.
+/// Removes an empty folder, and tells whether it is gone.
 pub fn remove_empty(folder: &Path) -> bool {
-    // Fails where the folder is not empty, as it should.
+    // Fails for a folder with content, as intended.
     fs::remove_dir(folder).is_ok()
 }
 
-/// Makes the folder at `path`, whose parent is there, without anything in it, whatever was in it.
-/// For folders that only the holder of a lock uses: what is there is of runs that live no more.
+/// Creates an empty folder at `path`, whose parent exists, in place of its old content. Only for folders that
+/// are used under a lock: their content is from dead runs.
 pub fn empty_folder(path: &Path) -> Result<()> {
     remove_folder(path)?;
     fs::create_dir(path).map_err(|e| Error::io(path, "create", e))

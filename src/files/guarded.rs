@@ -1,5 +1,5 @@
-//! Opening what lies in folders that others may write to: no link is followed, no pipe is waited
-//! for, and what another user left is not taken for one's own.
+//! Safe access to folders that others may write to: no link is followed, no pipe is waited for, and no file
+//! of another user is taken for our own.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -16,22 +16,22 @@ use super::kind_of;
 /// The permission bit by which everybody may write.
 const WRITTEN_BY_ALL: u32 = 0o002;
 
-/// What to do about something that has the name of a file or folder of rockpack and is none.
+/// The hint for something else at the path of a rockpack file or folder.
 const HINT: &str = "rockpack made no such thing: look at who put it there, and remove it";
 
-/// What to do about something that a run of another user left.
+/// The hint for leftovers of another user's run.
 const FOREIGN: &str = "if a run of that user was cut off, have the same user run it again, or have it \
                        removed; users who share a folder need a group that may write to all in it (umask \
                        002, chmod g+rwxs)";
 
-/// Opens the regular file at `path` as `options` say; a link is an error, and so is anything else.
+/// Opens the regular file at `path` with `options`; a link or anything else is an error.
 pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let file = open_itself(path, options, OFlags::NONBLOCK)?;
     refuse_no_file(&file, path)?;
     Ok(file)
 }
 
-/// Refuses `file`, which is open at `path`, if it is no regular file.
+/// Refuses `file`, open at `path`, unless it is a regular file.
 pub(super) fn refuse_no_file(file: &File, path: &Path) -> Result<()> {
     let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
     if metadata.is_file() {
@@ -40,15 +40,14 @@ pub(super) fn refuse_no_file(file: &File, path: &Path) -> Result<()> {
     Err(Error::unsupported("is no regular file").file(path).hint(HINT))
 }
 
-/// Opens the regular file at `path` as [`open_file`] does, to be written; one that has another name, too, is
-/// an error.
+/// Opens the regular file at `path` for writing, as [`open_file`] does. Fails if it has a second hard link.
 pub(super) fn open_to_write(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let file = open_file(path, options)?;
     refuse_second_name(&file, path)?;
     Ok(file)
 }
 
-/// Refuses `file`, which is open at `path`, if it has another name, too.
+/// Refuses `file`, open at `path`, if it has a second hard link.
 pub(super) fn refuse_second_name(file: &File, path: &Path) -> Result<()> {
     let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
     if metadata.nlink() > 1 {
@@ -63,7 +62,7 @@ pub(super) fn open_folder(path: &Path) -> Result<File> {
     open_itself(path, OpenOptions::new().read(true), OFlags::DIRECTORY)
 }
 
-/// Opens what is at `path` itself.
+/// Opens the entry at `path` itself.
 fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<File> {
     let flags = (flags | OFlags::NOFOLLOW | OFlags::NOCTTY).bits();
     let flags = i32::try_from(flags).map_err(|error| Error::bug("flags of open").cause(error))?;
@@ -73,8 +72,7 @@ fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<
     })
 }
 
-/// The error that the system refuses `action` on what is at `path`; of what is another user's, with who
-/// that is.
+/// The error of a failed `action` on the entry at `path`. It names the owner if that is another user.
 pub(super) fn refused(path: &Path, action: &str, error: io::Error) -> Error {
     let is_denied = error.kind() == ErrorKind::PermissionDenied;
     let metadata = fs::symlink_metadata(path).ok().filter(|_| is_denied);
@@ -89,12 +87,12 @@ pub(super) fn refused(path: &Path, action: &str, error: io::Error) -> Error {
     }
 }
 
-/// The error that a link is at `path`.
+/// The error for a link at `path`.
 pub(super) fn is_link(path: &Path) -> Error {
     Error::unsupported("is a symbolic link, and no link is followed here").file(path).hint(HINT)
 }
 
-/// Refuses what is at `path` if that is there and no folder.
+/// Refuses an entry at `path` that is no folder.
 pub fn refuse_no_folder(path: &Path) -> Result<()> {
     match kind_of(path)? {
         Some(kind) if kind.is_symlink() => Err(is_link(path)),
@@ -103,18 +101,18 @@ pub fn refuse_no_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// The error that something else than a folder is at `path`.
+/// The error for something else than a folder at `path`.
 pub(super) fn is_no_folder(path: &Path) -> Error {
     Error::unsupported("is no folder").file(path).hint(HINT)
 }
 
-/// Whether what is at `path` belongs to another user.
+/// Tells whether the entry at `path` belongs to another user.
 pub(super) fn is_foreign(path: &Path) -> Result<bool> {
     let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
     Ok(metadata.is_some_and(|metadata| metadata.uid() != geteuid().as_raw()))
 }
 
-/// Refuses what is at `path` if another user made it: what it says is that user's word.
+/// Refuses the entry at `path` if it belongs to another user, whose content cannot be trusted.
 pub(super) fn refuse_foreign(path: &Path) -> Result<()> {
     let Some(metadata) = if_there(path, "inspect", fs::symlink_metadata(path))? else {
         return Ok(());
@@ -131,10 +129,10 @@ fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {
     Err(Error::new(Kind::Unsupported, message).file(path).hint(FOREIGN))
 }
 
-/// The most bytes of a record of names: those of a hundred thousand packages.
+/// Most bytes of a record of names: those of a hundred thousand packages.
 const RECORD_MAX: u64 = 16 << 20;
 
-/// The text of the regular file at `path`, which this user made; nothing where nothing is.
+/// Reads the regular file of this user at `path`; `None` if it does not exist.
 pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
     if kind_of(path)?.is_none() {
         return Ok(None);
@@ -152,8 +150,8 @@ pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Refuses a folder that belongs to another user, but root, and that everybody may write to:
-/// whoever may can put anything in the place of what is written there. One that is missing is none.
+/// Refuses a folder that everybody may write to and that belongs to another user, except root: anybody could
+/// replace the files in it. A missing folder passes.
 pub fn refuse_open_to_all(path: &Path) -> Result<()> {
     let metadata = match fs::metadata(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -164,7 +162,7 @@ pub fn refuse_open_to_all(path: &Path) -> Result<()> {
     refuse_written_by_all(&metadata, path)
 }
 
-/// Does the same for the folder that is open at `path`.
+/// Refuses the open folder at `path` for the same reason.
 pub(super) fn refuse_written_by_all(metadata: &Metadata, path: &Path) -> Result<()> {
     let is_trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
     if is_trusted || metadata.mode() & WRITTEN_BY_ALL == 0 {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! <name>                 a name that appears, one a line, in their order
-//! replaces/              none in records of rockpack 0.1
-//! f1000 <name>           what the commit moves out of the way: its kind (f file, d folder, l link,
-//!                        o other), its owner, its name
+//! replaces/              missing in records of rockpack 0.1
+//! f1000 <name>           an entry that the commit moves out of the way: its kind (f file, d folder,
+//!                        l link, o other), its owner, its name
 //! ```
 //!
-//! What is found where a commit that was cut off moved things to is not believed to be that: it goes
-//! back only if the record has its name, and only as what it was. Of a record without them, files and
-//! folders of this user go back.
+//! An entry found where an interrupted commit moved things is not trusted: it goes back only if the record
+//! has its name, with the recorded kind and owner. Without such records, files and folders of this user go
+//! back.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};
@@ -19,14 +19,14 @@ use std::path::Path;
 use rockpack_base::error::{Error, Result, abridged};
 use rustix::process::geteuid;
 
-/// The line in front of what is moved out of the way. No name has a slash.
+/// The line before the entries that are moved out of the way. No name has a slash.
 const SEPARATOR: &str = "replaces/";
 
-/// What to do about something that the record does not have.
+/// The hint for an entry that the record lacks.
 const PUT_THERE: &str = "somebody put it into what a run that was cut off left: look at who did, move it \
                          away, and run the same again";
 
-/// What to do about something of which the record of an earlier version does not tell.
+/// The hint for an entry about which the record of an earlier version says nothing.
 const UNTOLD: &str = "the record of that run, of an earlier rockpack, does not say what it moved there: if \
                       this was in the output folder, move it back by hand; if not, move it away; then run \
                       the same again";
@@ -34,13 +34,13 @@ const UNTOLD: &str = "the record of that run, of an earlier rockpack, does not s
 /// The record of a commit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Journal {
-    /// The names that appear, the last one last.
+    /// The names that appear, in order.
     pub names: Vec<String>,
-    /// What is moved out of the way, where the record says it.
+    /// The entries that are moved out of the way; `None` if the record does not list them.
     pub aside: Option<Vec<SetAside>>,
 }
 
-/// Something that a commit moves out of the way.
+/// An entry that a commit moves out of the way.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SetAside {
     name: String,
@@ -49,7 +49,7 @@ pub(super) struct SetAside {
 }
 
 impl SetAside {
-    /// What is called `name` in `folder`.
+    /// Describes the entry called `name` in `folder`.
     pub fn of(folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(name);
         let metadata = fs::symlink_metadata(&path).map_err(|e| Error::io(&path, "inspect", e))?;
@@ -88,7 +88,7 @@ impl Journal {
         Ok(Self { names, aside })
     }
 
-    /// Refuses what is called `name` in `folder` if it is not what the commit moved there.
+    /// Refuses the entry called `name` in `folder` unless the commit moved it there.
     pub fn check(&self, folder: &Path, name: &str) -> Result<()> {
         let found = SetAside::of(folder, name)?;
         let Some(aside) = &self.aside else {
@@ -111,12 +111,12 @@ impl Journal {
     }
 }
 
-/// Whether a name is that of something right below a folder, on a line of its own.
+/// Tells whether a name is that of a direct entry of a folder, and fits on one line.
 pub(super) fn is_plain(name: &str) -> bool {
     Path::new(name).file_name() == Some(OsStr::new(name)) && !name.contains(['\n', '\r', '\0'])
 }
 
-/// The error that no file appears by `name`, which `place` has.
+/// The error for an invalid file name in `place`.
 pub(super) fn no_name(name: &OsStr, place: &Path) -> Error {
     let name = name.to_string_lossy();
     let message = format!("`{}` is no name to appear by", abridged(&name).escape_debug());

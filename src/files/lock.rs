@@ -1,5 +1,5 @@
-//! Locks (flock) of files and folders. They tell a run that is alive from one that was killed, and
-//! make runs into one folder take turns.
+//! Locks (flock) of files and folders. They show whether a run is alive or was killed, and make runs into one
+//! folder take turns.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -14,16 +14,16 @@ use rustix::fs::{major, minor};
 
 use super::guarded;
 
-/// How often a lock is asked for, and how long to wait each time, until the wait is told: locks are mostly
-/// held for milliseconds.
+/// Number and length of the silent waits for a lock, before a wait is reported: locks are mostly held for
+/// milliseconds.
 const SHORT_WAITS: u32 = 50;
 const SHORT_WAIT: Duration = Duration::from_millis(20);
 
 const HINT: &str = "use a folder on a file system that supports flock, which some network file \
                     systems do not; a finished result can be copied there";
 
-/// Opens the file at `path` that is there to be locked, and makes it where it is missing. What it
-/// holds stays: it belongs to whoever has the lock. A link is refused, and what is no file.
+/// Opens the lock file at `path`, and creates it if it is missing. Its content stays: it belongs to the
+/// holder of the lock. Refuses links and everything that is no regular file.
 pub fn open(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     guarded::open_to_write(path, options.read(true).write(true).create(true).truncate(false))
@@ -36,8 +36,8 @@ pub fn folder(path: &Path) -> Result<File> {
     Ok(folder)
 }
 
-/// Waits for the lock of `file`, which is open at `path`. A wait that is not over soon is told, with
-/// the process that has the lock.
+/// Waits for the lock of `file`, which is open at `path`. Reports a longer wait, with the process that holds
+/// the lock.
 pub fn wait(file: &File, path: &Path) -> Result<()> {
     for _ in 0..SHORT_WAITS {
         if take(file, path)? {
@@ -50,8 +50,8 @@ pub fn wait(file: &File, path: &Path) -> Result<()> {
     uninterrupted(|| file.lock()).map_err(|e| fault(path, e))
 }
 
-/// The process that has the lock of `file`, as the kernel lists it; none where it does not: on file
-/// systems of the network, and for processes outside of this one's container.
+/// The process that holds the lock of `file`, from the kernel's list; `None` on network file systems and for
+/// processes outside of this one's container.
 ///
 /// Source: proc_locks(5).
 fn holder(file: &File) -> Option<String> {
@@ -71,7 +71,7 @@ fn holder(file: &File) -> Option<String> {
     Some(format!("process {number}{name}"))
 }
 
-/// Takes the lock of `file`, which is open at `path`, and says whether it was free.
+/// Takes the lock of `file`, which is open at `path`, and tells whether it was free.
 pub fn take(file: &File, path: &Path) -> Result<bool> {
     let taken = uninterrupted(|| match file.try_lock() {
         Ok(()) => Ok(true),
@@ -81,12 +81,12 @@ pub fn take(file: &File, path: &Path) -> Result<bool> {
     taken.map_err(|e| fault(path, e))
 }
 
-/// Gives back the lock of `file`, which is open at `path`.
+/// Releases the lock of `file`, which is open at `path`.
 pub fn release(file: &File, path: &Path) -> Result<()> {
     uninterrupted(|| file.unlock()).map_err(|e| fault(path, e))
 }
 
-/// The standard library passes EINTR of flock on.
+/// Repeats a call of flock that a signal interrupted: the standard library returns its EINTR.
 fn uninterrupted<T>(lock: impl Fn() -> io::Result<T>) -> io::Result<T> {
     loop {
         match lock() {

@@ -1,20 +1,19 @@
-//! How files and folders appear: whole, or not at all.
+//! Files and folders that appear atomically.
 //!
-//! Every file is written under another name on the file system of its final one, mostly in a
-//! [`Scratch`], and renamed or linked when it is whole. What is promised beyond that differs:
+//! Every file is written under another name on the file system of its final one, mostly in a [`Scratch`], and
+//! renamed or linked when it is complete. The further promises differ:
 //!
 //! | outlet | made with | promise |
 //! |---|---|---|
-//! | packages (`emit`) | [`Swap`], synced | a set takes the place of the earlier one, or is rolled back |
+//! | packages (`emit`) | [`Swap`], synced | a set replaces the earlier one, or is rolled back |
 //! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
-//! | entries of a cache | [`Dir`] | an entry is whole or absent; not synced, because its digest is checked |
+//! | entries of a cache | [`Dir`] | an entry is complete or absent; not synced, because its digest is checked |
 //! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
 //! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`], [`write_new`] and [`rename`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
 //!
-//! Owns names of unfinished files, locks, the order of renames, what is synced and when, and recovery
-//! after a killed run. Refuses to know what is written: outlets give names and bytes, and say which
-//! of the names that are there belong to them. The renames that make a set visible do not ask
-//! whether the run was interrupted: they are all done, or none is begun.
+//! Owns names of unfinished files, locks, the order of renames, syncs, and recovery after a killed run. Knows
+//! nothing about the content: outlets give names and bytes, and say which of the existing names belong to
+//! them. The renames that make a set visible ignore interruptions: either all of them happen, or none begins.
 
 mod dir;
 mod folder;
@@ -43,25 +42,25 @@ pub use swap::{CommitChange, Outlet, Swap};
 use rockpack_base::content::if_there;
 use rockpack_base::error::{Error, Result};
 
-/// Whether files survive a power failure as soon as they are visible.
+/// Tells whether files survive a power failure once they are visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Files and the folders of their names are synced to disk.
     Synced,
-    /// Nothing waits for the disk.
+    /// Nothing is synced.
     Unsynced,
 }
 
 /// The mode of files that everybody may read.
 pub const READABLE: u32 = 0o644;
 
-/// What is at `path` itself, links not followed.
+/// The kind of the entry at `path` itself, links not followed.
 pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
     let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
     Ok(metadata.map(|metadata| metadata.file_type()))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 pub fn remove_file(path: &Path) -> Result<()> {
     if_there(path, "remove", fs::remove_file(path)).map(drop)
 }
@@ -71,15 +70,14 @@ pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
 }
 
-/// An empty file, to be written and read, where nothing is yet.
+/// Creates a file for reading and writing. Fails if the path is taken.
 pub fn create_new(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     options.open(path).map_err(|e| Error::io(path, "create", e))
 }
 
-/// Writes a file in a scratch folder, where nothing is yet, with these permission bits whatever the
-/// umask is.
+/// Writes a new file in a scratch folder, with these permission bits regardless of the umask.
 pub fn write_new(
     path: &Path,
     mode: u32,
@@ -95,18 +93,18 @@ pub fn write_new(
     }
 }
 
-/// Gives the file `source` a second name, `path`, and says whether that was possible: not every
-/// file system has hard links, and none has them to another one.
+/// Gives the file `source` a second hard link at `path`, and tells whether that was possible: not every file
+/// system has hard links, and none has them to another one.
 pub fn link(source: &Path, path: &Path) -> bool {
     fs::hard_link(source, path).is_ok()
 }
 
-/// Makes a symbolic link to `target` at `path`, where nothing is yet.
+/// Creates a symbolic link to `target` at `path`. Fails if the path is taken.
 pub fn make_link(target: &str, path: &Path) -> Result<()> {
     symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
 }
 
-/// Writes a file in a scratch folder, readable by everybody whatever the umask is.
+/// Writes a file in a scratch folder, readable by everybody regardless of the umask.
 pub fn write_file(
     path: &Path,
     durability: Durability,
@@ -123,7 +121,7 @@ pub fn write_file(
     synced.map_err(|e| Error::io(path, "write", e))
 }
 
-/// Sets the permission bits of what is at `path`, whatever the umask is.
+/// Sets the permission bits of the entry at `path`, regardless of the umask.
 pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
         .map_err(|e| Error::io(path, "set the mode of", e))

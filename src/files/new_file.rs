@@ -1,10 +1,10 @@
-//! Files that appear whole or not at all, and never in the place of another.
+//! Files that appear atomically, and never replace another.
 //!
-//! Content is written beside its final name, synced, and then linked to that name, which fails
-//! where something stands there already. A file that is there with the same content is left as it
-//! is: a repeated run is no error. A run that is killed can leave a hidden file whose name begins
-//! with [`PREFIX`], and nothing under a final name; the next run that writes into the folder removes
-//! it. On a file system without locks (flock) files appear all the same, and nothing is removed.
+//! Content is written beside its final name, synced, and then hard-linked to that name, which fails if the
+//! name is taken. An existing file with the same content stays: a repeated run is no error. A killed run can
+//! leave a hidden file whose name begins with [`PREFIX`], and nothing under a final name; the next run that
+//! writes into the folder removes it. On a file system without locks (flock) files appear all the same, and
+//! leftovers stay.
 
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -16,20 +16,20 @@ use serde::Serialize;
 
 use super::{Form, Scratch, check_folder, folder_of, kind_of, lock};
 
-/// What the names of unfinished files begin with.
+/// The prefix of unfinished files' names.
 pub const PREFIX: &str = ".rockpack-new-";
 
-/// What became of a file.
+/// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WriteOutcome {
-    /// It was written.
+    /// The file was written.
     Written,
-    /// It was there already, with the same content.
+    /// A file with the same content existed.
     Identical,
 }
 
-/// Whether a file with `content` is at `path` already; an error if another one is.
+/// Tells whether a file with `content` exists at `path`. Fails if another file does.
 pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
     let Some(kind) = kind_of(path)? else { return Ok(false) };
     if kind.is_file() && Content::open(path, content.budget())?.same_bytes(content)? {
@@ -48,12 +48,12 @@ fn taken(path: &Path, message: &str) -> Error {
     Error::new(Kind::Conflict, message).file(path).hint(hint).refused()
 }
 
-/// Refuses a place where no content could be written to, whatever it is: one that is no file, or is in
-/// no folder.
+/// Refuses a path where no file could be written, regardless of its content: something else than a file is
+/// there, or its folder is missing.
 pub fn check_place(path: &Path) -> Result<()> {
     let folder = folder_of(path);
     if !check_folder(folder, "files")? {
-        // The folder is missing; the call returns the error of the system that says so.
+        // The folder is missing; this call returns the system's error for that.
         fs::metadata(folder).map_err(|e| Error::io(path, "create", e))?;
     }
     match kind_of(path)? {
@@ -62,10 +62,10 @@ pub fn check_place(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes what dead runs left in `folder`. Without locks no run is taken for dead, and what cannot
-/// be removed is in nobody's way.
+/// Removes leftovers of dead runs in `folder`. Without locks no run counts as dead, and leftovers that cannot
+/// be removed do no harm.
 ///
-/// Lists the folder, so that it is for the beginning of a run and not for each of its files.
+/// Lists the folder, so call it once at the beginning of a run, not for each file.
 pub fn clear_dead(folder: &Path) {
     let Ok(_alone) = lock::folder(folder) else { return };
     for dead in Scratch::dead(Form::File, folder, PREFIX).into_iter().flatten().flatten() {
@@ -73,14 +73,14 @@ pub fn clear_dead(folder: &Path) {
     }
 }
 
-/// Writes one file, as [`write_if`] does, into a folder in which runs may have left something.
+/// Writes one file, as [`write_if`] does, and removes leftovers of dead runs in its folder.
 pub fn write_single(path: &Path, content: &Content) -> Result<WriteOutcome> {
     clear_dead(folder_of(path));
     write_if(path, content, || Ok(()))
 }
 
-/// Writes `content` to `path`, whose folder exists, unless `holds` fails: it is asked when all of
-/// `content` was read, and nothing is visible.
+/// Writes `content` to `path`, whose folder exists, unless `holds` fails, which is called after all of
+/// `content` was read, and before anything is visible.
 pub fn write_if(
     path: &Path,
     content: &Content,
@@ -94,7 +94,7 @@ pub fn write_if(
     holds()?;
     match fs::hard_link(unfinished.path(), path) {
         Ok(()) => Ok(WriteOutcome::Written),
-        // Somebody was faster.
+        // Another writer was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             is_there(path, content).map(|_| WriteOutcome::Identical)
         }
@@ -105,7 +105,7 @@ pub fn write_if(
 fn unfinished(folder: &Path) -> Result<Scratch> {
     let _alone = lock::folder(folder);
     let scratch = Scratch::create(Form::File, folder, PREFIX)?;
-    // On a file system without locks, nobody else takes it for a dead run's either.
+    // On a file system without locks no run takes it for a leftover either.
     let _ = scratch.lock();
     Ok(scratch)
 }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// Runs that clear away while others write: nobody takes what another is writing.
+    /// Runs that remove leftovers while others write: no run takes a file that another is writing.
     #[test]
     fn runs_into_one_folder_do_not_take_each_others_files() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! Unfinished files and folders, each under a unique name and locked as long as its run is alive.
 //!
-//! Scratches of one folder are made, and searched for dead ones, under one lock (that of the folder,
-//! or of the cache): nobody sees one between its making and its locking and takes it for a dead
-//! run's. Making and searching are short; what fills a scratch holds only its own lock.
+//! Scratches of one folder are created, and searched for dead ones, under one lock (that of the folder, or of
+//! the cache), so that no run sees one between its creation and its lock and takes it for a dead run's.
+//! Creation and search are short; filling a scratch holds only its own lock.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -16,10 +16,10 @@ use super::{guarded, kind_of, lock, remove_file, remove_folder};
 
 const HINT: &str = "it has to be a folder that this user may write to";
 
-/// Runs that write into one folder at the same time; more scratches than this are a mistake.
+/// Most scratches in one folder, from simultaneous runs; more are a mistake.
 const MOST: u32 = 1000;
 
-/// What a scratch is.
+/// The form of a scratch.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
     /// A file.
@@ -36,7 +36,7 @@ impl Form {
         }
     }
 
-    /// Opens the one at `path` itself, which others may have put there.
+    /// Opens the scratch at `path` itself, which may be a forged one.
     fn open(self, path: &Path) -> Result<File> {
         match self {
             Self::File => guarded::open_file(path, OpenOptions::new().read(true)),
@@ -52,18 +52,18 @@ impl Form {
     }
 }
 
-/// An unfinished file or folder, removed when it is dropped.
+/// An unfinished file or folder, removed on drop.
 #[derive(Debug)]
 pub struct Scratch {
     form: Form,
     path: PathBuf,
-    /// Locked as long as this run is alive.
+    /// The open file or folder, locked as long as this run is alive.
     file: File,
     kept: AtomicBool,
 }
 
 impl Scratch {
-    /// A new one in `folder` whose name begins with `prefix`. Call [`Scratch::lock`] next.
+    /// Creates a scratch in `folder` with a name that begins with `prefix`. Call [`Scratch::lock`] next.
     pub fn create(form: Form, folder: &Path, prefix: &str) -> Result<Self> {
         for number in 1..=MOST {
             let path = folder.join(format!("{prefix}{number}"));
@@ -77,13 +77,13 @@ impl Scratch {
         Err(Error::new(Kind::Limit, message).file(folder))
     }
 
-    /// Says that its run is alive.
+    /// Locks the scratch, to show that its run is alive.
     pub fn lock(&self) -> Result<()> {
         lock::wait(&self.file, &self.path)
     }
 
-    /// The scratches in `folder` whose names begin with `prefix` and whose runs are dead; they are
-    /// kept unless [`Scratch::remove`] is called.
+    /// The scratches in `folder` whose names begin with `prefix` and whose runs are dead. They stay unless
+    /// [`Scratch::remove`] is called.
     pub fn dead(
         form: Form,
         folder: &Path,
@@ -102,7 +102,7 @@ impl Scratch {
     }
 
     fn if_dead(form: Form, path: PathBuf) -> Result<Option<Self>> {
-        // Its run may have removed it meanwhile.
+        // The run may have removed it meanwhile.
         if kind_of(&path)?.is_none() {
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl Scratch {
         Ok(is_dead.then_some(Self { form, path, file, kept: AtomicBool::new(true) }))
     }
 
-    /// Where it is.
+    /// The path of the scratch.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -121,12 +121,12 @@ impl Scratch {
         &self.file
     }
 
-    /// Whether it stays when this is dropped.
+    /// Sets whether the scratch stays on drop.
     pub fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Relaxed);
     }
 
-    /// Removes it with everything in it.
+    /// Removes the scratch with all its content.
     pub fn remove(self) -> Result<()> {
         self.keep(true);
         self.clear()
@@ -143,7 +143,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !*self.kept.get_mut() {
-            // The next run removes what cannot be removed now.
+            // The next run removes it if this fails.
             let _ = self.clear();
         }
     }

@@ -1,31 +1,27 @@
-//! Commits: names in a folder change all at once, or are changed back.
+//! Commits: names in a folder change all at once, or are rolled back.
 //!
 //! ```text
 //! OUT/<prefix>N/         the scratch folder of a run, locked while the run is alive
 //!     <names>            the new files or folders, until they are renamed into OUT
-//!     committing         during a commit: the names that appear, and what they replace ([`super::journal`])
-//!     committing.part    the same while it is written
-//!     replaced/          during a commit: what it moved out of OUT
+//!     committing         during a commit: its record of new and replaced names ([`super::journal`])
+//!     committing.part    the same record while it is written
+//!     replaced/          during a commit: the entries that it moved out of OUT
 //! ```
 //!
-//! A commit writes its record, moves what it replaces out of OUT, the new ones into OUT, and removes
-//! the record. All of it happens under the lock of OUT, after the commits of dead runs were taken
-//! back. The following holds after every step, and so wherever a run is killed:
+//! A commit writes its record, moves the entries that it replaces out of OUT and the new ones into OUT, and
+//! removes the record. All of this happens under the lock of OUT, after the commits of dead runs were rolled
+//! back. The following holds after every step, and so at every point where a run may be killed:
 //!
-//! 1. Without a record, OUT is as it was before the commit, or as it is after it. The scratch folder
-//!    is only removed.
-//! 2. With a record whose last name is still staged, the commit is unfinished. What it names and is
-//!    in OUT but not staged is new; what is in `replaced` was in OUT. Both are renamed back, which
-//!    keeps this true: taking back may itself be cut off and is repeated.
-//! 3. With a record whose last name is no longer staged, the commit is finished, and nothing is
-//!    taken back.
-//! 4. A name of a higher rank describes those of lower ranks. It leaves OUT before the first of
-//!    them changes and comes when the last of them has, in commits and when they are taken back. So
-//!    if it is in OUT, all that it describes is beside it. Where files are synced, each rank is on the
-//!    disk before the next changes.
-//! 5. `replaced` is made after the record. It is removed before the record, or when the commit is
-//!    finished. So a scratch folder with `replaced` and without a record is one of a finished
-//!    commit.
+//! 1. Without a record, OUT is in its state before or after the commit. The scratch folder is only removed.
+//! 2. With a record whose last name is still staged, the commit is unfinished. Recorded names that are in OUT
+//!    and no longer staged are new; entries in `replaced` were in OUT. Both are renamed back, which keeps this
+//!    true: a rollback may itself be interrupted, and is then repeated.
+//! 3. With a record whose last name is no longer staged, the commit is finished, and nothing is rolled back.
+//! 4. A name of a higher rank describes those of lower ranks. It leaves OUT before the first of them changes
+//!    and appears after the last of them, in commits and in rollbacks. So if it is in OUT, everything that it
+//!    describes is beside it. If files are synced, each rank is on the disk before the next changes.
+//! 5. `replaced` is created after the record. It is removed before the record, or when the commit is
+//!    finished. So a scratch folder with `replaced` and without a record is one of a finished commit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -48,33 +44,33 @@ const RECORD: &str = "committing";
 const GROWING_RECORD: &str = "committing.part";
 const REPLACED: &str = "replaced";
 
-/// What was being done where a commit failed and could not be taken back either.
+/// The context of a commit that failed and could not be rolled back.
 const BETWEEN: &str = "making the output visible, which could not be taken back: the folder is \
                        between the earlier output and this one until the next run puts it right";
 
-/// What all commits of one sort of output have in common.
+/// The common properties of all commits of one sort of output.
 #[derive(Debug)]
 pub struct Outlet {
-    /// What the names of its scratch folders begin with.
+    /// The prefix of scratch folders' names.
     pub prefix: &'static str,
-    /// What is written, in the plural.
+    /// The output, in the plural.
     pub holds: &'static str,
-    /// Whether a commit that is done survives a power failure.
+    /// Tells whether a finished commit survives a power failure.
     pub durability: Durability,
     /// The rank of a name; see the module.
     pub rank: fn(&str) -> u8,
-    /// Whether something of this name is written; nothing else is taken back after a run that was cut
-    /// off, whatever its record says.
+    /// Tells whether the outlet writes a file of this name. Recovery after an interrupted run moves no other
+    /// names, even if the record has them.
     pub writes: fn(&str) -> bool,
 }
 
 impl Outlet {
-    /// Takes back what dead runs did not finish in `out`, and removes their scratch folders. Call
-    /// under the lock of `out`.
+    /// Rolls back the unfinished commits of dead runs in `out`, and removes their scratch folders. Call under
+    /// the lock of `out`.
     fn clear_dead(&self, out: &Path) -> Result<()> {
         for dead in Scratch::dead(Form::Folder, out, self.prefix)? {
             let dead = dead?;
-            // Without a record, it says nothing that would have to be believed, and is in nobody's way.
+            // Without a record there is nothing to trust, and the folder does no harm.
             if guarded::is_foreign(dead.path())? && kind_of(&dead.path().join(RECORD))?.is_none() {
                 remove_empty(dead.path());
                 continue;
@@ -101,12 +97,12 @@ impl Outlet {
     }
 }
 
-/// What a commit changes.
+/// The change that a commit makes.
 #[derive(Debug)]
 pub struct CommitChange {
-    /// Names in the scratch folder that appear, also in the place of what is there.
+    /// The names in the scratch folder that appear, in place of existing ones.
     pub appears: Vec<String>,
-    /// Further names that go, if they are there.
+    /// The further names that are removed, if they exist.
     pub goes: BTreeSet<String>,
 }
 
@@ -116,13 +112,13 @@ pub struct Swap {
     outlet: &'static Outlet,
     out: PathBuf,
     scratch: Scratch,
-    /// After the scratch folder, which is in it.
+    /// Dropped after the scratch folder, which is inside.
     _made: MadeFolder,
 }
 
 impl Swap {
-    /// Makes a scratch folder in `out`, which is made too, when what dead runs left there is taken
-    /// back and `check` finds nothing against it.
+    /// Creates a scratch folder in `out`, and `out` if it is missing. First rolls back the commits of dead
+    /// runs, and runs `check`.
     pub fn begin(
         outlet: &'static Outlet,
         out: &Path,
@@ -138,8 +134,8 @@ impl Swap {
         Ok(Self { outlet, out: out.to_path_buf(), scratch, _made: made })
     }
 
-    /// Refuses a folder in which no run can begin, or against which `check` finds something, and
-    /// changes nothing. Where a run is not finished, or left something, nobody can tell yet.
+    /// Refuses a folder in which no run can begin, or that fails `check`, and changes nothing. Skips `check`
+    /// if another run is unfinished or left something: its outcome is not known yet.
     pub fn check_ahead(
         outlet: &Outlet,
         out: &Path,
@@ -158,7 +154,7 @@ impl Swap {
         check()
     }
 
-    /// The folder in which names appear.
+    /// The folder in which the names appear.
     pub fn out(&self) -> &Path {
         &self.out
     }
@@ -168,13 +164,13 @@ impl Swap {
         self.scratch.path()
     }
 
-    /// Where `name` is until it appears.
+    /// The staged path of `name`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder().join(name)
     }
 
-    /// An empty file of this name, readable by everybody, for which nothing is staged yet. Call
-    /// [`Swap::seal`] when it is whole.
+    /// Creates an empty staged file of this name, readable by everybody. Call [`Swap::seal`] when it is
+    /// complete.
     pub fn create(&self, name: &str) -> Result<File> {
         let path = self.path(name);
         let file = create_new(&path)?;
@@ -182,7 +178,7 @@ impl Swap {
         Ok(file)
     }
 
-    /// Writes a whole file of this name, readable by everybody.
+    /// Writes a complete staged file of this name, readable by everybody.
     pub fn write(
         &self,
         name: &str,
@@ -191,7 +187,7 @@ impl Swap {
         write_file(&self.path(name), self.outlet.durability, write)
     }
 
-    /// Brings a finished file to disk if its outlet asks for that, and says where it is.
+    /// Syncs a finished file if its outlet requires that, and returns its path.
     pub fn seal(&self, name: &str) -> Result<PathBuf> {
         let path = self.path(name);
         if self.outlet.durability == Durability::Synced {
@@ -201,16 +197,16 @@ impl Swap {
         Ok(path)
     }
 
-    /// Commits what `decide` says, which looks at the folder under its lock. On an error the folder
-    /// is as it was, unless that could not be had either, as the error then says. Returns the names
-    /// that went without another in their place.
+    /// Commits the change that `decide` chooses under the lock of the folder. After an error the folder is in
+    /// its earlier state, unless the rollback failed, too, as the error then says. Returns the names that
+    /// were removed without a replacement.
     pub fn commit(
         &self,
         decide: impl FnOnce() -> Result<CommitChange>,
     ) -> Result<BTreeSet<String>> {
         let _guard = lock::folder(&self.out)?;
         self.outlet.clear_dead(&self.out)?;
-        // An earlier commit of this run that could not be taken back then.
+        // Rolls back an earlier commit of this run whose rollback failed.
         self.outlet.recover(&self.out, self.folder())?;
         self.scratch.keep(false);
         let CommitChange { appears, goes } = decide()?;
@@ -221,14 +217,14 @@ impl Swap {
             self.scratch.keep(!is_undone);
             return Err(if is_undone { error } else { error.context(BETWEEN) });
         }
-        // The commit is finished: the rest may also go later.
+        // The commit is finished: a failure to clean up does not matter.
         let _ = remove_folder(&commit.replaced);
         let appeared: BTreeSet<String> = commit.journal.names.into_iter().collect();
         Ok(aside.into_iter().filter(|name| !appeared.contains(name)).collect())
     }
 }
 
-/// A commit and where its record is.
+/// A commit and the paths of its record.
 struct Commit<'a> {
     outlet: &'a Outlet,
     out: &'a Path,
@@ -256,7 +252,7 @@ impl<'a> Commit<'a> {
         Ok(Self { outlet, out, scratch, replaced: scratch.join(REPLACED), journal })
     }
 
-    /// The commit whose record is in `scratch`.
+    /// Loads the commit whose record is in `scratch`.
     fn load(outlet: &'a Outlet, out: &'a Path, scratch: &'a Path) -> Result<Option<Self>> {
         let record = scratch.join(RECORD);
         let Some(text) = guarded::read_own(&record)? else { return Ok(None) };
@@ -271,7 +267,7 @@ impl<'a> Commit<'a> {
         Ok(Some(commit))
     }
 
-    /// The names that have to go, in their order, before these appear.
+    /// The existing names that must be moved away, in their order, before the new ones appear.
     fn in_the_way(&self, goes: &BTreeSet<String>) -> Result<Vec<String>> {
         let appear = &self.journal.names;
         if there(self.scratch, appear)?.len() < appear.len() {
@@ -293,9 +289,9 @@ impl<'a> Commit<'a> {
     }
 
     fn write_record(&self) -> Result<()> {
-        // Of an earlier commit of this run.
+        // Entries of an earlier commit of this run.
         remove_folder(&self.replaced)?;
-        // Under another name until it is whole: half a name would be another one.
+        // Under another name until it is complete: a truncated record would have a wrong name.
         let growing = self.scratch.join(GROWING_RECORD);
         let text = self.journal.to_text();
         write_file(&growing, self.outlet.durability, |sink| sink.write_all(text.as_bytes()))?;
@@ -303,7 +299,7 @@ impl<'a> Commit<'a> {
         self.outlet.sync(self.scratch)
     }
 
-    /// Moves names, which are in the order of their ranks or against it.
+    /// Renames entries, which are in the order of their ranks or in reverse.
     fn rename(&self, names: &[String], from: &Path, to: &Path) -> Result<()> {
         let rank = |name: &String| (self.outlet.rank)(name);
         for names in names.chunk_by(|a, b| rank(a) == rank(b)) {
@@ -321,7 +317,7 @@ impl<'a> Commit<'a> {
         })
     }
 
-    /// Takes everything back, also after the last step.
+    /// Rolls back the commit, even after its last step.
     fn undo(&self) -> Result<()> {
         let aside = self.set_aside()?;
         self.rename(&self.appeared()?, self.out, self.scratch)?;
@@ -329,7 +325,7 @@ impl<'a> Commit<'a> {
             return Err(in_the_way_of(&self.replaced.join(name), &self.out.join(name)));
         }
         self.rename(&aside, &self.replaced, self.out)?;
-        // Fails if something is in it, which has to stay.
+        // Fails if an entry is in it, which must stay.
         match fs::remove_dir(&self.replaced) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Error::io(&self.replaced, "remove", error));
@@ -346,7 +342,7 @@ impl<'a> Commit<'a> {
         there(self.out, names.iter().rev().filter(|name| !staged.contains(*name)))
     }
 
-    /// The names that were moved out of the way, in the order in which they come back.
+    /// The names that were moved out of the way, in the order of their return.
     fn set_aside(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         if kind_of(&self.replaced)?.is_some() {
@@ -362,7 +358,7 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// The error that somebody put something to `place`, where `moved` was.
+/// The error for a foreign entry at `place`, from which `moved` came.
 fn in_the_way_of(moved: &Path, place: &Path) -> Error {
     let message =
         format!("is in the way of what a run that was cut off moved to {}", moved.display());
@@ -371,7 +367,7 @@ fn in_the_way_of(moved: &Path, place: &Path) -> Error {
         .hint("move it away, or that, if it is not needed any more, and run the same again")
 }
 
-/// Those of `names` that are in `folder`.
+/// The `names` that exist in `folder`.
 fn there<'n>(folder: &Path, names: impl IntoIterator<Item = &'n String>) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for name in names {

@@ -50,8 +50,8 @@ impl Folders {
         Commit::new(&OUTLET, scratch.parent().unwrap(), scratch, names).unwrap()
     }
 
-    /// A commit that got as far as to `done` steps, and back by `undone` steps; whether there were so
-    /// many.
+    /// Runs a commit up to step `done`, and its rollback up to step `undone`. Tells whether there were so
+    /// many steps.
     fn cut_off(&self, done: usize, undone: usize) -> bool {
         let scratch = self.scratch();
         let mut commit = self.commit(&scratch);
@@ -89,7 +89,7 @@ impl Folders {
         names.into_iter().map(|name| (name.to_owned(), age.to_owned())).collect()
     }
 
-    /// Whatever has a rank is there with all that it describes.
+    /// Checks that every ranked entry is there with everything that it describes.
     fn is_described(&self) {
         let shown = self.shown();
         if let Some(age) = shown.get("mark") {
@@ -102,7 +102,7 @@ impl Folders {
         }
     }
 
-    /// The next run makes the folder whole, and nothing that is removed after that can harm it.
+    /// Checks that the next run completes the folder, and that later clean-up does not harm it.
     fn recovers(&self, age: &str) {
         for _ in 0..2 {
             OUTLET.recover(self.out(), &self.scratch()).unwrap();
@@ -137,7 +137,7 @@ fn a_commit_that_fails_is_taken_back_at_once() {
         let mut commit = folders.commit(&scratch);
         let mut aside = commit.in_the_way(&OLD.map(str::to_owned).into()).unwrap();
         aside.extend(missing.map(str::to_owned));
-        // Bringing the names of the folder to disk may fail after the last step, too.
+        // The final sync of the folder may fail, too.
         assert_eq!(commit.run(&aside).is_err(), missing.is_some());
         commit.undo().unwrap();
         folders.recovers("old");
@@ -177,7 +177,7 @@ fn nothing_outside_is_taken_back() {
     }
 }
 
-/// Nobody writes a thing of that name here, so a record that has it is a forged one.
+/// The outlet writes no such name, so a record with it is forged.
 #[test]
 fn what_is_of_another_is_not_taken_back() {
     let room = tempfile::tempdir().unwrap();
@@ -194,7 +194,7 @@ fn what_is_of_another_is_not_taken_back() {
     assert!(error.to_string().contains("a record of names never has"), "{error}");
 }
 
-/// A commit of `b` in the place of another one, cut off when that was moved out of the way.
+/// A commit that replaces `b`, interrupted after the old one was moved out of the way.
 fn half_way(out: &Path, is_told: bool) -> PathBuf {
     let scratch = out.join(".scratch-1");
     fs::create_dir_all(scratch.join(REPLACED)).unwrap();
@@ -220,7 +220,7 @@ fn what_nobody_moved_out_of_the_way_is_not_put_back() {
             fs::remove_file(replaced.join("b")).unwrap();
             fs::create_dir(replaced.join("b")).unwrap();
         }),
-        // Only root can give a file away; others make the same of a link.
+        // Only root can give a file away; other users get the same result with a link.
         ("b", |replaced| {
             if chown(replaced.join("b"), Some(12345), None).is_err() {
                 fs::remove_file(replaced.join("b")).unwrap();

@@ -1,14 +1,13 @@
 //! Dependencies of a `.deb` on the libraries of its distribution, as dpkg-shlibdeps finds them.
 //!
-//! For every needed library, the dependency of its table with the smallest version that has it at
-//! all; for every undefined symbol that one of these libraries has, the version that brought the
-//! symbol. Where the distribution's tool does so, a version that the file refers to counts as well,
-//! though no symbol in use may have it. Of each package the highest version counts. Source:
-//! dpkg-shlibdeps(1) and deb-symbols(5).
+//! Each needed library gives the dependency of its table with the smallest version that has the library. Each
+//! undefined symbol that one of these libraries has gives the version that introduced the symbol. If the
+//! distribution's tool does so, a version that the file refers to counts as well, even without a symbol in
+//! use. The highest version of each package counts. Source: dpkg-shlibdeps(1) and deb-symbols(5).
 //!
-//! Different, and meant: versions of `Build-Depends-Package` are not taken into account, as in a
-//! source package without build dependencies. What `libx (>= 1)` says beside a plain `libx`, is for
-//! the plan to decide, which knows the package's other dependencies, as dpkg-gencontrol does it.
+//! An intended difference: versions of `Build-Depends-Package` are ignored, as in a source package without
+//! build dependencies. The plan decides between `libx (>= 1)` and a plain `libx`, as dpkg-gencontrol does,
+//! because it knows the package's other dependencies.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,22 +18,22 @@ use rockpack_base::formats::elf::Linking;
 
 use super::distribution::{Distribution, Library, Need};
 
-/// Where templates take the version.
+/// The placeholder of the version in templates.
 const PLACE: &str = "#MINVER#";
 
-/// The version that is as good as none.
+/// The version that is equivalent to none.
 const ANY_VERSION: &str = "0";
 
 /// Dependencies gathered over the files of a package.
 #[derive(Debug, Default)]
 pub struct GatheredNeeds<'a> {
-    /// Template without commas → highest version.
+    /// The highest version for each template without commas.
     needs: BTreeMap<&'a str, Option<&'a str>>,
 }
 
 impl<'a> GatheredNeeds<'a> {
-    /// Adds those of a file. `outside` are those of its needed libraries that are the
-    /// distribution's, in the order of the file.
+    /// Adds the needs of a file. `outside` are its needed libraries that belong to the distribution, in the
+    /// order of the file.
     pub fn add(
         &mut self,
         distribution: &'a Distribution,
@@ -50,7 +49,7 @@ impl<'a> GatheredNeeds<'a> {
         }
         for symbol in &linking.undefined {
             let version = symbol.version.as_deref();
-            // A version that several libraries have is looked up in the one that it is bound to.
+            // If several libraries have a version, the one that it is bound to is searched first.
             let bound_to = symbol.library.as_deref();
             let (first, others): (Vec<_>, Vec<_>) =
                 known.iter().partition(|(soname, _)| Some(*soname) == bound_to);
@@ -84,8 +83,8 @@ impl<'a> GatheredNeeds<'a> {
         }
     }
 
-    /// The dependencies as a control file has them, one string each. One may imply others, where
-    /// templates of several forms name one package.
+    /// The dependencies in the form of a control file, one string each. One may imply others, if templates of
+    /// several forms name one package.
     pub fn dependencies(&self) -> BTreeSet<String> {
         self.needs.iter().map(|(template, version)| fill(template, *version)).collect()
     }

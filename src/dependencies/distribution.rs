@@ -1,7 +1,7 @@
-//! What is known of a distribution: its libraries, and what its package manager can read.
+//! The facts about a distribution: its libraries, and the compressions that its package manager can read.
 //!
-//! The tables in `config/distros` are made by the script beside them from the distribution's own
-//! `symbols` and `shlibs` files and give the results of dpkg-shlibdeps.
+//! The script beside the tables in `config/distros` makes them from the distribution's own `symbols` and
+//! `shlibs` files. They give the same results as dpkg-shlibdeps.
 //!
 //! ```toml
 //! compression = "zstd"                    # of payloads: zstd or xz
@@ -15,10 +15,10 @@
 //! "4.6" = "_ZTIDd@CXXABI_1.3 …"           # "4.6 1": and need the second template
 //! ```
 //!
-//! Symbols that are not listed, and whose version is no node, need `minimum`.
+//! Unlisted symbols, whose version is no node either, need `minimum`.
 //!
-//! A table has hundreds of libraries and a run asks for a few of them, so each library is parsed when it
-//! is asked for. Its text reaches from its header to that of the next library.
+//! A table has hundreds of libraries and a run needs a few of them, so each library is parsed on demand. Its
+//! text reaches from its header to that of the next library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -32,18 +32,18 @@ const SHIPPED: [(&str, &str); 2] = [
     ("debian-13", include_str!("../../config/distros/debian-13.toml")),
 ];
 
-/// The symbol version of symbols that have none, in the tables.
+/// The symbol version, in the tables, of symbols without one.
 const NO_VERSION: &str = "Base";
 
 /// A distribution.
 #[derive(Debug)]
 pub struct Distribution {
-    /// E.g. `debian-12`.
+    /// The name, e.g. `debian-12`.
     pub name: String,
-    /// Which payloads its package manager can read.
+    /// The compression for packages, which the package manager can read.
     pub compression: PayloadCompression,
-    /// Whether its dpkg-shlibdeps takes every version that a file refers to for a symbol of this
-    /// name, as dpkg 1.22.22 does.
+    /// Tells whether the distribution's dpkg-shlibdeps takes every version that a file refers to for a symbol
+    /// of this name, as dpkg 1.22.22 does.
     pub version_references: bool,
     /// The libraries by their sonames.
     libraries: BTreeMap<&'static str, LibraryEntry>,
@@ -53,7 +53,7 @@ pub struct Distribution {
 #[derive(Debug)]
 struct LibraryEntry {
     text: &'static str,
-    /// The library, or why it cannot be read.
+    /// The parsed library, or the reason why it cannot be read.
     parsed: OnceLock<std::result::Result<Library, String>>,
 }
 
@@ -63,7 +63,7 @@ struct LibraryEntry {
 pub enum PayloadCompression {
     /// zstd.
     Zstd,
-    /// xz, where the package manager cannot read zstd.
+    /// xz, for package managers that cannot read zstd.
     Xz,
 }
 
@@ -76,19 +76,19 @@ pub struct Library {
     symbols: BTreeMap<String, Bound>,
 }
 
-/// What a symbol needs: a version of the package, in the words of a template.
+/// The requirement of a symbol: a version of a template's package.
 #[derive(Debug, Clone)]
 struct Bound {
     version: String,
     template: usize,
 }
 
-/// A dependency template and the version to put in.
+/// A dependency template and the version to fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need<'a> {
-    /// E.g. `libc6 #MINVER#`.
+    /// The template, e.g. `libc6 #MINVER#`.
     pub template: &'a str,
-    /// E.g. `2.34`; none where the template says it all.
+    /// The version, e.g. `2.34`; `None` if the template needs none.
     pub version: Option<&'a str>,
 }
 
@@ -118,12 +118,12 @@ struct LibraryTable {
 }
 
 impl Distribution {
-    /// The names of all that are known.
+    /// The names of all known distributions.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// The one called `name`.
+    /// The distribution called `name`.
     pub fn named(name: &str) -> Result<Self> {
         let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = Self::names().collect();
@@ -142,17 +142,17 @@ impl Distribution {
         })
     }
 
-    /// Every library with the names of all packages that its dependencies may be on.
+    /// Every library with the names of all packages that it may depend on.
     pub fn packages(&self) -> impl Iterator<Item = Result<(&str, BTreeSet<String>)>> {
         self.libraries.iter().map(|(soname, entry)| {
-            // Dependencies stand before the tables of symbols, which are long.
+            // Dependencies precede the tables of symbols, which are long.
             let head = entry.text.find("\n[").map_or(entry.text, |end| &entry.text[..end]);
             let library = library(soname, head).map_err(|why| broken(&self.name).cause(why))?;
             Ok((*soname, library.packages()))
         })
     }
 
-    /// Whether it has the library with `soname`.
+    /// Tells whether it has the library with `soname`.
     pub fn has(&self, soname: &str) -> bool {
         self.libraries.contains_key(soname)
     }
@@ -190,7 +190,7 @@ fn entries(text: &'static str) -> BTreeMap<&'static str, LibraryEntry> {
     entries
 }
 
-/// Reads one library, or says why it cannot be read.
+/// Reads one library; the error is the reason why it cannot be read.
 fn library(soname: &str, text: &str) -> std::result::Result<Library, String> {
     let mut table: EntryTable = toml::from_str(text).map_err(|error| error.to_string())?;
     let entry = table.libraries.remove(soname).and_then(Library::new);
@@ -228,14 +228,14 @@ impl Library {
         names.map(str::to_owned).collect()
     }
 
-    /// What it takes to have the library at all.
+    /// The requirement of the library itself.
     pub fn smallest(&self) -> Need<'_> {
         let version = self.minimum.as_deref();
         Need { template: self.templates.first().map_or("", String::as_str), version }
     }
 
-    /// What it takes to have the symbol `name` with `version`; none if nothing says that the
-    /// library has it, or if having the library is enough.
+    /// The requirement of the symbol `name` with `version`; `None` if the library is not known to have the
+    /// symbol, or if the library alone satisfies it.
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Need<'_>> {
         let full = format!("{name}@{}", version.unwrap_or(NO_VERSION));
         let listed = self.symbols.get(&full);
@@ -244,7 +244,7 @@ impl Library {
         Some(Need { template, version: Some(&bound.version) })
     }
 
-    /// Whether it lacks `version`: of libraries without any symbol version nothing is known.
+    /// Tells whether it lacks `version`. Nothing is known about libraries without symbol versions.
     pub fn lacks(&self, version: &str) -> bool {
         !self.nodes.is_empty() && !self.nodes.contains_key(version)
     }

@@ -1,17 +1,17 @@
-//! What the files of a package need from outside, and what they offer, in the words of a format.
+//! The dependencies and capabilities of a package's files, in the words of a format.
 //!
 //! ```text
-//! file ─ formats::elf::Linking ─ search: where the loader looks
+//! file ─ formats::elf::Linking ─ search: the folders that the loader searches
 //!                              ─ debian: packages, by the tables of a distribution
 //!                              ─ rpm: capabilities, as rpm's own generators name them
 //!                              ─ runpath: search paths in terms of the file itself
 //! file ─ script: the interpreter in its first line ─ names: the programs of a distribution
 //! ```
 //!
-//! Beside that, `system` knows packages that no set may take the place of.
+//! In addition, `system` knows the packages that no set may replace.
 //!
-//! Pure functions on what was read. Which library of the set a name leads to is for the plan to
-//! decide; here is how names are looked up, and what follows for those that lead outside.
+//! Pure functions of the files' facts. The plan decides which library of the set a name leads to. This room
+//! looks up names, and derives the dependencies for those outside of the set.
 
 pub mod debian;
 pub mod distribution;

@@ -1,4 +1,4 @@
-//! The names that are taken in a distribution: its programs, and its packages of ROCm.
+//! The reserved names of a distribution: its programs, and its packages of ROCm.
 //!
 //! The tables in `config/distros` are made by a script beside them from the distribution's indexes.
 //!
@@ -11,7 +11,7 @@
 //! "rocm-smi" = "5.2.3-2"
 //! ```
 //!
-//! In all of these distributions `/bin` is `/usr/bin`, and the like: paths are written with `/usr`.
+//! In all of these distributions `/bin` is a link to `/usr/bin`, and the like: paths are written with `/usr`.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ const SHIPPED: [(&str, &str); 3] = [
     (RPM, include_str!("../../config/distros/rpm.names.toml")),
 ];
 
-/// The table of all distributions with rpm, which differ little in this.
+/// The table of all distributions with rpm, which hardly differ in this.
 pub const RPM: &str = "rpm";
 
 /// Folders of the root that are links to those of the same name in `/usr`.
@@ -36,14 +36,14 @@ const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 /// The folders in which `env` looks for programs.
 const SEARCHED: [&str; 2] = ["usr/bin", "usr/sbin"];
 
-/// The names of a distribution that are known.
+/// The known names of a distribution.
 #[derive(Debug)]
 pub struct KnownNames {
-    /// The distribution in words: `debian-12`.
+    /// The name of the distribution: `debian-12`.
     pub distribution: String,
-    /// Path without leading slash → the package to depend on; none where every system has the program.
+    /// The package for each program, by path without leading slash; `None` if every system has the program.
     programs: BTreeMap<String, Option<String>>,
-    /// Package → its version.
+    /// The version of each package.
     packages: BTreeMap<String, String>,
 }
 
@@ -79,21 +79,20 @@ impl KnownNames {
         SHIPPED.iter().map(|(name, _)| Self::named(name)).collect()
     }
 
-    /// The package to depend on for the program at the absolute `path`, if the distribution is known to
-    /// have it; no package where every system has the program.
+    /// The package to depend on for the program at the absolute `path`, if the distribution is known to have
+    /// it; the inner `None` means that every system has the program.
     pub fn program(&self, path: &str) -> Option<Option<&str>> {
         self.programs.get(&merged(path)).map(Option::as_deref)
     }
 
-    /// Finds the package to depend on for the program that `env` finds by `name`, as
-    /// [`program`](Self::program) does.
+    /// The package to depend on for the program that `env` finds by `name`; see [`program`](Self::program).
     pub fn in_search_path(&self, name: &str) -> Option<Option<&str>> {
         let mut paths = SEARCHED.iter().map(|folder| format!("{folder}/{name}"));
         paths.find_map(|path| self.programs.get(&path)).map(Option::as_deref)
     }
 
-    /// The packages that have these programs; of those that every system has, by the names of the
-    /// programs, which many of them have.
+    /// The packages of these programs. For programs that every system has, their own names, which many of
+    /// their packages share.
     pub fn packages_of_programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|(path, package)| {
             let program = || path.rsplit('/').next().unwrap_or_default();
@@ -101,13 +100,13 @@ impl KnownNames {
         })
     }
 
-    /// The version of the package `name`, if the distribution has one for ROCm.
+    /// The version of the distribution's ROCm package `name`, if it has one.
     pub fn package(&self, name: &str) -> Option<&str> {
         self.packages.get(name).map(String::as_str)
     }
 }
 
-/// An absolute path with `/usr`, without its leading slash.
+/// An absolute path in the form with `/usr`, without its leading slash.
 fn merged(path: &str) -> String {
     let parts = normal(path);
     let is_merged = parts.first().is_some_and(|first| MERGED.contains(first));

@@ -1,27 +1,27 @@
-//! Capabilities of an `.rpm`, as rpm's own generators name them.
+//! Capabilities of an `.rpm`, with the names that rpm's own generators give them.
 //!
 //! | generator of rpm 4.18 | here |
 //! |---|---|
 //! | `elf` | all: sonames, their versions, `rtld(GNU_HASH)` |
 //! | `script` | the interpreter of executable files that begin with `#!`, but not of lines that start nothing |
 //! | `debuginfo` | all: build-ids of files below `/usr/lib/debug/.build-id` |
-//! | `pkgconfig`, `desktop`, `metainfo`, `font`, `rpm_macro`, `python` | nothing: they look into `/usr`, where no prefix lies |
+//! | `pkgconfig`, `desktop`, `metainfo`, `font`, `rpm_macro`, `python` | nothing: they look into `/usr`, where no prefix is |
 //! | `perl`, `perllib`, `pythondist`, `ocaml` | not covered: modules of a language are not looked for |
 //!
-//! Sources: rpm's `fileattrs`, `elfdeps` and `script.req`. `elfdeps` reads sections where this
-//! reads program headers: a library without section headers has capabilities here, and none there.
+//! Sources: rpm's `fileattrs`, `elfdeps` and `script.req`. `elfdeps` reads sections, this module program
+//! headers: a library without section headers has capabilities only here.
 
 use rockpack_base::formats::elf::Linking;
 
 use super::script::Start;
 
-/// What marks 64-bit capabilities.
+/// The suffix of 64-bit capabilities.
 const MARKER: &str = "(64bit)";
 
-/// What a library without `DT_HASH` needs of the dynamic linker.
+/// The requirement of a library without `DT_HASH` on the dynamic linker.
 const GNU_HASH: &str = "rtld(GNU_HASH)";
 
-/// How the names of libraries begin that capabilities are made of.
+/// The prefixes of library names that give capabilities.
 const LIBRARY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
 /// The capability of a soname, or of a symbol version in it.
@@ -31,7 +31,7 @@ fn capability(soname: &str, version: &str) -> Option<String> {
     (plain && known).then(|| format!("{soname}({version}){MARKER}"))
 }
 
-/// What the file called `name` offers.
+/// The capabilities that the file called `name` provides.
 pub fn provides(linking: &Linking, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut soname = None;
@@ -50,13 +50,13 @@ pub fn provides(linking: &Linking, name: &str) -> Vec<String> {
     found
 }
 
-/// What a file needs of other files; `counts` says which libraries matter.
+/// The capabilities that a file requires; `counts` chooses libraries.
 pub fn requires(
     linking: &Linking,
     is_executable: bool,
     counts: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    // A program that nobody may run is data.
+    // A program without execute permission is data.
     if linking.interpreter.is_some() && !is_executable {
         return Vec::new();
     }
@@ -73,8 +73,8 @@ pub fn requires(
     found
 }
 
-/// The paths that a script needs. `script.req` looks at the line alone: a program that `env` finds by
-/// name, or gives options to, is not in it.
+/// The paths that a script requires. `script.req` reads only the line: a program that `env` finds by name, or
+/// gives options to, is not in it.
 pub fn interpreters(start: &Start) -> Vec<String> {
     match start {
         Start::Program(path) => vec![path.clone()],

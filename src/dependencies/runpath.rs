@@ -1,14 +1,14 @@
-//! Search paths written anew: only folders relative to the file itself stay.
+//! The rewriting of search paths, so that only folders relative to the file itself stay.
 //!
 //! | part of `DT_RUNPATH` or `DT_RPATH` | becomes |
 //! |---|---|
-//! | with `$ORIGIN` | itself |
+//! | with `$ORIGIN` | unchanged |
 //! | absolute, below the prefix | relative to `$ORIGIN` |
-//! | absolute, with a folder `stage`: a build tree | what lies behind it, relative to `$ORIGIN` |
-//! | absolute, anything else; relative to the working directory; empty | nothing |
+//! | absolute, with a folder `stage`: a build tree | the part behind `stage`, relative to `$ORIGIN` |
+//! | absolute, anything else; relative to the working directory; empty | removed |
 //!
-//! The new text is written over the old one, which it must fit into; nothing moves. What does not
-//! fit, and what shares its bytes with other names, stays as it is and is reported.
+//! The new text must fit over the old one, so that nothing moves. A path that does not fit, or that shares
+//! its bytes with other names, stays unchanged and is reported.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,17 +21,17 @@ use rockpack_base::tree::TreePath;
 
 use super::search::{Folder, folders, normal};
 
-/// The folder of a build tree that stands for the prefix.
+/// The folder of a build tree that takes the place of the prefix.
 const STAGE: &str = "stage";
 
-/// How the search paths of a file are changed.
+/// The changes of a file's search paths.
 #[derive(Debug, Default)]
 pub struct Rewriting {
-    /// The file with other search paths; none if they stay.
+    /// The file with other search paths; `None` if they stay.
     pub content: Option<Content>,
-    /// Search paths that are changed: before and after.
+    /// The changed search paths, before and after.
     pub changed: Vec<(String, String)>,
-    /// Search paths that should change and cannot, with the reason.
+    /// The search paths that should change and cannot, with the reason.
     pub refused: Vec<(String, &'static str)>,
 }
 
@@ -62,7 +62,7 @@ pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<
     Ok(rewriting)
 }
 
-/// The search path `text` of the file at `path`, in terms of `$ORIGIN`.
+/// The search path `text` of the file at `path`, relative to `$ORIGIN`.
 pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
     let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
     for part in text.split(':') {
@@ -76,7 +76,7 @@ pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
     parts.join(":")
 }
 
-/// The names below the prefix on the way to an absolute folder.
+/// The names of an absolute folder's path below the prefix.
 fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<String>> {
     match folders(part, path, prefix).into_iter().next()? {
         Folder::Prefix => Some(Vec::new()),
@@ -91,13 +91,13 @@ fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<Strin
     }
 }
 
-/// The search path that leads from the file at `path` to `folder`; none is the prefix itself.
+/// The search path from the file at `path` to `folder`; `None` is the prefix itself.
 pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
     let parts = folder.into_iter().flat_map(TreePath::components);
     way(&parts.map(str::to_owned).collect::<Vec<_>>(), path)
 }
 
-/// The way from the folder of the file at `path` to `folder`, both below the prefix.
+/// The relative path from the folder of the file at `path` to `folder`, both below the prefix.
 fn way(folder: &[String], path: &TreePath) -> String {
     let own = path.parent();
     let own: Vec<&str> = own.iter().flat_map(TreePath::components).collect();

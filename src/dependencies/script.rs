@@ -1,11 +1,11 @@
-//! How Linux starts a script: by the interpreter in its first line.
+//! The start of scripts on Linux, by the interpreter in their first line.
 //!
 //! ```text
-//! #! /usr/bin/perl -w            the interpreter, and everything behind it as one argument
+//! #! /usr/bin/perl -w            the interpreter, and all the rest as one argument
 //! #!/usr/bin/env python3         the program that env finds in PATH
-//! #!/usr/bin/env -S python3 -u   the same with arguments, which env takes apart
-//! #!/bin/sh                      a shell that hands over to the program in the second line, which
-//! '''exec' /x/python "$0" "$@"   is a text for that program: pip writes so where paths are long
+//! #!/usr/bin/env -S python3 -u   the same with arguments, which env splits
+//! #!/bin/sh                      a shell that runs the program in the second line, which is
+//! '''exec' /x/python "$0" "$@"   a string for that program: pip writes this if paths are long
 //! ```
 //!
 //! Sources: `load_script` of Linux (`fs/binfmt_script.c`), which reads `BINPRM_BUF_SIZE`, 256 bytes;
@@ -18,10 +18,10 @@ use rockpack_base::error::Result;
 
 use crate::report::StartFault;
 
-/// The longest first line that Linux reads, in bytes without the line feed.
+/// Longest first line that Linux reads, in bytes without the line feed.
 pub const LONGEST_LINE: usize = 255;
 
-/// Bytes in which the end of a line is looked for, so that a line that is too long can be replaced.
+/// Bytes that are searched for the end of a line, so that a line that is too long can be replaced.
 const WINDOW: u64 = 4096;
 
 /// The bytes that start a script.
@@ -33,30 +33,30 @@ const BLANKS: [char; 2] = [' ', '\t'];
 /// Characters that give a word of `env -S` another meaning.
 const SPECIAL: [char; 5] = ['\'', '"', '\\', '$', '#'];
 
-/// The option of `env` that takes a text apart, in its long form.
+/// The long form of the option with which `env` splits a text.
 const SPLIT: &str = "--split-string";
 
-/// Options of `env` without a value, which may stand before the short form of [`SPLIT`] in one word.
+/// Options of `env` without a value, which may precede the short form of [`SPLIT`] in one word.
 const ENV_FLAGS: &str = "iv0";
 
 /// Options of `env` with a value in the next word.
 const ENV_OPTIONS_WITH_VALUE: [&str; 4] = ["-u", "--unset", "-C", "--chdir"];
 
-/// How the second line of a script begins in which a shell hands over to another program.
+/// The start of a script's second line with which a shell hands over to another program.
 const HANDED_OVER: &str = "'''exec' ";
 
 /// The first line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLine {
-    /// E.g. `/usr/bin/perl`, or `/usr/bin/env python3`.
+    /// The interpreter, e.g. `/usr/bin/perl`, or `/usr/bin/env python3`.
     pub interpreter: String,
     /// The program that running the script starts.
     pub start: Start,
     /// The whole line without its line feed.
     line: String,
-    /// The place in the line where another interpreter would stand.
+    /// The range of the line in which another interpreter would be put.
     place: Range<usize>,
-    /// Whether the line is all of it that the file has, and text.
+    /// Tells whether the file's whole line was read, and is text.
     is_whole: bool,
 }
 
@@ -68,14 +68,14 @@ pub enum Start {
     /// The `env` at this path, and through it `program`: a name, or an absolute path.
     #[allow(missing_docs, reason = "said above")]
     ThroughEnv { env: String, program: String, has_options: bool },
-    /// The `shell` at this path, which has the absolute path `program` take over.
+    /// The `shell` at this path, which hands over to the absolute path `program`.
     #[allow(missing_docs, reason = "said above")]
     ThroughShell { shell: String, program: String },
-    /// Nothing, or not what was meant.
+    /// No program, or an unintended one.
     Fails(StartFault),
 }
 
-/// An interpreter as a line writes it.
+/// The interpreter in a line.
 struct Written {
     interpreter: String,
     start: Start,
@@ -83,7 +83,7 @@ struct Written {
 }
 
 impl FirstLine {
-    /// Reads the first line of `content`; none if the file does not begin like a script.
+    /// Reads the first line of `content`; `None` if the file does not begin like a script.
     pub fn read(content: &Content) -> Result<Option<Self>> {
         let magic = MAGIC.len() as u64;
         let start = content.read_vec(0..content.len().min(magic), magic, "start of a file")?;
@@ -105,8 +105,8 @@ impl FirstLine {
         Ok(Some(Self { is_whole: is_whole && is_text, ..found }))
     }
 
-    /// The line, of a script in which the shell that it names has `program` take over. That program
-    /// reads the second line as a text, so it can stand in the first line, too.
+    /// The line of a script whose shell hands over to `program`. That program reads the second line as a
+    /// string, so it can be in the first line, too.
     fn handing_over(self, program: &str) -> Self {
         match &self.start {
             Start::Program(shell) if shell.ends_with("/sh") => Self {
@@ -126,7 +126,7 @@ impl FirstLine {
         Self { interpreter, start, line, place, is_whole: true }
     }
 
-    /// Puts another interpreter into the line; none where the end of the line is not known.
+    /// Replaces the interpreter in the line; `None` if the end of the line is not known.
     pub fn with_interpreter(&self, interpreter: &str) -> Option<Self> {
         let before = self.line.get(..self.place.start)?;
         let behind = self.line.get(self.place.end..)?;
@@ -141,7 +141,7 @@ impl FirstLine {
     }
 }
 
-/// The absolute path of the program that takes over in the second line of a script, if one does.
+/// The absolute path of the program to which the second line of a script hands over, if it does.
 fn handed_over(line: &str) -> Option<&str> {
     let rest = line.strip_prefix(HANDED_OVER)?;
     let program = match rest.strip_prefix('"') {
@@ -153,7 +153,7 @@ fn handed_over(line: &str) -> Option<&str> {
 
 /// Reads the interpreter of a line that begins with `#!`.
 fn written(line: &str) -> Written {
-    // Linux ends the line at a byte that is zero, and leaves blanks at its end out.
+    // Linux ends the line at a zero byte, and ignores blanks at its end.
     let seen = line.split('\0').next().unwrap_or_default().trim_end_matches(BLANKS);
     let text = seen.trim_end_matches('\r');
     let behind_magic = text.strip_prefix(MAGIC).unwrap_or_default().trim_start_matches(BLANKS);
@@ -187,13 +187,13 @@ fn written(line: &str) -> Written {
     }
 }
 
-/// Reads what the `env` at `path`, which stands at `at` in `text`, is to start.
+/// Reads the program that the `env` at `path`, which is at `at` in `text`, starts.
 fn through_env(text: &str, path: &str, at: usize) -> Written {
     let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches(BLANKS);
     let rest_at = text.len() - rest.len();
     let has_options = rest.starts_with('-');
     let found = if has_options { behind_options(rest) } else { words(rest).next() };
-    // Only what the options have `env` take apart has quotes and variables.
+    // Only a text that `env` splits has quotes and variables.
     let is_plain = |word: &str| !(word.contains('=') || has_options && word.contains(SPECIAL));
     let Some((offset, program)) = found.filter(|(_, word)| is_plain(word)) else {
         let fault = Start::Fails(StartFault::Nothing);
@@ -209,12 +209,12 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
         Start::ThroughEnv { env, program, has_options }
     };
     let end = rest_at + offset + program.len();
-    // Options stay before the program that they are for.
+    // Options stay before their program.
     let begin = if has_options { rest_at + offset } else { at };
     Written { interpreter: format!("{path} {program}"), start, place: begin..end }
 }
 
-/// The words of a text, each with where it begins.
+/// The words of a text, each with its offset.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let words = text.split(BLANKS).scan(0, |at, word| {
         let begin = *at;
@@ -224,8 +224,8 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     words.filter(|(_, word)| !word.is_empty())
 }
 
-/// The program in the text behind `env`, which begins with an option; none if the text has none, or if
-/// the options do not have `env` take it apart.
+/// The program in the text behind `env`, which begins with an option; `None` if the text has none, or if no
+/// option makes `env` split it.
 fn behind_options(text: &str) -> Option<(usize, &str)> {
     let mut words = words(text);
     let (at, first) = words.next()?;
@@ -243,7 +243,7 @@ fn behind_options(text: &str) -> Option<(usize, &str)> {
     None
 }
 
-/// Where the text begins that the option `word` has `env` take apart: in the word itself, or behind it.
+/// The offset of the text that the option `word` makes `env` split: in the word itself, or behind it.
 fn behind_split(word: &str) -> Option<usize> {
     if word == SPLIT {
         return Some(word.len());
@@ -255,7 +255,7 @@ fn behind_split(word: &str) -> Option<usize> {
     flags.chars().all(|flag| ENV_FLAGS.contains(flag)).then(|| word.len() - rest.len())
 }
 
-/// A word, which begins at `at`, without the quotes around all of it.
+/// A word and its offset, without quotes around the whole word; `at` is its offset with them.
 fn unquoted(at: usize, word: &str) -> (usize, &str) {
     let inside = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
     match inside('"').or_else(|| inside('\'')) {

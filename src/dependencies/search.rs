@@ -1,8 +1,8 @@
-//! Where the dynamic linker looks for the libraries of a file, inside the install prefix.
+//! The folders inside the install prefix in which the dynamic linker looks for the libraries of a file.
 //!
-//! In order: `DT_RPATH` where there is no `DT_RUNPATH`, `DT_RUNPATH`, and the linker paths. Source:
-//! ld.so(8). Left out: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of whatever
-//! loads the file, which is another file's.
+//! In order: `DT_RPATH` if there is no `DT_RUNPATH`, `DT_RUNPATH`, and the linker paths. Source: ld.so(8).
+//! Not considered: `LD_LIBRARY_PATH`, which belongs to the user, and the `DT_RPATH` of the file that loads
+//! this one.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub enum Folder {
     Unknown(String),
 }
 
-/// The folders of a search path that lie in the prefix, relative to it and empty for the prefix itself,
-/// and where each stands first.
+/// The folders of a search path inside the prefix, relative to it and empty for the prefix itself, each with
+/// its first position.
 pub type Order = BTreeMap<String, usize>;
 
 /// The [`Order`] of `folders`.
@@ -44,13 +44,13 @@ pub fn order(folders: Vec<Folder>) -> Order {
     order
 }
 
-/// The search path that is written in a file: `DT_RUNPATH`, else `DT_RPATH`.
+/// The search path in a file: `DT_RUNPATH`, else `DT_RPATH`.
 pub fn written(linking: &Linking) -> &str {
     linking.runpath.as_deref().or(linking.rpath.as_deref()).unwrap_or_default()
 }
 
-/// The folders of `text`, the search path of the file at `path` below `prefix` (both without a
-/// leading slash).
+/// The folders of `text`, the search path of the file at `path` below `prefix` (both without a leading
+/// slash).
 pub fn folders(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<Folder> {
     let parts = text.split(':').filter(|part| !part.is_empty());
     parts.map(|part| folder(part, path, prefix)).collect()
@@ -59,7 +59,7 @@ pub fn folders(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<Folder> {
 fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
     let origin = path.parent().map_or_else(|| format!("/{prefix}"), |f| format!("/{prefix}/{f}"));
     let origins = text.matches("$ORIGIN").count() + text.matches("${ORIGIN}").count();
-    // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
+    // No longer path can be opened, and a part may repeat `$ORIGIN` any number of times.
     if text.len().saturating_add(origins.saturating_mul(origin.len())) > PATH_MAX {
         return Folder::Unknown(text.to_owned());
     }
@@ -77,7 +77,7 @@ fn folder(text: &str, path: &TreePath, prefix: &TreePath) -> Folder {
     }
 }
 
-/// The names in an absolute path without `.` and `..`.
+/// The names in an absolute path, with `.` and `..` resolved.
 pub fn normal(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -90,44 +90,43 @@ pub fn normal(path: &str) -> Vec<&str> {
     parts
 }
 
-/// Folders at the root of a system. Below a prefix they are those of an installed tree, whose root
-/// was taken for the prefix.
+/// Folders at the root of a system. Below a prefix they belong to an installed tree whose root was taken for
+/// the prefix.
 const ROOT_FOLDERS: [&str; 5] = ["usr", "opt", "srv", "home", "stage"];
 
-/// Names of folders of libraries; the last part of others is the name of a system.
+/// Names of library folders. Other library folders end in the name of a system.
 const LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib32", "lib64"];
 
-/// How the names of folders of libraries end that are for one system, `x86_64-linux-gnu`.
+/// The suffix of names of library folders for one system, such as `x86_64-linux-gnu`.
 const SYSTEM_ENDING: &str = "-linux-gnu";
 
-/// Whether a library with `soname`, in a folder (relative to the prefix; empty is the prefix itself)
-/// that the loader does not know, was meant to be found by its name. That is not asked of modules,
-/// whose sonames have no version and which lie in folders of their own, nor of private libraries:
-/// files of other folders have a search path that names the folder, so that it `is_searched`.
+/// Tells whether a library with `soname`, in a folder (relative to the prefix; empty is the prefix itself)
+/// that the loader does not search, was meant to be found by its name. This is false for modules, whose
+/// sonames have no version and which are in separate folders, and for private libraries: files of other
+/// folders have a search path with the folder, so that it `is_searched`.
 pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
     is_public(folder, soname) && (is_wrong_place(folder) || !is_searched)
 }
 
-/// Whether programs of other folders may be meant to find a library with `soname` in `folder`, of which
-/// the last name alone need be known.
+/// Tells whether programs of other folders may be meant to find a library with `soname` in `folder`. Only the
+/// last name of `folder` matters.
 pub fn is_public(folder: &str, soname: &str) -> bool {
     let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
     is_versioned || is_library_folder(folder)
 }
 
-/// Whether no build means to have libraries in `folder`, or means it to be the linker path: the prefix
-/// itself, a tree that was installed below it, another folder for the libraries of a prefix.
+/// Tells whether no build puts libraries into `folder` on purpose, except for the linker path: the prefix
+/// itself, a tree installed below it, another folder for the libraries of a prefix.
 pub fn is_wrong_place(folder: &str) -> bool {
     folder.is_empty() || is_in_root(folder) || is_prefix_libraries(folder)
 }
 
-/// Whether `folder` lies in one that belongs to the root of a system.
+/// Tells whether `folder` is inside one that belongs to the root of a system.
 pub fn is_in_root(folder: &str) -> bool {
     ROOT_FOLDERS.contains(&folder.split('/').next().unwrap_or_default())
 }
 
-/// What was probably to be the prefix of a folder of libraries, or of one inside of it: `usr` of
-/// `usr/lib`.
+/// The probable intended prefix of a library folder, or of a folder inside: `usr` for `usr/lib`.
 pub fn installed_prefix(folder: &str) -> Option<&str> {
     let ends = folder.match_indices('/').filter_map(|(at, _)| folder.split_at_checked(at));
     let is_libraries =
@@ -135,13 +134,13 @@ pub fn installed_prefix(folder: &str) -> Option<&str> {
     ends.filter(|(_, rest)| is_libraries(rest)).map(|(above, _)| above).next()
 }
 
-/// Whether builds put libraries into a folder of this name, or the prefix itself was named.
+/// Tells whether builds put libraries into a folder of this name, or the folder is the prefix itself.
 pub fn is_library_folder(folder: &str) -> bool {
     let name = folder.rsplit('/').next().unwrap_or_default();
     folder.is_empty() || LIBRARY_FOLDERS.contains(&name) || name.ends_with(SYSTEM_ENDING)
 }
 
-/// Whether builds have the libraries of a whole prefix in `folder`: `lib64`, `lib/x86_64-linux-gnu`.
+/// Tells whether builds put the libraries of a whole prefix into `folder`: `lib64`, `lib/x86_64-linux-gnu`.
 pub fn is_prefix_libraries(folder: &str) -> bool {
     let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
     match above {

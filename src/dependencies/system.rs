@@ -1,12 +1,12 @@
-//! Packages of distributions: no set has one of their names, or takes its place.
+//! Packages of distributions, whose names no set may have, and which it may not replace.
 //!
 //! ```toml
 //! deb = "apt base-files"                  # config/distros/system.toml
 //! rpm = "filesystem glibc"
 //! ```
 //!
-//! Beside these, they are the packages of the libraries and programs that the other tables name.
-//! Distributions share names with each other, and so their tables are one.
+//! In addition, they include the packages of the libraries and programs in the other tables. Distributions
+//! share names with each other, so their tables are merged.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use super::{Distribution, KnownNames};
 
 const TABLE: &str = include_str!("../../config/distros/system.toml");
 
-/// Names of packages that distributions have.
+/// The names of distributions' packages.
 #[derive(Debug)]
 pub struct SystemPackages(BTreeSet<String>);
 
@@ -48,7 +48,7 @@ impl SystemPackages {
         Ok(Self(names))
     }
 
-    /// Whether a distribution has a package of this name.
+    /// Tells whether a distribution has a package of this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
@@ -83,7 +83,7 @@ mod tests {
         ] {
             assert!(system.has(name), "{name}");
         }
-        // Debian has some of them, too: a set may have followed its packages.
+        // Debian has some of them, too: a set may update its packages.
         for name in [
             "rocm-blas",
             "rocminfo",

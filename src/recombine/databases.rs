@@ -1,6 +1,6 @@
 //! The database files of a component, from all shards.
 //!
-//! A file of some archs comes from one shard, or is the same in all.
+//! A file for some archs comes from one shard, or is the same in all.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::report::words::list;
 use crate::report::{Finding, InputArtifact, RepeatedCode};
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 
-/// A database file, and the artifact that has it.
+/// A database file with its artifact.
 #[derive(Clone, Copy)]
 struct ArtifactDatabase<'a> {
     part: &'a SplitArtifact,
@@ -63,7 +63,7 @@ impl Join<'_> {
         files.into_values().map(|found| of_grouped(found.file, grouping)).collect()
     }
 
-    /// Whether two files at one path are one; otherwise a fault says why not.
+    /// Tells whether two files at one path are the same; otherwise adds a fault.
     fn same_database(&mut self, first: ArtifactDatabase<'_>, again: ArtifactDatabase<'_>) -> bool {
         let (known, file) = (first.file, again.file);
         let same = known.content.same_bytes(&file.content);
@@ -102,7 +102,7 @@ impl Join<'_> {
     }
 }
 
-/// The file with those of its archs that are in a group.
+/// Returns the file with only its grouped archs.
 fn of_grouped(file: &DatabaseFile, grouping: &ArchGrouping) -> DatabaseFile {
     let archs = file.archs.iter().filter(|arch| grouping.has(arch)).cloned().collect();
     DatabaseFile { archs, ..file.clone() }

@@ -1,7 +1,7 @@
 //! Hand-made split artifacts for the tests of this stage and its neighbours.
 //!
-//! A code object here is a text: the names of its kernels, a `|`, and anything that makes it
-//! differ from others. [`names`] reads it.
+//! A code object here is a text: the names of its kernels, a `|`, and anything that distinguishes it from
+//! others. [`names`] reads it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -21,8 +21,8 @@ use crate::split::{
     WrapperCode,
 };
 
-/// A library with one wrapper and a bundle without code objects: those of an
-/// [`ArtifactBuilder`] are given apart from it.
+/// A library with one wrapper and a bundle without code objects. An [`ArtifactBuilder`] adds code objects
+/// separately.
 const FAT_LIBRARY: &str = r#"
     .section .hip_fatbin, "a", @progbits
     .p2align 12
@@ -41,7 +41,7 @@ bundle_end:
     .section .note.GNU-stack, "", @progbits
 "#;
 
-/// The library, made by the C compiler that cargo links with.
+/// Compiles the library with the C compiler that cargo links with.
 fn fat_library() -> Content {
     static LIBRARY: OnceLock<Content> = OnceLock::new();
     let made = LIBRARY.get_or_init(|| {
@@ -56,7 +56,7 @@ fn fat_library() -> Content {
     made.clone()
 }
 
-/// The only place that makes an analysis.
+/// The analysis of the library: the only place that makes one.
 fn analysis() -> Analysis {
     match host_binary::examine(&fat_library()).unwrap() {
         Examined::Fat(analysis) => *analysis,
@@ -150,7 +150,7 @@ impl ArtifactBuilder {
         self.node(at, Node::Directory { mode: 0o700 })
     }
 
-    /// A file of `archs`, which commas separate.
+    /// Adds a file of `archs`, which commas separate.
     pub fn database(mut self, at: &str, archs: &str, text: &str) -> Self {
         self.0.databases.push(DatabaseFile {
             path: path(at),
@@ -167,7 +167,7 @@ impl ArtifactBuilder {
         self
     }
 
-    /// A database file in the directory of the family `archs`, which commas separate.
+    /// Adds a database file in the directory of the family `archs`, which commas separate.
     pub fn family(self, at: &str, archs: &str, text: &str) -> Self {
         let mut part = self.database(at, archs, text);
         part.0
@@ -178,7 +178,7 @@ impl ArtifactBuilder {
         part
     }
 
-    /// A host file that serves all archs of its shard, as the split reports it.
+    /// Adds a host file that serves all archs of its shard, as the split reports it.
     pub fn shared(mut self, at: &str, shared: SharedFile, content: Content) -> Self {
         let (file, rule) = (super::host::label(&self.0).file(&path(at)), shared.rule.clone());
         let (is_cache, code_objects) = (shared.cache, Vec::new());
@@ -187,13 +187,14 @@ impl ArtifactBuilder {
         self.content(at, None, content)
     }
 
-    /// Notes that the libraries of the database files added so far look into directories of archs first.
+    /// Marks the database files added so far as ones that their libraries look for in directories of archs
+    /// first.
     pub fn moving(mut self) -> Self {
         self.0.databases.iter_mut().for_each(|file| file.moves = true);
         self
     }
 
-    /// Notes that none of the database files added so far makes its library look there.
+    /// Marks the database files added so far as ones that do not make their library look there.
     pub fn without_lead(mut self) -> Self {
         self.0.databases.iter_mut().for_each(|file| file.leads = false);
         self

@@ -1,11 +1,11 @@
-//! Arch groups, and the device code that is in none.
+//! Arch groups, and device code outside of them.
 //!
-//! Without groups in the configuration each arch is its own. SPIR-V and generic targets that no
-//! group names get groups of their own as well: they serve GPUs of several groups, so putting
-//! them into one of these would hide them from the others.
+//! Without groups in the configuration each arch is its own group. SPIR-V and generic targets that no group
+//! names get groups of their own as well: they serve GPUs of several groups, and one group would hide them
+//! from the others.
 //!
-//! Components are gone through one after the other: [`ArchGrouping::begin`] says whose code comes
-//! next, because a component's rules may leave out archs that others pack.
+//! Components are processed one after the other: [`ArchGrouping::begin`] starts the next one, because a
+//! component's rules may exclude archs that others pack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,29 +21,29 @@ use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
 use crate::report::{ArchFilterTable, Finding, Findings};
 use crate::split::SplitArtifact;
 
-/// Which group an arch belongs to, and what belongs to none.
+/// The group of each arch, and the device code without a group.
 pub(super) struct ArchGrouping {
     pub groups: Vec<Group>,
     grouped: BTreeSet<BaseArch>,
     found: BTreeSet<BaseArch>,
     left: BTreeMap<Reason, AllLeftOut>,
-    /// The rules of the component that is being joined.
+    /// The rules of the current component.
     rules: ArchRules,
 }
 
-/// What a component's rules say of archs.
+/// A component's rules for archs.
 struct ArchRules {
     unassigned: UnassignedArchitectures,
-    /// The name of each table of the configuration, and the archs that it chooses.
+    /// The name of each table of the configuration, and its choice of archs.
     filters: Vec<(String, ArchFilter)>,
 }
 
-/// Why device code is left out.
+/// A reason for leaving out device code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     /// No group has the arch.
     NotGrouped(UnassignedArchitectures, BaseArch),
-    /// The table `components.<name>` leaves it out.
+    /// The table `components.<name>` excludes it.
     Excluded(String, BaseArch),
 }
 
@@ -66,7 +66,7 @@ impl ArchGrouping {
         Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
     }
 
-    /// From here on, device code is that of the component `key`.
+    /// Starts the component `key`, to which the following device code belongs.
     pub fn begin(&mut self, key: &ComponentKey, config: &Config) {
         let validation = config.validation_of(&key.artifact, key.kind);
         let filters = config.rules_of(&key.artifact, key.kind);
@@ -77,7 +77,7 @@ impl ArchGrouping {
         };
     }
 
-    /// Whether code of `arch` is packed: a group has it, and no rule leaves it out.
+    /// Tells whether code of `arch` is packed: a group has it, and no rule excludes it.
     pub fn has(&self, arch: &BaseArch) -> bool {
         self.reason_against(arch).is_none()
     }
@@ -105,8 +105,8 @@ impl ArchGrouping {
         }
     }
 
-    /// An error for every grouped arch that a component lacks although its own rules want all.
-    /// Components without device code have nothing to lack.
+    /// Fails for every grouped arch that a component lacks although its own rules require all. Components
+    /// without device code lack nothing.
     pub fn refuse_incomplete(
         &self,
         key: &ComponentKey,
@@ -133,7 +133,7 @@ impl ArchGrouping {
         faults.finish()
     }
 
-    /// The findings about archs that are in no group, and about grouped archs without code.
+    /// Adds the findings about archs without a group, and about grouped archs without code.
     pub fn report(&self, config: &Config, findings: &mut Findings) -> Result<()> {
         let mut faults = Faults::default();
         for (reason, left) in &self.left {
@@ -158,8 +158,8 @@ impl ArchGrouping {
     }
 }
 
-/// The archs that there is device code for. Members of a family count if other files are for
-/// them, too, or if none of the family's members does: a family names archs that nobody builds for.
+/// The archs with device code. Members of a family count if other files are for them, too, or if this holds
+/// for no member: a family may name archs that nobody builds for.
 fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
@@ -208,7 +208,7 @@ fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> R
     faults.finish()
 }
 
-/// Says what is left out, or refuses it.
+/// Adds the finding about device code that is left out, or refuses it.
 fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
     let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
     let code_objects = code_objects.into_iter().collect();
@@ -236,8 +236,7 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
     Ok(())
 }
 
-/// An error for a binary whose device code is all left out: it would look for archives that
-/// nothing installs.
+/// An error for a binary whose device code is all left out: it would look for archives that nothing installs.
 pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> Error {
     let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
     let message = format!("none of its device code is for a grouped arch ({})", archs.join(", "));

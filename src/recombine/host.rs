@@ -1,4 +1,4 @@
-//! One host tree out of the trees of all shards.
+//! The host tree of a component, joined from the trees of all shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::split::{HostFile, HostKind, SplitArtifact};
 /// Any execute bit.
 const EXECUTABLE: u32 = 0o111;
 
-/// A node and the artifact it comes from.
+/// A node with its artifact.
 #[derive(Clone, Copy)]
 pub(super) struct HostClaim<'a> {
     pub part: &'a SplitArtifact,
@@ -23,37 +23,37 @@ pub(super) struct HostClaim<'a> {
 /// The first claim to each path.
 pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
 
-/// What of two claims to one path is compared.
+/// The extent of a comparison of two claims to one path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Compare {
-    /// What they are.
+    /// Only the kinds of the nodes.
     Kinds,
-    /// Also links and files without device code: one shard does not contradict itself. Its builds
-    /// of a fat binary for several families differ as those of several shards do.
+    /// The kinds, and the content of links and files without device code. This fits two artifacts of one
+    /// shard: their builds of a fat binary for several families differ like those of several shards.
     Plain,
     /// Everything.
     All,
 }
 
-/// How two claims to one path go together.
+/// The outcome of comparing two claims to one path.
 enum Verdict {
-    /// They do not contradict each other.
+    /// The claims do not contradict each other.
     Agree,
-    /// They are of different kinds.
+    /// The nodes are of different kinds.
     OtherKind(KindDifference),
-    /// They are of one kind, and why they contradict each other.
+    /// The nodes are of the same kind and differ for this reason.
     Differ(String),
-    /// Why they cannot be joined, whatever the configuration says.
+    /// The nodes cannot be joined under any configuration, for this reason.
     Clash(&'static str),
 }
 
-/// The artifact in messages: its shard tells it apart from others of its component.
+/// The artifact in messages, with its shard to distinguish it from others of its component.
 pub(super) fn label(part: &SplitArtifact) -> InputArtifact {
     InputArtifact::new(&part.shard, &part.name)
 }
 
 impl Join<'_> {
-    /// The host files of a component: of every path, the first source's that has it.
+    /// The host files of a component: each path from the first source that has it.
     pub(super) fn host(&mut self, parts: &[SplitArtifact]) -> Tree<HostFile> {
         let mut claims = HostClaims::new();
         let databases = shared_databases(parts);
@@ -129,7 +129,7 @@ impl Join<'_> {
         self.faults.add(error.hint(hint));
     }
 
-    /// Every shard that has the component has all its paths.
+    /// Adds a fault for each shard that has the component and lacks one of its paths.
     fn refuse_missing<'p>(
         &mut self,
         parts: &[SplitArtifact],
@@ -157,7 +157,7 @@ impl Join<'_> {
         }
     }
 
-    /// A file that has files below it elsewhere: no file system can hold both.
+    /// Adds a fault if a parent of `path` is a file elsewhere: no file system can have both.
     fn refuse_below_file(&mut self, path: &TreePath, claims: &HostClaims<'_>) {
         let above = std::iter::successors(path.parent(), TreePath::parent);
         for above in above {
@@ -174,8 +174,8 @@ impl Join<'_> {
         }
     }
 
-    /// Adds a finding for each path that the primary shard lacks, or, where the primary shard has
-    /// nothing of the component, one for each shard that provides its files.
+    /// Adds a finding for each path that the primary shard lacks. If the primary shard has nothing of the
+    /// component, adds one for each shard that provides its files.
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
         let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {
@@ -204,7 +204,7 @@ impl Join<'_> {
     }
 }
 
-/// The paths that the split reports as database files of all archs of a shard.
+/// The paths that the split reports as database files for all archs of a shard.
 fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
     let findings = parts.iter().flat_map(|part| part.findings.iter());
     let shared = findings.filter_map(|finding| match finding {
@@ -214,7 +214,7 @@ fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
     shared.collect()
 }
 
-/// Compares content only if asked to; kinds always.
+/// Compares kinds, and content if `compare` asks for it.
 fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> Result<Verdict> {
     Ok(match (first, again) {
         (Node::Directory { .. }, Node::Directory { .. }) => Verdict::Agree,
@@ -246,8 +246,8 @@ fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> 
     })
 }
 
-/// Whether a node that agrees with an earlier one is left out for it. Directories have nothing to
-/// leave out, and of binaries with device code the device code of all is packed.
+/// Tells whether a node that agrees with an earlier one is merged into it. Directories lose nothing, and
+/// binaries with device code all contribute theirs.
 fn is_merged(node: &Node<HostFile>) -> bool {
     match node {
         Node::File { data, .. } => !is_fat(data),
@@ -267,7 +267,7 @@ fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> 
                 "has no device code, hence nothing that could load the device code found elsewhere",
             ));
         }
-        // Said even where nothing is compared: that shard adds no code to the binary's archives.
+        // Reported even if content is not compared: that shard adds no code to the binary's archives.
         (HostKind::Fat(_), HostKind::Plain(_)) => {
             return Ok(Verdict::OtherKind(KindDifference::DeviceCode));
         }

@@ -1,8 +1,8 @@
-//! Whether two builds of a fat binary are the same but for their device code.
+//! The comparison of two builds of a fat binary without their device code.
 //!
-//! Their bytes never are: the device code lies between the sections, so its size moves whatever
-//! comes behind it, and every reference across it changes. What is compared instead is what the
-//! host-only forms have in common wherever they are loaded:
+//! Their bytes always differ: the device code is between the sections, so its size moves all later sections
+//! and changes every reference across it. So this compares the parts of the host-only forms that do not
+//! depend on load addresses:
 //!
 //! | compared | how |
 //! |---|---|
@@ -11,13 +11,13 @@
 //! | allocated sections | the same names, in the same order |
 //! | their content (code, data, unwind tables) | the same size, and every byte equal or part of an address or distance that changed by exactly what the sections moved |
 //!
-//! Left out: the device code and the wrappers (matched elsewhere), the build id (a digest of all),
-//! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), what follows from
-//! the symbols' order (symbol, string, hash and relocation tables), sections that are not
-//! loaded, and `.relro_padding` (bytes with which the linker fills a page). A link order of its own
-//! moves functions against each other and is a difference.
+//! Ignored: the device code and the wrappers (matched elsewhere), the build id (a digest of everything),
+//! `__hip_cuid_*` symbols (digests of compiler options, which name the archs), data that follows from the
+//! symbols' order (symbol, string, hash and relocation tables), sections that are not loaded, and
+//! `.relro_padding` (bytes with which the linker fills a page). A different link order moves functions
+//! relative to each other and counts as a difference.
 //!
-//! Refused: a file whose section of dynamic symbols is not what the dynamic linker reads.
+//! A file is refused if its section of dynamic symbols is not the one that the dynamic linker reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,7 +27,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Result, abridged};
 use rockpack_base::formats::elf::{Dynamic, DynamicSymbols, ElfFile, SectionHeader, StringTable};
 
-/// Sections that hold device code or lead to it, in fat and in transformed binaries.
+/// Sections of device code or references to it, in fat and in transformed binaries.
 const DEVICE_SECTIONS: [&str; 3] = [".hip_fatbin", ".hipFatBinSegment", ".rocm_kpack_ref"];
 
 /// The section with a digest of the whole file.
@@ -36,7 +36,7 @@ const BUILD_ID: &str = ".note.gnu.build-id";
 /// Padding whose size follows from addresses.
 const PADDING: &str = ".relro_padding";
 
-/// What the symbols of compilation units start with.
+/// The prefix of compilation units' symbols.
 const UNIT_SYMBOL: &[u8] = b"__hip_cuid_";
 
 /// Bytes of a section that are compared at once.
@@ -45,7 +45,7 @@ const WINDOW: u64 = 1 << 20;
 /// The longest address or distance, in bytes.
 const WORD: u64 = 8;
 
-/// How two builds differ; `None` if only their device code does.
+/// The difference between two builds; `None` if only their device code differs.
 pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String>> {
     let (Some(one), Some(other)) = (ComparedBinary::read(one)?, ComparedBinary::read(other)?)
     else {
@@ -73,13 +73,13 @@ pub(super) fn difference(one: &Content, other: &Content) -> Result<Option<String
     sections_differ(&one, &other)
 }
 
-/// A binary under comparison.
+/// A binary to compare.
 struct ComparedBinary {
     file: ElfFile,
     dynamic: Option<Dynamic>,
 }
 
-/// What is compared of a dynamic symbol: type and binding, size, whether it is defined.
+/// The compared facts of a dynamic symbol: type and binding, size, whether it is defined.
 type SymbolFacts = (u8, u64, bool);
 
 /// The dynamic symbols by name; a name has one for each of its versions.
@@ -94,7 +94,7 @@ impl ComparedBinary {
         Ok(Some(Self { file, dynamic }))
     }
 
-    /// What the dynamic linker takes of the entries with `tag`.
+    /// The strings that the dynamic linker reads from entries with `tag`.
     fn strings(&self, tag: elf::DynamicTag) -> Result<Vec<String>> {
         let Some(dynamic) = &self.dynamic else { return Ok(Vec::new()) };
         match tag {
@@ -119,12 +119,12 @@ impl ComparedBinary {
                 }
             }
         }
-        // Their order is the linker's.
+        // The linker decides their order.
         found.values_mut().for_each(|versions| versions.sort_unstable());
         Ok(found)
     }
 
-    /// The loaded sections that host code and data are in.
+    /// The loaded sections with host code and data.
     fn sections(&self) -> Vec<(usize, &SectionHeader)> {
         let all = self.file.sections.iter().enumerate();
         let compared = all.filter(|(_, section)| {
@@ -186,7 +186,7 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
     Ok(None)
 }
 
-/// Whether a section's bytes are code or data, rather than a table that follows from others.
+/// Tells whether a section has code or data, rather than a table derived from others.
 fn is_content(name: &str, section: &SectionHeader) -> bool {
     let kinds = [
         elf::SHT_PROGBITS,
@@ -199,17 +199,17 @@ fn is_content(name: &str, section: &SectionHeader) -> bool {
     kinds.contains(&section.sh_type) && name != BUILD_ID
 }
 
-/// By how much addresses and distances in a section may change.
+/// The differences that section moves allow for addresses and distances.
 struct AddressChanges(BTreeSet<u64>);
 
 impl AddressChanges {
-    /// The first byte that differs for another reason.
+    /// The offset of the first byte that differs for another reason.
     fn unexplained(&self, one: &Content, other: &Content) -> Result<Option<u64>> {
         let len = one.len();
         let mut at = 0;
         for start in (0..len).step_by(usize::try_from(WINDOW).unwrap_or(usize::MAX)) {
             let end = start.saturating_add(WINDOW).min(len);
-            // Words reach over both ends.
+            // Words may cross both ends.
             let from = start.saturating_sub(WORD);
             let range = from..end.saturating_add(WORD).min(len);
             let limit = WINDOW + 2 * WORD;
@@ -231,7 +231,7 @@ impl AddressChanges {
         Ok(None)
     }
 
-    /// The word around `index` that changed as the sections moved.
+    /// The word around `index` whose change the section moves explain.
     fn explained(&self, one: &[u8], other: &[u8], index: usize) -> Option<Range<usize>> {
         let words = [8, 4].into_iter().flat_map(|width| {
             let starts = (0..width).filter_map(move |back| index.checked_sub(back));
@@ -267,9 +267,8 @@ mod tests {
         changes.unexplained(&Content::of_bytes(one), &Content::of_bytes(other)).unwrap()
     }
 
-    /// An empty one in front of the one that counts would hide what differs there, as does one that is
-    /// said to be shorter. Of fat binaries the transform refuses all, of transformed ones nothing but
-    /// this.
+    /// An empty table before the real one would hide differences, and so would a shortened table. The
+    /// transform refuses every such fat binary, but only this check refuses such transformed ones.
     #[test]
     fn tables_that_hide_dynamic_symbols_are_refused() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/binaries/bfd_shared");

@@ -1,7 +1,7 @@
 //! Indexes of kernel databases that contradict each other once all shards are joined.
 //!
-//! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved:
-//! what a library will find beside each other shows only now.
+//! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved: only
+//! now is it known which files a library will find side by side.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
@@ -16,18 +16,18 @@ use crate::report::{ComponentFile, Finding, Findings};
 struct PackedIndex<'a> {
     component: &'a Component,
     path: &'a TreePath,
-    /// The archs in whose kernel packages it is; none if it is with the host files.
+    /// The archs in whose kernel packages it is; empty for a host file.
     archs: &'a [BaseArch],
 }
 
-/// Notes what is wrong with the indexes of all components: those of a library may lie in several.
+/// Notes contradictions among the indexes of all components: a library's indexes may be in several.
 pub(super) fn check(
     components: &[Component],
     groups: &[Group],
     rules: &DatabaseRules,
     findings: &mut Findings,
 ) -> Result<()> {
-    // Verify knows the rules that rockpack comes with, and none of a configuration.
+    // Verify knows the built-in rules, and none of a configuration.
     let builtin = DatabaseRules::builtin()?;
     let (mut packed, mut indexes) = (Vec::new(), Vec::new());
     for component in components {
@@ -70,8 +70,8 @@ fn files(component: &Component) -> impl Iterator<Item = (PackedIndex<'_>, &Conte
 }
 
 impl PackedIndex<'_> {
-    /// Whether who has this has `other`, too: host files come with every kernel package, and the files of
-    /// all archs of a group are in one.
+    /// Tells whether every user of this index has `other`, too: host files come with every kernel package,
+    /// and the files of all archs of a group are in one.
     fn reaches(&self, other: &Self, groups: &[Group]) -> bool {
         let of_host = self.archs.is_empty() || other.archs.is_empty();
         let both_have = |arch: &BaseArch| self.archs.contains(arch) && other.archs.contains(arch);

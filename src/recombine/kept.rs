@@ -1,7 +1,7 @@
 //! Binaries that keep their device code because they cannot be transformed.
 //!
-//! Such a binary is packed as one shard has it. What another shard's build of it holds is in no
-//! package then: its finding says so instead of saying that it is kept.
+//! Such a binary is packed from one shard. The device code of another shard's build is then in no package,
+//! and its finding says so instead of reporting it as kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::host::{HostClaims, label};
 use crate::report::{Finding, Findings, InputArtifact, InputFile};
 use crate::split::{HostFile, SplitArtifact};
 
-/// Builds that are not packed → the artifact that provides the file.
+/// The builds that are not packed, each with the artifact that provides the file.
 pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;
 
 impl Join<'_> {
@@ -40,7 +40,7 @@ fn plain(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 
-/// The findings, with the truth about builds that are not packed.
+/// The findings, corrected for builds that are not packed.
 pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
     let packed = findings.iter().filter_map(|finding| match finding {
         Finding::KeptFat { file, code_objects, .. } if !not_packed.contains_key(file) => {
@@ -57,7 +57,7 @@ pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
     settled
 }
 
-/// What `finding` really is, if it is about a build that is not packed.
+/// The corrected finding, if `finding` is about a build that is not packed.
 fn dropped(
     finding: &Finding,
     not_packed: &NotPacked,

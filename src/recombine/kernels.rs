@@ -25,18 +25,18 @@ struct Build<'a> {
 /// The code objects of one binary by key, each with the build it came from.
 type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
 
-/// Code objects of one arch that two builds have.
+/// The code objects of one arch that two builds have.
 #[derive(Default)]
 struct Repeated {
     same: usize,
-    /// Keys with different bytes, and the code object that is not taken.
+    /// Keys with different bytes, and the code object that is dropped.
     different: Vec<(u32, Target, Content)>,
 }
 
-/// Which code object was met again: its arch, who has it first, and who has it too.
+/// The arch of a repeated code object, the artifact that had it first, and the other one.
 type Pair = (BaseArch, InputArtifact, InputArtifact);
 
-/// What the builds of one binary have.
+/// The code objects of all builds of one binary.
 #[derive(Default)]
 struct Collected<'a> {
     rows: CodeByKey<'a>,
@@ -121,7 +121,8 @@ impl Join<'_> {
         rows
     }
 
-    /// Index there → index in the primary build; `None` for a wrapper without code.
+    /// Matches wrappers: index in the other build → index in the primary build; `None` for a wrapper without
+    /// code.
     fn match_builds(
         &mut self,
         path: &TreePath,
@@ -260,7 +261,7 @@ fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdenti
     fat.wrappers.iter().map(identity).collect()
 }
 
-/// Whether the wrappers at `indices` load the same code for the same targets.
+/// Tells whether the wrappers at `indices` load the same code for the same targets.
 fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> Result<bool> {
     let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
     for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
@@ -295,7 +296,7 @@ fn unmatched(
     )
 }
 
-/// How many wrappers an error names.
+/// Most wrappers that an error names.
 const NAMED_WRAPPERS: usize = 4;
 
 fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {

@@ -1,4 +1,4 @@
-//! Device code that is in no package, counted, named and accounted for by digest.
+//! Device code that is in no package: counted, named and recorded by digest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,35 +13,35 @@ use crate::split::loose_code;
 /// A code object or database file that is left out.
 #[derive(Debug, Clone)]
 pub struct LeftOut {
-    /// The file that holds it: `<component>/<path>`.
+    /// The file with it: `<component>/<path>`.
     pub place: String,
-    /// Its bytes.
+    /// The bytes.
     pub content: Content,
 }
 
-/// What is left out for one reason.
+/// All device code that is left out for one reason.
 #[derive(Debug, Default)]
 pub struct AllLeftOut(Vec<LeftOut>);
 
-/// How much is left out, and what.
+/// The amount and the places of device code that is left out.
 pub struct CountedLeftOut {
-    /// Code objects and database files.
+    /// The number of code objects and database files.
     pub count: usize,
-    /// How many of them differ.
+    /// The number of distinct ones.
     pub different: usize,
-    /// Where they were.
+    /// The files that had them.
     pub places: Vec<LeftOutFile>,
-    /// SHA-256 of each, and of the code objects in those that are bundles, in hex.
+    /// The SHA-256 of each in hex, and of the code objects in those that are bundles.
     pub code_objects: BTreeSet<Sha256Digest>,
 }
 
 impl AllLeftOut {
-    /// Adds one.
+    /// Adds one code object or file.
     pub fn add(&mut self, left: LeftOut) {
         self.0.push(left);
     }
 
-    /// All of it, for the finding that accounts for it.
+    /// Sums up everything, for the finding that accounts for it.
     pub fn counted(&self) -> Result<CountedLeftOut> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for left in &self.0 {
@@ -64,7 +64,7 @@ impl AllLeftOut {
     }
 }
 
-/// The code objects in a file of several, which may be asked for one by one.
+/// The code objects in a file with several, which may be looked up one by one.
 fn code_objects(left: &LeftOut) -> Result<BTreeSet<Sha256Digest>> {
     if is_code_object(&left.content)? {
         return Ok(BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Links that lead to nothing in the whole set, or out of it.
+//! Links without a target in the whole set, and links that leave it.
 
 use rockpack_base::error::Result;
 use rockpack_base::tree::{DanglingLink, LinkSet};
@@ -6,9 +6,9 @@ use rockpack_base::tree::{DanglingLink, LinkSet};
 use super::Component;
 use crate::report::{Finding, Findings};
 
-/// Notes every link whose end is in no component: `libx.so` of a development component may well
-/// lead to a library component's file, so only the set as a whole can tell. So it is with links that
-/// leave the prefix through another component's, which are refused.
+/// Notes every link without a target in any component: `libx.so` of a development component may lead to a
+/// library component's file, so only the whole set decides. Refuses links that leave the prefix through
+/// another component's link.
 pub(super) fn check(components: &[Component], findings: &mut Findings) -> Result<()> {
     let mut set = LinkSet::default();
     for component in components {

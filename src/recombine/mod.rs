@@ -4,20 +4,20 @@
 //! sources ─ host: one tree, the primary shard's first
 //!         ├ kernels: wrappers of all shards matched to the primary's, code objects by key
 //!         └ databases: shared files brought together, then one file per path
-//!                    └ groups: what is in no group is named and left out
-//! components ─ links and indexes: what contradicts the rest of the set is named
+//!                    └ groups: device code without a group is named and left out
+//! components ─ links and indexes: contradictions within the set are named
 //! ```
 //!
-//! A *source* is one split artifact. Sources of a component are taken in the order of their
-//! shards, the primary first and the others by name, and within a shard by family: the first that
-//! has a host file provides it. Refused, naming both shards: wrappers that match nothing or
-//! several, different code for one key, different database files at one path, and device code
-//! that the chosen host binary could not load.
+//! A *source* is one split artifact. Sources of a component are taken in the order of their shards, the
+//! primary first and the others by name, and within a shard by family: the first source with a host file
+//! provides it. The stage refuses, naming both shards: wrappers that match none or several, different code
+//! for one key, different database files at one path, and device code that the chosen host binary could not
+//! load.
 //!
-//! What `verify_generic_artifacts_match` compares: which paths there are in every shard that has
-//! the component; plain host files byte for byte, links by their text, files by the executable bit;
-//! fat binaries by their host-only form (`host_form.rs`). Database files that serve all archs of
-//! a shard are no host files in this sense: the rules of databases judge them.
+//! `verify_generic_artifacts_match` compares: the paths in every shard that has the component; plain host
+//! files byte for byte, links by their text, files by the executable bit; fat binaries by their host-only
+//! form (`host_form.rs`). Database files for all archs of a shard do not count as host files here: the rules
+//! of databases judge them.
 
 mod databases;
 mod groups;
@@ -65,16 +65,16 @@ pub fn recombine(
     recombine_with(split, config, grouping, readers)
 }
 
-/// How code objects are looked into; tests look into texts instead.
+/// The readers of code objects; those of tests read texts instead.
 #[derive(Clone, Copy)]
 pub struct Readers<'a> {
     /// The names of the kernels in a code object.
     pub kernel_names: &'a dyn Fn(&Content) -> Result<BTreeSet<String>>,
-    /// A digest of what a code object loads: the same for the same code, whatever its names.
+    /// A digest of the code that a code object loads, independent of names.
     pub loaded_code: &'a dyn Fn(&Content) -> Result<[u8; 32]>,
 }
 
-/// [`recombine`] with other readers of code objects.
+/// Does [`recombine`] with other readers of code objects.
 pub fn recombine_with(
     split: Vec<SplitArtifact>,
     config: &Config,
@@ -87,7 +87,7 @@ pub fn recombine_with(
     noticed.explain(findings.explain(joined))
 }
 
-/// Joins all artifacts; `findings` has what was noticed of it where that fails.
+/// Joins all artifacts. If it fails, `findings` has the findings until then.
 fn join(
     split: Vec<SplitArtifact>,
     config: &Config,
@@ -134,17 +134,17 @@ fn join(
     Ok(Recombined { groups: grouping.groups, components, findings })
 }
 
-/// What joining one component needs and where it puts what it notices.
+/// The inputs for joining one component, and the outputs for its findings.
 struct Join<'a> {
-    /// E.g. `blas_lib`, for messages.
+    /// The component's name, e.g. `blas_lib`, for messages.
     component: String,
     primary: &'a str,
     validation: Validation,
-    /// Whether the configuration has groups.
+    /// Tells whether the configuration has groups.
     has_groups: bool,
     findings: &'a mut Findings,
     faults: &'a mut Faults,
-    /// Builds of binaries with device code that no package has.
+    /// Builds of binaries with device code that is in no package.
     not_packed: &'a mut NotPacked,
 }
 
@@ -155,18 +155,18 @@ pub struct Recombined {
     pub groups: Vec<Group>,
     /// The components.
     pub components: Vec<Component>,
-    /// What was noticed.
+    /// The findings of the stage.
     pub findings: Findings,
 }
 
 /// An arch group: the archs that share a kernel package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Name in the configuration, e.g. `gfx110X`.
+    /// The name in the configuration, e.g. `gfx110X`.
     pub name: String,
-    /// For people, e.g. `ROCm gfx110X (RDNA3)`.
+    /// The name for people, e.g. `ROCm gfx110X (RDNA3)`.
     pub display_name: String,
-    /// Base archs in configuration order.
+    /// The base archs in configuration order.
     pub archs: Vec<BaseArch>,
 }
 
@@ -174,11 +174,11 @@ pub struct Group {
 /// code of its binaries from all shards.
 #[derive(Debug)]
 pub struct Component {
-    /// Artifact name, e.g. `blas`.
+    /// The artifact name, e.g. `blas`.
     pub artifact: String,
-    /// Component kind, e.g. `lib`.
+    /// The component kind, e.g. `lib`.
     pub kind: crate::input::artifact::ComponentKind,
-    /// Host files. A fat binary is the primary shard's, or the first other shard's where the primary lacks
+    /// The host files. A fat binary is the primary shard's, or the first other shard's if the primary lacks
     /// it; its device code is in `kernels`.
     pub host: Tree<HostFile>,
     /// Code objects of grouped archs, sorted by (binary, co_index, target).
@@ -188,7 +188,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// `{name}_{kind}`, e.g. `blas_lib`.
+    /// Returns `{name}_{kind}`, e.g. `blas_lib`.
     pub fn id(&self) -> String {
         format!("{}_{}", self.artifact, self.kind)
     }
@@ -197,13 +197,13 @@ impl Component {
 /// A code object with the key under which the runtime looks it up.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Install-relative path of the host binary.
+    /// The install-relative path of the host binary.
     pub binary: TreePath,
-    /// Index of the wrapper in the *primary* binary.
+    /// The index of the wrapper in the *primary* binary.
     pub co_index: u32,
-    /// What it is for.
+    /// The target of the code.
     pub target: Target,
-    /// Its bytes.
+    /// The bytes.
     pub content: Content,
     /// The shard it came from.
     pub shard: String,

@@ -1,12 +1,12 @@
 //! Files of kernel databases that serve all archs of their shard, and differ between shards.
 //!
-//! Neither shard's file knows the other's kernels, so taking one for all would break the rest:
+//! Neither shard's file has the other's kernels, so one of them for all would break the rest:
 //!
-//! 1. a cache, without which the library works: the first shard's, and a warning;
-//! 2. bundles and maps that do not contradict each other: their union;
-//! 3. where the library looks into a directory of its arch first: all files of each arch move
-//!    there, each with the shared files of its own shard;
-//! 4. otherwise an error that names both shards.
+//! 1. Of a cache, which the library does not require, the first shard's is taken, with a warning.
+//! 2. Bundles and maps without contradictions become their union.
+//! 3. If the library looks into a directory of its arch first, all files of each arch move there, each with
+//!    the shared files of its own shard.
+//! 4. Otherwise the stage fails with an error that names both shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,19 +24,19 @@ use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
 /// The files of one path that differ between parts.
 struct FormDifference {
     path: TreePath,
-    /// Places of the parts that have the path, in order.
+    /// The indexes of the parts that have the path, in order.
     holders: Vec<usize>,
     contents: Vec<Content>,
 }
 
-/// Why the files of a folder move: one of them differs, and cannot be merged.
+/// The reason why the files of a folder move: one of them differs, and cannot be merged.
 struct Moving {
     differs: String,
     reason: NoUnion,
 }
 
 impl Join<'_> {
-    /// Makes the shared files of all parts the same, or moves them to where each has its own.
+    /// Makes the shared files of all parts equal, or moves them into directories of their archs.
     pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
         let mut moved: BTreeMap<TreePath, Moving> = BTreeMap::new();
         let differences = differences(parts);
@@ -63,7 +63,7 @@ impl Join<'_> {
         }
     }
 
-    /// Whether the files are caches, all of which become the first's.
+    /// Replaces the files by the first one if they are caches, and tells whether they are.
     fn settle_cache(&mut self, difference: &FormDifference, parts: &mut [SplitArtifact]) -> bool {
         if !difference.all(parts, |shared| shared.cache) {
             return false;
@@ -85,7 +85,7 @@ impl Join<'_> {
         true
     }
 
-    /// Makes the files their union; or says why there is none.
+    /// Replaces the files by their union; returns the reason if there is none.
     fn settle_union(
         &mut self,
         difference: &FormDifference,
@@ -128,8 +128,7 @@ impl Join<'_> {
         )
     }
 
-    /// Refuses to move files of an arch to where the library would not look, for want of the file
-    /// that makes it do so.
+    /// Refuses to move an arch's files into a directory without the file that makes the library look there.
     fn check_leads(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
         let databases = parts.iter().flat_map(|part| &part.databases);
         let mut leads: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
@@ -150,8 +149,8 @@ impl Join<'_> {
             .hint("build these archs in one shard, or with lazily loaded libraries"))
     }
 
-    /// Refuses to move shared files of a shard that has no arch to whose directory they could go, unless
-    /// another shard brings the same file.
+    /// Refuses to move shared files of a shard without archs, as it has no directory for them, unless another
+    /// shard has the same file.
     fn check_archs(
         &self,
         folder: &TreePath,
@@ -214,7 +213,7 @@ impl Join<'_> {
 }
 
 impl FormDifference {
-    /// Whether all parts know the file as shared, and `is` holds for it.
+    /// Tells whether all parts know the file as shared, and `is` holds for it.
     fn all(&self, parts: &[SplitArtifact], is: fn(&SharedFile) -> bool) -> bool {
         let mut holders = self.holders.iter();
         holders.all(|holder| parts[*holder].shared.get(&self.path).is_some_and(is))
@@ -230,8 +229,8 @@ impl FormDifference {
     }
 }
 
-/// The files that have to be the same in all parts, and are not: those that a rule claims, and
-/// those that lie in a folder with files of single archs.
+/// The files that must be equal in all parts, and are not: those that a rule claims, and those in a folder
+/// with files of single archs.
 fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     let databases = || parts.iter().flat_map(|part| &part.databases);
     let folders: BTreeSet<TreePath> = databases().filter_map(in_library).collect();
@@ -250,8 +249,8 @@ fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     Ok(found)
 }
 
-/// The folder of a file that its library finds by name, beside others. Rules that claim single
-/// files of a common folder (`lib`) say nothing about their neighbours.
+/// The folder of a file that its library finds by name, beside others. Rules that claim single files of a
+/// common folder (`lib`) do not apply to their neighbours.
 fn in_library(file: &DatabaseFile) -> Option<TreePath> {
     file.path.parent().filter(|_| file.moves)
 }
@@ -276,8 +275,8 @@ fn plain(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 
-/// The archs of each shard that have files in `folder` that move. A shard may keep shared files and those
-/// of single archs in artifacts of their own.
+/// The archs of each shard with files in `folder` that move. A shard may have shared files and those of
+/// single archs in separate artifacts.
 fn archs_by_shard(
     folder: &TreePath,
     parts: &[SplitArtifact],
@@ -291,12 +290,12 @@ fn archs_by_shard(
     archs
 }
 
-/// Tells files of `folder` that their library looks for in a directory of their arch first.
+/// Tells whether a file is in `folder` and its library looks for it in a directory of its arch first.
 fn moves_from(folder: &TreePath, file: &DatabaseFile) -> bool {
     file.moves && file.path.parent().as_ref() == Some(folder)
 }
 
-/// Moves the files of single archs, and counts them.
+/// Moves the files of single archs. Returns their number.
 fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) -> Result<usize> {
     let mut count = 0;
     let shard = label(part);
@@ -316,7 +315,7 @@ fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) 
     Ok(count)
 }
 
-/// Makes the shared files database files of each of `archs`, and counts them.
+/// Turns the shared files into database files of each of `archs`. Returns their number.
 fn move_shared(
     folder: &TreePath,
     archs: &BTreeSet<BaseArch>,
@@ -350,7 +349,7 @@ fn move_shared(
             });
         }
         part.shared.remove(path);
-        // It does not stay with the host files.
+        // The file no longer stays with the host files.
         let stays = label(part).file(path);
         part.findings.retain(
             |finding| !matches!(finding, Finding::DatabaseShared { file, .. } if *file == stays),

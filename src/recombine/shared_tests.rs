@@ -131,12 +131,12 @@ fn files_without_a_union_move_to_the_directories_of_their_archs() {
     let moved = recombined.findings.iter().find(|f| f.code() == Code::DatabaseMoved).unwrap();
     assert_eq!(moved.subject(), format!("blas_lib/{LIBRARY}"));
     assert!(moved.message().starts_with("7 files") && moved.message().contains("T_fallback.dat"));
-    // Only what stays with the host files is reported to do so.
+    // Only files that stay with the host files are reported as shared.
     let stays = recombined.findings.iter().filter(|f| f.code() == Code::DatabaseShared);
     assert!(stays.map(|f| f.subject()).all(|subject| subject.ends_with("X.dat")));
 }
 
-/// A directory that has nothing but a shared file would hide the others from the library.
+/// A directory with nothing but a shared file would hide the others from the library.
 #[test]
 fn an_arch_none_of_whose_files_move_gets_no_directory() {
     let part = |name, arch, content| {
@@ -170,7 +170,7 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
     let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2"), alone];
     let expected = ["T_fallback.dat", "three/blas_lib_all has no files beside it that move"];
     assert_refused(parts, &expected);
-    // What another shard has, too, is not lost.
+    // A file that another shard has, too, is not lost.
     let alone = ArtifactBuilder::new("three", "blas_lib_all").shared(
         &at("T_fallback.dat"),
         shared(),
@@ -239,7 +239,7 @@ fn files_that_cannot_move_are_refused() {
         |name, arch, content| shard(name, &[arch]).shared("share/db", fixed(), text(content));
     let expected = ["share/db", "serves all archs", "one/blas_lib_all", "two/blas_lib_all"];
     assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);
-    // Files beside a library's that no rule knows.
+    // Files beside a library's, without a rule.
     let part = |name, arch, content| shard(name, &[arch]).plain(&at("notes"), content);
     let expected = ["library/notes", "no rule says"];
     assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);

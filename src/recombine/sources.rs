@@ -1,4 +1,4 @@
-//! Which artifacts make up which component, in which order.
+//! The artifacts of each component, in their order.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::input::artifact::ComponentKind;
 use crate::report::Findings;
 use crate::split::SplitArtifact;
 
-/// `{name}_{kind}`.
+/// The key of a component: `{name}_{kind}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display)]
 #[display("{artifact}_{kind}")]
 pub(super) struct ComponentKey {
@@ -20,14 +20,14 @@ pub(super) struct ComponentKey {
     pub kind: ComponentKind,
 }
 
-/// All split artifacts by component; those of a component in the order in which they are asked.
+/// All split artifacts by component, in the order of precedence.
 #[derive(Debug)]
 pub(super) struct ComponentSources {
     pub primary: String,
     pub components: BTreeMap<ComponentKey, Vec<SplitArtifact>>,
 }
 
-/// The family of artifacts that hold host files only; they are asked before others.
+/// The family of artifacts with only host files; they precede others.
 const GENERIC: &str = "generic";
 
 impl ComponentSources {
@@ -52,7 +52,7 @@ impl ComponentSources {
         Ok(Self { primary, components })
     }
 
-    /// Rules of an artifact or component that does not exist are a typo.
+    /// Refuses rules for artifacts or components that do not exist: they are typos.
     pub fn check_rules(&self, config: &Config) -> Result<()> {
         let mut faults = Faults::default();
         for (name, _) in &config.components {
@@ -72,7 +72,7 @@ impl ComponentSources {
         self.components.values().flatten()
     }
 
-    /// `own` and what was noticed while splitting.
+    /// Returns `own` with the findings of the split.
     pub fn findings(self, own: Findings) -> Findings {
         let mut findings = own;
         for artifact in self.components.into_values().flatten() {
@@ -83,8 +83,8 @@ impl ComponentSources {
     }
 }
 
-/// Whether the artifacts are those of shards that were joined before: generic ones, and others
-/// with device code only. The primary shard has given its host files then, and left its name.
+/// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
+/// code. The host files are then already the primary shard's, under no shard's name.
 fn is_joined(split: &[SplitArtifact]) -> bool {
     let has_files = |artifact: &SplitArtifact| {
         artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))

@@ -11,7 +11,7 @@ const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100',
 
 const LIBRARY: &str = "lib/libx.so.1";
 
-/// Two builds of a library whose units come in another order, and a compiler fallback in both.
+/// Two builds of a library with different orders of units, and a compiler fallback in both.
 fn two_shards() -> Vec<ArtifactBuilder> {
     let one = [
         wrapper(&[("gfx1100", "add sub|1"), ("gfx906", "add sub|fallback of one")]),
@@ -40,7 +40,7 @@ fn all_messages(error: &Error) -> String {
     std::iter::once(error.to_string()).chain(others).collect()
 }
 
-/// The error names everything in `parts`.
+/// Checks that the error names everything in `parts`.
 fn assert_refused(result: Result<Recombined>, parts: &[&str]) {
     let error = result.unwrap_err();
     let messages = all_messages(&error);
@@ -97,7 +97,7 @@ fn code_of_an_arch_in_no_group_is_counted_and_named() {
 
 #[test]
 fn without_groups_each_arch_is_its_own() {
-    // The fallbacks differ, so the shards can only be joined where gfx906 is in no group.
+    // The fallbacks differ, so the shards can only be joined if gfx906 is in no group.
     let one = vec![two_shards().remove(0)];
     let recombined = join(one, "").unwrap();
     let names: Vec<_> = recombined.groups.iter().map(|g| g.name.as_str()).collect();

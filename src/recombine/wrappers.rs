@@ -1,45 +1,44 @@
-//! Which wrapper of one build of a binary is which of another.
+//! The matching of wrappers between two builds of a binary.
 //!
-//! The order of wrappers follows the link order of one build and means nothing in another. What
-//! a wrapper *is* shows in the kernels that its code objects define, or in the symbol
-//! `__hip_fatbin_<id>` that some compilers give its bundle. Matching goes from the surest
-//! evidence to the weakest, and never falls back to the position:
+//! The order of wrappers follows the link order of one build and means nothing in another. A wrapper is
+//! identified by the kernels that its code objects define, or by the symbol `__hip_fatbin_<id>` that some
+//! compilers give its bundle. Matching uses the surest evidence first, and never falls back to the position:
 //!
 //! 1. a symbol that occurs once in each build;
-//! 2. the same set of kernels, where it occurs once in each build;
-//! 3. the same set of kernels, as often in one build as in the other, where the wrappers of either
-//!    build that have it load the same code for every target: these are interchangeable, so any
-//!    assignment is right (librocblas has 17 such wrappers among 65);
-//! 4. sets that share kernels, where each has no other candidate: matched, and reported;
-//! 5. the only wrapper that is left in either build, where neither has kernels.
+//! 2. the same set of kernels, if it occurs once in each build;
+//! 3. the same set of kernels, as often in one build as in the other, if all its wrappers within each build
+//!    load the same code for every target: they are interchangeable, so any assignment is right (librocblas
+//!    has 17 such wrappers among 65);
+//! 4. sets that share kernels, if neither has another candidate: matched, and reported;
+//! 5. the last wrapper left in each build, if neither has kernels.
 //!
-//! A wrapper without code objects is left alone. All others of both builds have to match.
+//! Wrappers without code objects are ignored. All others of both builds must match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::Result;
 
-/// What identifies a wrapper.
+/// The identity of a wrapper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WrapperIdentity {
     /// The symbol of its bundle.
     pub symbol: Option<String>,
     /// The kernels of all its code objects.
     pub kernels: BTreeSet<String>,
-    /// Whether it has code objects at all.
+    /// Tells whether it has code objects.
     pub has_code: bool,
 }
 
 /// The outcome of a match.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Matching {
-    /// Index there → index in the primary build.
+    /// The matched pairs: index in the other build → index in the primary build.
     pub pairs: BTreeMap<usize, usize>,
     /// The pairs whose kernels differ.
     pub overlaps: Vec<(usize, usize)>,
-    /// Wrappers of the primary build that no other matches, or several.
+    /// Wrappers of the primary build that match none of the other, or several.
     pub primary_left: Vec<usize>,
-    /// Wrappers of the other build that none of the primary matches, or several.
+    /// Wrappers of the other build that match none of the primary, or several.
     pub other_left: Vec<usize>,
 }
 
@@ -50,8 +49,8 @@ pub(super) enum WrapperSide {
     Other,
 }
 
-/// Whether all wrappers of a build with these indices load the same code for the same targets.
-/// Asked only where names do not decide, because it reads whole code objects.
+/// Tells whether all wrappers of a build with these indices load the same code for the same targets. Called
+/// only if names do not decide, because it reads whole code objects.
 pub(super) type Interchangeable<'a> = &'a dyn Fn(WrapperSide, &[usize]) -> Result<bool>;
 
 /// Matches the wrappers of another build of a binary to those of the primary one.
@@ -99,7 +98,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// Pairs what has a key that occurs once on either side.
+    /// Pairs wrappers whose key occurs once on either side.
     fn by_key<K: Ord>(&mut self, key: impl Fn(&'a WrapperIdentity) -> Option<K>) {
         let primary = by(&self.matching.primary_left, self.primary, &key);
         let other = by(&self.matching.other_left, self.other, &key);
@@ -113,7 +112,7 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// Pairs sets of wrappers within which it does not matter which is which.
+    /// Pairs wrappers within sets of interchangeable ones.
     fn by_same_code(&mut self, interchangeable: Interchangeable<'_>) -> Result<()> {
         let kernels = |identity: &'a WrapperIdentity| Some(&identity.kernels);
         let primary = by(&self.matching.primary_left, self.primary, kernels);
@@ -156,8 +155,8 @@ impl<'a> Open<'a> {
         }
     }
 
-    /// A translation unit without kernels has no name to go by. Where exactly one such wrapper is
-    /// left on either side, and nothing else, they are the same.
+    /// Pairs translation units without kernels, which have no names to match. If exactly one wrapper is left
+    /// on either side, and both are such units, they are the same.
     fn by_being_the_only_one(&mut self) {
         let left = (&self.matching.other_left[..], &self.matching.primary_left[..]);
         if let (&[other], &[primary]) = left
@@ -184,7 +183,8 @@ fn by<'a, K: Ord>(
     found
 }
 
-/// A symbol alone does not prove anything against kernels that have nothing in common.
+/// Tells whether a match by symbol is plausible: a symbol alone proves nothing if both have kernels and share
+/// none.
 fn agree(primary: &WrapperIdentity, other: &WrapperIdentity) -> bool {
     let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
     either_empty || !primary.kernels.is_disjoint(&other.kernels)
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// With wrappers that all load different code.
+    /// Matches wrappers that all load different code.
     fn match_wrappers(primary: &[WrapperIdentity], other: &[WrapperIdentity]) -> Matching {
         super::match_wrappers(primary, other, &|_, _| Ok(false)).unwrap()
     }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of a build, every wrapper finds itself.
+        /// For every order of a build, each wrapper finds itself.
         #[test]
         fn any_permutation_is_undone(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
             let name = |index: usize| format!("kernel_{index}");

@@ -5,7 +5,7 @@
 //! device      ─ target ─► compatible targets ────────┴─► archive: row ─► place of the code object
 //! ```
 //!
-//! The packer and the runtime share it, so that each name, number and rule is defined once. It owns bytes ↔
+//! The packer and the runtime share it, so each name, number and rule is defined once. It owns bytes ↔
 //! values and no policy: it opens no file, reads no environment, decompresses nothing, and knows nothing of
 //! packages. A size in a file is checked against the file's length before memory is reserved for it.
 //! Reservations can fail and return errors. No input makes it panic.

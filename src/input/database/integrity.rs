@@ -6,11 +6,11 @@
 //!
 //! | fault | silent |
 //! |---|---|
-//! | a lazy master index without its mapping | where a merged mapping is beside it, and where nothing shows that the build makes mappings |
+//! | a lazy master index without its mapping | beside a merged mapping, and if nothing shows that the build makes mappings |
 //! | a mapping without its lazy master index | |
 //! | a mapping that names a library whose name does not end in the mapping's own arch | if it cannot be read |
-//! | a mapping that names no fallback library, beside indexes of such | if it cannot be read |
-//! | a plain and a compressed index of one name | |
+//! | a mapping that names no fallback library, beside indexes of fallback libraries | if it cannot be read |
+//! | a plain and a compressed index with the same name | |
 //!
 //! A build makes mappings if it has one for an arch, a compressed master index, or an index of fallback
 //! kernels that is named for an arch: all three came later (rocm-libraries' pull requests 6840, 8294).

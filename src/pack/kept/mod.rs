@@ -6,8 +6,8 @@
 //!      ─ the relations of those that are made: on the versions of the kept ones
 //! ```
 //!
-//! A package is kept if the versions of the set satisfy its relations. A kernel package and its host are made
-//! together, as each requires exactly the other's version.
+//! An unchanged package is kept if the versions of the set satisfy its relations. A kernel package and its
+//! host are made together, as each requires exactly the other's version.
 
 mod same;
 

@@ -1,8 +1,8 @@
-//! The stages of a build one by one: `cargo bench -p rockpack-benches`, with the name of a
-//! stage behind it for that alone.
+//! The stages of a build one by one: `cargo bench -p rockpack-benches`; a stage's name behind it runs only
+//! that stage.
 //!
-//! Input is generated or committed, so figures of two revisions can be compared; whole builds are
-//! what `e2e.sh` measures.
+//! Input is generated or committed, so figures of two revisions can be compared; `e2e.sh` measures whole
+//! builds.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the benchmark")]
 #![allow(missing_docs, reason = "the macros of criterion define functions")]
@@ -107,7 +107,7 @@ fn framing(criterion: &mut Criterion) {
         let bytes = tar_of(count, len);
         group.bench_function(name, |b| b.iter(|| read_tar(&bytes)));
     }
-    // The least compression that there is: what is left is framing, digests and the disk.
+    // The least compression: the rest is framing, digests and the disk.
     let compression = Compression::Zstd { level: 1, window_log: 20, long: false };
     for (name, count, len) in [("2000 of 100 bytes", 2000, 100), ("64 of 1 MiB", 64, 1 << 20)] {
         let mut entries = packages::Tree::default().directory("opt");

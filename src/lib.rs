@@ -1,7 +1,7 @@
 //! rockpack turns ROCm build artifacts into distribution packages in one pass.
 //!
-//! The rooms below stand in docs/architecture.md in the order of the work. [`pipeline`] is the line of
-//! stages from artifacts to packages. What every room stands on is in `rockpack_base`.
+//! docs/architecture.md describes the rooms below in the order of the work. [`pipeline`] is the line of
+//! stages from artifacts to packages. `rockpack_base` is the common base of all rooms.
 //!
 //! This library is the inside of the program `rockpack`, for its tests, benchmarks and fuzz targets. It
 //! promises nothing to other crates: a release may change any of it.

@@ -1,5 +1,5 @@
-//! Indexes of apt: what is read of a control file is one paragraph of an index again, with nothing
-//! of the index's own in it, and what is read of `Release` survives being written.
+//! Indexes of apt: the fields read from a control file are one paragraph of an index again, without fields of
+//! the index itself, and a `Release` that is read survives being written.
 
 use rockpack::verify::Trust;
 use rockpack_base::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};

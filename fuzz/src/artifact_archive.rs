@@ -1,5 +1,5 @@
-//! The tar archive of a packed artifact: whatever its members are, an error, or trees below the
-//! listed prefixes whose files lie inside of what the archive holds.
+//! The tar archive of a packed artifact: any members give an error, or trees below the listed prefixes whose
+//! files are inside of the archive's content.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// With a right checksum in whatever looks like a header: without it nothing behind is reached.
+/// Sets a right checksum in everything that looks like a header: without it nothing behind is reached.
 fn summed(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for block in bytes.chunks_exact_mut(512).filter(|block| block[257..].starts_with(b"ustar")) {

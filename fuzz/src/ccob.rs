@@ -1,4 +1,4 @@
-//! A compressed bundle that is opened has the size it declares, and decodes again to the same.
+//! Compressed bundles: one that opens has the size that it declares, and decodes to the same bytes again.
 
 use std::io::Read;
 

@@ -1,5 +1,5 @@
-//! Checksum files of packed artifacts: a digest that stands in the file, for the name that was asked
-//! for, however its digits are written.
+//! Checksum files of packed artifacts: the result is a digest from the file, for the requested name, in any
+//! spelling of its digits.
 
 use rockpack::input::artifact::parse_checksum;
 use rockpack_base::content::hex;

@@ -1,5 +1,5 @@
-//! Packaging configurations in both syntaxes: an error with a place, or a checked configuration.
-//! The same of lists of packages.
+//! Packaging configurations in both syntaxes: an error with a place, or a checked configuration. Lists of
+//! packages likewise.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
             for arch in &group.architectures {
                 assert!(archs.insert(arch), "{arch} is in two groups");
             }
-            // Every value that was accepted has a place for later complaints.
+            // Every accepted value has a place for later errors.
             let fault = config.fault(&["architecture_groups", &group.name], "x");
             assert!(fault.place().structure.is_some());
         }

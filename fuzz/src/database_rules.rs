@@ -1,4 +1,4 @@
-//! Rules of kernel databases, and a path behind the first zero byte that they are asked about.
+//! Rules of kernel databases, and, behind the first zero byte, a path to match.
 
 use rockpack::input::database::DatabaseRules;
 use rockpack_base::tree::TreePath;

@@ -1,4 +1,4 @@
-//! Bundles of a section follow one another without overlap.
+//! The bundles of a section do not overlap and are in order.
 
 use rockpack_base::content::Content;
 use rockpack_base::formats::fatbin;

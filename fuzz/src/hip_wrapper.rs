@@ -1,4 +1,4 @@
-//! Wrappers: between them there are zeros only, and written again they are the section.
+//! Wrappers: only zeros are between them, and written again they are the section.
 
 use rockpack_base::content::Content;
 use rockpack_base::formats::hip_wrapper;

@@ -1,6 +1,6 @@
-//! Host binaries: refused, passed on, or transformed into a file that is read back as such, has
-//! everything else where it was, and is not changed by a second run. The transform checks what it
-//! writes, so an error that says "bug" is a find like a panic.
+//! Host binaries: one is refused, passed on, or transformed into a file that is read as transformed, keeps
+//! everything else in its place, and is not changed by a second run. The transform checks its output, so an
+//! error that says "bug" counts like a panic.
 
 use rockpack::split::host_binary::{Analysis, Examined, Transformed, examine};
 use rockpack_base::content::Content;
@@ -16,7 +16,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// With the longest marker; the shortest is tried by [`examine`].
+/// Transforms with the longest marker; [`examine`] tries the shortest.
 fn transform(analysis: &Analysis) {
     let longest = vec![0x80; usize::try_from(analysis.marker_capacity()).unwrap()];
     let written = analysis.apply(&longest).expect("examined, hence transformable");
@@ -33,7 +33,7 @@ fn transform(analysis: &Analysis) {
     }
 }
 
-/// A marker of any length that is said to fit does; the one that is there changes nothing.
+/// A marker of every length that should fit does fit; the existing one changes nothing.
 fn rewrite(transformed: &Transformed) {
     if let Some(again) = super::read(transformed.rewrite(transformed.marker())) {
         assert!(again.same_bytes(transformed.content()).unwrap(), "the same marker changes bytes");

@@ -1,4 +1,4 @@
-//! Any file at all, as `inspect` takes it: an error, or what can be shown to people and programs.
+//! Files of any kind for `inspect`: an error, or a result that can be shown to people and programs.
 
 use rockpack::inspect::inspect;
 use rockpack::cli::render;

@@ -1,4 +1,4 @@
-//! What a kernel index says.
+//! The content of a kernel index.
 
 use rockpack::input::database;
 use rockpack_base::content::Content;

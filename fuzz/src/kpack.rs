@@ -1,5 +1,5 @@
-//! Kernel archives: opening and reading must refuse or succeed, never panic, and what was read
-//! must survive being written. A loader takes what the packer takes for the same.
+//! Kernel archives: opening and reading refuse or succeed, never panic, and an archive that was read survives
+//! being written. A loader reads an archive as the packer does.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Manifests of kernel archives: what is accepted survives being written and can be rendered.
+//! Manifests of kernel archives: an accepted one survives being written and can be rendered.
 
 use rockpack::cli::render;
 use rockpack_base::content::Content;

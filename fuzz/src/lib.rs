@@ -1,9 +1,9 @@
-//! The readers of untrusted bytes, each with what must hold for any input. One module per target;
+//! The readers of untrusted bytes, each with the properties that hold for any input. One module per target;
 //! `fuzz_targets/` gives them to libFuzzer, `tests/limits/fuzz_smoke` of the crate runs them without.
 //!
-//! What an input may cost is part of that: [`run`] counts the heap that a target takes at most and
-//! holds it against the [`Bound`] of the target. Memory of the C decoders of zstd and xz is not
-//! counted; they have limits of their own, which the modules that use them state.
+//! The memory of an input is one of these properties: [`run`] measures the peak heap of a target and compares
+//! it with the [`Bound`] of the target. Memory of the C decoders of zstd and xz is not counted; the modules
+//! that use them state its limits.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation of a target is a find")]
 #![allow(dead_code, reason = "every program that includes it uses a part of it")]
@@ -29,17 +29,17 @@ macro_rules! targets {
 
 const MIB: usize = 1 << 20;
 
-/// Windows, tables and small inputs.
+/// Heap for windows, tables and small inputs.
 const FIXED: usize = 4 * MIB;
-/// A decoded stream that is held in memory: [`rockpack_base::content::HOLD_LIMIT`].
+/// Heap for a decoded stream in memory: [`rockpack_base::content::HOLD_LIMIT`].
 const HELD: usize = 264 * MIB;
-/// The control files of a package, of at most 256 MiB, and where the paths in their lists are.
+/// Heap for the control files of a package, of at most 256 MiB, and for the places of paths in their lists.
 const CONTROL: usize = 520 * MIB;
-/// What zlib can make of a byte, times what a name takes in a set of names.
+/// The expansion of a byte by zlib, times the heap of a name in a set of names.
 const INFLATED: usize = 4096;
 
-// Per byte: what is sliced and not copied costs least, open values cost most: a list of numbers in
-// one byte each has some hundred bytes for each of them while it grows.
+// Per byte: slices cost least, open values cost most. A list of numbers in one byte each has some hundred
+// bytes for each of them while it grows.
 targets! {
     apt_index: FIXED, 256;
     artifact_archive: FIXED, 32;
@@ -77,32 +77,31 @@ targets! {
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// A reader and what holds for it.
+/// A reader with its properties.
 pub struct Target {
-    /// Name of its module and binary.
+    /// The name of its module and binary.
     pub name: &'static str,
-    /// The most heap that an input may take.
+    /// The most heap for an input.
     pub bound: Bound,
     run: fn(&[u8]),
 }
 
 /// Bytes of heap: `fixed + per_byte * N` for an input of N bytes.
 pub struct Bound {
-    /// For any input.
+    /// Bytes for any input.
     pub fixed: usize,
-    /// For each byte of it.
+    /// Bytes for each byte of it.
     pub per_byte: usize,
 }
 
 impl Target {
-    /// Runs it on `bytes`, whatever the heap that it takes.
+    /// Runs the target on `bytes`, without a look at the heap.
     pub fn feed(&self, bytes: &[u8]) {
         (self.run)(bytes);
     }
 
-    /// Runs it on `bytes` and returns the bytes of heap that it took at most, which must be within
-    /// the bound. Errors must not keep backtraces (`RUST_LIB_BACKTRACE=0`): to name their frames takes
-    /// more than any input does.
+    /// Runs the target on `bytes` and returns its peak heap in bytes, which must be within the bound. Errors
+    /// must not keep backtraces (`RUST_LIB_BACKTRACE=0`): the names of their frames take more than any input.
     pub fn run(&self, bytes: &[u8]) -> usize {
         HEAP.reset_peak_usage();
         let before = HEAP.current_usage();
@@ -121,7 +120,7 @@ pub fn run(name: &str, bytes: &[u8]) {
     target.run(bytes);
 }
 
-/// What was read, if it could be; an error that says that it is a bug is a find like a panic.
+/// Returns the value of a successful read. An error that says "bug" counts like a panic.
 fn read<T>(result: Result<T, Error>) -> Option<T> {
     result.map_err(|error| refuse_bug(&error)).ok()
 }

@@ -1,5 +1,5 @@
-//! What the dynamic linker reads of a file, and its search paths written anew: of the same length,
-//! with the same names but for the search paths, and final.
+//! The dynamic linker's entries of a file, and its rewritten search paths: these keep the length of the file
+//! and all other names.
 
 use rockpack::dependencies::runpath::rewrite;
 use rockpack_base::content::Content;

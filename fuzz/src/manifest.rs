@@ -1,4 +1,4 @@
-//! Artifact manifests: whatever the bytes, an error or prefixes that lie apart below the artifact.
+//! Artifact manifests: any bytes give an error, or separate prefixes below the artifact.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! References to kernel archives: what is accepted survives being written, and a loader takes it for
-//! the same.
+//! References to kernel archives: an accepted one survives being written, and a loader reads it the same way.
 
 use rockpack_kpack::marker::load;
 use rockpack_base::formats::marker::{self, AnyMarker};

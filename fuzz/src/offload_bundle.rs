@@ -1,4 +1,4 @@
-//! A bundle that is read lies inside its content, and its entries inside the bundle.
+//! Offload bundles: one that is read is inside its content, and its entries are inside the bundle.
 
 use rockpack_base::content::Content;
 use rockpack_base::formats::offload_bundle;

@@ -1,5 +1,4 @@
-//! Reads arbitrary bytes as a `.deb` or an `.rpm`: errors are fine, panics and runaway memory are
-//! not.
+//! Reads arbitrary bytes as a `.deb` or an `.rpm`: errors are fine, panics and runaway memory are not.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::Error;

@@ -1,5 +1,4 @@
-//! Receipts and plans, as differences are made from them: a set that is accepted is in order and not
-//! different from itself.
+//! Receipts and plans as input of differences: an accepted set is in order and equal to itself.
 
 use rockpack::receipt::{difference, listing};
 

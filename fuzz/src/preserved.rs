@@ -1,6 +1,6 @@
-//! What the transform of a host binary must leave as it was: every loaded byte at its address, and
-//! every byte of sections that are not loaded, outside of what it is there to edit; and in the
-//! tables that it edits, every entry that concerns nothing that moves or goes.
+//! The bytes that the transform of a host binary must preserve: every loaded byte at its address, and every
+//! byte of sections that are not loaded, outside of the edited ranges; and in the edited tables, every entry
+//! about things that neither move nor disappear.
 
 mod headers;
 mod tables;
@@ -14,10 +14,10 @@ use rockpack_base::formats::elf::{
     Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
 };
 
-/// What loads are mapped by.
+/// The page size of mappings.
 const PAGE: u64 = 0x1000;
 
-/// Panics where a byte of `before` that is none of the transform's is another in `after`.
+/// Panics if a byte of `before` that the transform must not change differs in `after`.
 pub fn check(before: &Content, after: &Content) {
     let read = |content| ElfFile::read(content, elf::EM_X86_64).unwrap().unwrap();
     let (before, after) = (read(before), read(after));
@@ -27,7 +27,7 @@ pub fn check(before: &Content, after: &Content) {
     tables::check(&before, &after);
 }
 
-/// What is in sections that may move, and in those that are not loaded, is where their headers say.
+/// Checks that the content of movable and of unloaded sections is where their headers say.
 fn sections(before: &ElfFile, after: &ElfFile) {
     let front = front(before);
     let names = before.names_index();
@@ -48,7 +48,7 @@ fn is_symbols(section: &SectionHeader) -> bool {
     [elf::SHT_SYMTAB, elf::SHT_DYNSYM].contains(&section.sh_type)
 }
 
-/// What of `range` is in none of the others.
+/// The parts of `range` outside of the others.
 fn without(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut others = others.to_vec();
     others.sort_by_key(|other| other.start);
@@ -65,8 +65,8 @@ fn without(range: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
     parts
 }
 
-/// The bytes of all load segments, but for the edited ones, are loaded to the same addresses, and so
-/// is the memory behind them.
+/// Checks that the bytes of all load segments, except edited ones, and the memory behind them are loaded to
+/// the same addresses.
 fn loaded(before: &ElfFile, after: &ElfFile) {
     let edited = edited(before);
     for (_, load) in before.loads() {
@@ -84,7 +84,7 @@ fn loaded(before: &ElfFile, after: &ElfFile) {
     }
 }
 
-/// All pages of `memory` of a load segment are there, to be read and written as before.
+/// Checks that all pages of `memory` of a load segment exist, with the same permissions.
 fn mapped(memory: &Range<u64>, load: &ProgramHeader, after: &ElfFile) {
     let rights = |load: &ProgramHeader| load.p_flags.0 & (elf::PF_R.0 | elf::PF_W.0);
     let mut at = memory.start;
@@ -101,7 +101,7 @@ fn pages(load: &ProgramHeader) -> Range<u64> {
     load.p_vaddr / PAGE * PAGE..load.memory_end().next_multiple_of(PAGE)
 }
 
-/// The bytes of `kept` are at `address` in the file, or are zeros of a page that is there.
+/// Checks that the bytes of `kept` are at `address` in the file, or are zeros of an existing page.
 fn loaded_there(before: &ElfFile, kept: Range<u64>, after: &ElfFile, address: u64) {
     let end = address + (kept.end - kept.start);
     let offset = |at: u64| kept.start + (at - address);
@@ -118,7 +118,7 @@ fn loaded_there(before: &ElfFile, kept: Range<u64>, after: &ElfFile, address: u6
     zeros(before, offset(at)..kept.end, after, at);
 }
 
-/// The bytes of `range` are zeros, and those at `address` are in pages that are mapped.
+/// Checks that the bytes of `range` are zeros, and those at `address` are in mapped pages.
 fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
     let len = range.end - range.start;
     if len == 0 {
@@ -131,8 +131,8 @@ fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
         let found = after.loads().find(|(_, load)| pages(load).contains(&at));
         let Some((_, load)) = found else { panic!("{at:#x} is not mapped") };
         let end = pages(load).end.min(address + len);
-        // Whole pages come from the file, whatever of it the segment names, but that the loader clears
-        // what is behind that where more memory follows.
+        // Whole pages come from the file, even beyond the segment's part of it. But if more memory follows,
+        // the loader clears the bytes behind that part.
         let cleared = load.p_memsz > load.p_filesz;
         let from_file = if cleared { end.min(load.p_vaddr) } else { end };
         if at < from_file {
@@ -146,8 +146,8 @@ fn zeros(before: &ElfFile, range: Range<u64>, after: &ElfFile, address: u64) {
     }
 }
 
-/// Ranges of the file that the transform may write to. Tables among them are gone through entry by
-/// entry elsewhere.
+/// The ranges of the file that the transform may write to. Tables among them are checked entry by entry
+/// elsewhere.
 fn edited(file: &ElfFile) -> Vec<Range<u64>> {
     let place = |section: &SectionHeader| section.sh_offset..section.file_end();
     let segment = file.segment(elf::PT_DYNAMIC).unwrap();
@@ -155,13 +155,13 @@ fn edited(file: &ElfFile) -> Vec<Range<u64>> {
     for name in [FATBIN_SECTION, WRAPPER_SECTION] {
         edited.extend(file.sections_named(name).iter().map(|(_, section)| place(section)));
     }
-    // Addresses of what moves, and of the device code.
+    // These have addresses of moved sections and of the device code.
     edited.extend(file.sections.iter().filter(|section| is_symbols(section)).map(place));
     edited.extend(relocations(file));
     edited
 }
 
-/// Where the relocations with addends stand in the file.
+/// The tables of relocations with addends, as ranges of the file.
 fn relocations(file: &ElfFile) -> Vec<Range<u64>> {
     let dynamic = Dynamic::read(file).unwrap().unwrap();
     let tables = [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)];
@@ -173,7 +173,7 @@ fn relocations(file: &ElfFile) -> Vec<Range<u64>> {
     tables.collect()
 }
 
-/// Where what the linker put behind the program headers ends that may move to make room for more.
+/// The end of the sections behind the program headers that may move to make room for more headers.
 fn front(file: &ElfFile) -> u64 {
     let movable = [
         elf::SHT_NOTE,
@@ -194,7 +194,7 @@ fn front(file: &ElfFile) -> u64 {
     first.min().unwrap_or(table)
 }
 
-/// The bytes of `range` in `before` are those at `offset` in `after`.
+/// Checks that the bytes of `range` in `before` are at `offset` in `after`.
 fn same(before: &ElfFile, range: Range<u64>, after: &ElfFile, offset: u64, what: &str) {
     let end = offset + (range.end - range.start);
     let old = before.content().slice(range.clone()).unwrap();

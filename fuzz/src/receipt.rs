@@ -1,4 +1,4 @@
-//! Receipts: what is accepted survives being written.
+//! Receipts: an accepted one survives being written.
 
 use rockpack::receipt::Receipt;
 

@@ -1,5 +1,5 @@
-//! The dynamic section and the relocations of a host binary, of all three encodings: whatever is
-//! named lies in the file, and there are no more of them than the file has room for.
+//! The dynamic section and the relocations of a host binary, in all three encodings: each place is inside the
+//! file, and there are no more of them than the file has room for.
 
 use rockpack_base::content::Content;
 use rockpack_base::formats::elf::{Dynamic, ElfFile, FileHeader, Site, for_each_relocation};

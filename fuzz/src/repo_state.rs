@@ -1,6 +1,6 @@
-//! What a repository remembers of itself, read by a run that publishes it again: the pool has
-//! whatever the state says. What was published can be published again. Behind a zero byte is what
-//! an interrupted run was to show.
+//! The state of a repository, read by a run that publishes it again. The pool has the files that the state
+//! lists. A published state can be published again. Behind a zero byte is the record of an interrupted
+//! publication.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use rockpack_base::run::Budget;
 struct Memory {
     budget: Budget,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// What the pool is said to have.
+    /// The stated content of the pool.
     pool: BTreeMap<String, Stat>,
 }
 
@@ -68,7 +68,7 @@ impl Store for Memory {
 }
 
 pub fn run(bytes: &[u8]) {
-    // The first byte says which channel it is, and whether its publication was interrupted.
+    // The first byte chooses the channel, and whether its publication was interrupted.
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };
@@ -88,7 +88,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// The pool as the state says that it is.
+/// A pool with the files that the state lists.
 fn pool(state: &[u8]) -> BTreeMap<String, Stat> {
     let state: Value = serde_json::from_slice(state).unwrap_or_default();
     let records = state["records"].as_object().into_iter().flatten();

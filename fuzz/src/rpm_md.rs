@@ -1,4 +1,4 @@
-//! The lists of dnf and zypper, as verification reads them: whatever is a tree stays one.
+//! The lists of dnf and zypper, as verification reads them: an error, or a tree of limited depth.
 
 use rockpack::verify::Element;
 

@@ -1,5 +1,5 @@
-//! Packages that are signed anew: header and payload stay, lists can be made of the result, and
-//! what is signed twice is what is signed once.
+//! Packages that are signed anew: header and payload stay, lists can be made of the result, and a second
+//! signature gives the same bytes.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! The union of two shared files: whatever they are, their order does not matter, and the union
-//! takes in both.
+//! The union of two shared files: their order does not matter, and the union has the content of both.
 
 use rockpack::input::database::{Union, union};
 use rockpack_base::content::Content;

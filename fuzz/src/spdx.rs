@@ -1,4 +1,4 @@
-//! SPDX documents: what is accepted survives being written, and has one maker.
+//! SPDX documents: an accepted one survives being written, and has one maker.
 
 use rockpack_base::formats::spdx::{Document, is_made_by};
 

@@ -1,5 +1,4 @@
-//! Static archives and other development files, as the split stage looks at them: passed on whole,
-//! or an error.
+//! Static archives and other development files in the split stage: passed on whole, or an error.
 
 use std::sync::LazyLock;
 

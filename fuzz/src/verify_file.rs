@@ -1,4 +1,4 @@
-//! Verification's own readers of host binaries and of the bundles in them.
+//! Verification's own readers of host binaries and of their bundles.
 
 use rockpack::verify;
 use rockpack_base::content::Content;

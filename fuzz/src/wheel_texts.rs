@@ -1,5 +1,5 @@
-//! What a wheel says of itself, by the first byte: its name, RECORD, METADATA, WHEEL. What is read
-//! is read as the same when it is written anew.
+//! The texts of a wheel, chosen by the first byte: its name, RECORD, METADATA, WHEEL. Written anew, each is
+//! read as the same.
 
 use rockpack_base::formats::wheel::{Metadata, Record, WheelFile, WheelName, normalized};
 
@@ -20,7 +20,7 @@ fn name(bytes: &[u8]) {
     };
     assert_eq!(name.to_string(), text);
     let tags = name.pythons.len() * name.abis.len() * name.platforms.len();
-    // A long name has many: each is as long as three words of it.
+    // A long name has many tags: each is as long as three words of it.
     if tags < 10_000 {
         assert_eq!(name.tags().len(), tags);
     }

@@ -1,5 +1,5 @@
-//! ZIP archives: members lie in the archive, each in a place of its own, and decode to what their
-//! headers say. An archive of the same members, copied as they are stored, is read as the same.
+//! ZIP archives: members are inside the archive, do not overlap, and decode as their headers say. An archive
+//! with copies of the stored members is read as the same.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(copy.members().len(), zip.members().len());
 }
 
-/// Bytes that are decoded of one input: what decodes to more is no other code.
+/// Most bytes that are decoded from one input: more would run no other code.
 const MOST: u64 = 32 << 20;
 
 fn decode(zip: &ZipReader, member: &ZipMember) {
@@ -61,7 +61,7 @@ fn refuse_bug(error: io::Error) {
     super::refuse_bug(&error);
 }
 
-/// Its members in an archive of our own.
+/// Copies the members into an archive of our own.
 fn copied(zip: &ZipReader) -> Content {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

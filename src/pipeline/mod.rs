@@ -43,7 +43,7 @@ pub use wheels::{WheelsMade, split_wheels};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
 
-/// A set that was written, and what the index of a repository says of its packages, by path.
+/// A written set, and the index facts of its packages by path.
 type WrittenSet = (Built, BTreeMap<PathBuf, Indexed>);
 
 /// The result of a build.
@@ -52,20 +52,20 @@ pub struct Built {
     /// The receipt: the last file written.
     #[serde(flatten)]
     pub receipt: Receipt,
-    /// Packages of the earlier set in the output folder that are not in this one and were removed,
-    /// by name. They are not in the receipt, which is the same whatever was there before.
+    /// The names of packages that were removed: those of the earlier set in the output folder that are not in
+    /// this one. They are not in the receipt, which does not depend on earlier content.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub removed: BTreeSet<String>,
 }
 
-/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the
-/// output folder; on an error that set stays.
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the output
+/// folder; after an error that set stays.
 pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
     let budget = Budget::new(settings.cost.limits);
     build_set(settings, &budget, progress).map(|(built, _)| built)
 }
 
-/// What it remembers of the input is given back at its end.
+/// Builds the set. The memory for the lists of the input is returned at the end.
 fn build_set(
     settings: &BuildSettings,
     budget: &Budget,
@@ -74,9 +74,9 @@ fn build_set(
     threads::with(budget.threads(), || run_build(settings, &budget.scope(), progress))
 }
 
-/// [`build`], and publishes what was written where the settings say so. The packages are not read
-/// again; where the repository is on the same file system, they are hard links there. What can be
-/// refused of the repository without the packages is refused before they are built.
+/// Does [`build`], and publishes the packages if the settings say so, without reading them again. If the
+/// repository is on the same file system, they are hard links there. All checks of the repository that need
+/// no packages come before the build.
 pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,
@@ -98,7 +98,7 @@ pub fn build_and_publish(
     Ok((built, Some(published)))
 }
 
-/// Decides the packages of the artifacts and says what they would be; writes nothing.
+/// Decides the packages of the artifacts, and predicts their sizes; writes nothing.
 pub fn plan_set(
     settings: &SetSettings,
     digests: Digests,
@@ -113,7 +113,7 @@ pub fn plan_set(
     })
 }
 
-/// Decides the packages of the artifacts and cuts them into parts for `jobs` machines.
+/// Decides the packages of the artifacts and divides them into parts for `jobs` machines.
 pub fn plan_matrix(
     settings: &SetSettings,
     jobs: u32,
@@ -129,7 +129,7 @@ pub fn plan_matrix(
     })
 }
 
-/// Looks which targets are inside of which artifact of `artifacts`, shards or folders of shards.
+/// Finds the targets inside of each artifact of `artifacts`, shards or folders of shards.
 pub fn discover(
     artifacts: &[PathBuf],
     budget: &Budget,
@@ -138,7 +138,7 @@ pub fn discover(
     threads::some(|| {
         let scan = artifact::scan(artifacts, &ScanOptions::within(budget))?;
         let rules = DatabaseRules::builtin()?;
-        // What cannot be packaged is for `build` to refuse; here it is a finding.
+        // `build` refuses files that cannot be packaged; here they are findings.
         let split = split::split_all(&scan, &SplitPolicy::lenient(&rules), progress);
         let split = scan.findings.explain(split)?;
         let discovery = discover::discover(&scan, &split);
@@ -159,8 +159,8 @@ fn run_build(
     findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
 }
 
-/// The cache of a build, if one is asked for and can be opened. One that is there and cannot be read
-/// fails no run; a place where none can be made does.
+/// Opens the cache of a build, if one is requested. An existing cache that cannot be read gives a finding; a
+/// path where none can be created fails the run.
 fn open_cache(settings: Option<&CacheSettings>, progress: &dyn Progress) -> Result<Option<Cache>> {
     let Some(CacheSettings { folder, limit }) = settings else { return Ok(None) };
     match Cache::open(folder, *limit) {
@@ -173,7 +173,7 @@ fn open_cache(settings: Option<&CacheSettings>, progress: &dyn Progress) -> Resu
     }
 }
 
-/// Writes the packages that were decided, and their receipt.
+/// Writes the decided packages, and their receipt.
 fn write_set(
     mut decided: Decided,
     settings: &BuildSettings,
@@ -210,7 +210,7 @@ fn write_set(
     Ok((Built { receipt, removed }, indexed))
 }
 
-/// A set before anything of it is written.
+/// A decided set, before anything is written.
 struct Decided {
     scan: Scan,
     recombined: Recombined,
@@ -220,7 +220,7 @@ struct Decided {
 }
 
 impl Decided {
-    /// Leaves what belongs to `part`, and says what the whole set is.
+    /// Keeps only the packages of `part`, and returns the record of the whole set.
     fn keep_part(&mut self, part: SetPart, settings: &BuildSettings) -> Result<PartRecord> {
         let settings = settings.bytes_key();
         let digest = partition::digest(&self.recombined, &self.plan, &self.findings, &settings)?;
@@ -287,7 +287,7 @@ fn join_scanned(
     Ok((recombined, plan))
 }
 
-/// The groups and the primary shard of the configuration, or those that the artifacts decide.
+/// The groups and the primary shard from the configuration, or from the artifacts.
 fn grouping<'a>(
     settings: &'a SetSettings,
     scan: &Scan,

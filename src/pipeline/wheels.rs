@@ -4,7 +4,7 @@
 //! wheel ─ input::wheel ─ split ─ recombine ─ plan::wheels ─ pack::wheels ─ emit::wheels ─► wheels, wheels.json
 //! ```
 //!
-//! One wheel is made into others after the other; all of them appear together.
+//! The wheels are split one after the other, and the results appear together.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,8 +45,8 @@ pub struct WheelsMade {
     pub findings: Findings,
 }
 
-/// Splits the wheels. What is made takes the place of what an earlier run wrote into the output folder; on an
-/// error that stays.
+/// Splits the wheels. The results replace those of an earlier run in the output folder; after an error the
+/// earlier ones stay.
 pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result<WheelsMade> {
     let budget = Budget::new(settings.limits);
     threads::with(settings.jobs, || run(settings, &budget, progress))
@@ -86,7 +86,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     Ok(WheelsMade { receipt, removed, findings })
 }
 
-/// The wheels that were made so far.
+/// The results so far.
 #[derive(Default)]
 struct Made {
     wheels: Vec<WheelRecord>,
@@ -145,7 +145,7 @@ impl Run<'_> {
         wheel.scan.inputs.recheck()
     }
 
-    /// The wheels that are made of `wheel`, in the order of the plan.
+    /// Packs the wheels made from `wheel`, in the order of the plan.
     fn pack(
         &self,
         wheel: &Wheel,
@@ -168,7 +168,7 @@ impl Run<'_> {
         let [component] = recombined.components.as_slice() else {
             return Err(Error::bug("a wheel is one component"));
         };
-        // Where records need more than usual, the frames have less.
+        // If records need more than usual, the frames have less.
         let _records = budget.draw(Use::Frames, budget.excess_records());
         let options = PackOptions {
             level: self.settings.archive_level,

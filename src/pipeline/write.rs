@@ -32,7 +32,7 @@ impl BuildSettings {
     }
 }
 
-/// What a build writes with, and where.
+/// The means and the place of writing.
 pub(crate) struct WriteOptions<'a> {
     pub settings: &'a BuildSettings,
     pub budget: &'a Budget,
@@ -49,7 +49,7 @@ pub(crate) fn write(
 ) -> Result<Vec<WrittenPackage>> {
     let WriteOptions { settings, budget, staging, cache } = *write_options;
     let BuildSettings { set, output, cost, .. } = settings;
-    // Where records need more than usual, the frames have less.
+    // If records need more than usual, the frames have less.
     let _records = budget.draw(Use::Frames, budget.excess_records());
     let pack_options = PackOptions {
         level: cost.archive_level,
@@ -81,7 +81,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// What the receipt of `plan`, or of one part of it, says of the whole set.
+/// The facts about the whole set for the receipt of `plan`, or of one part of it.
 pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, FileSource> {
     WholeSet {
         version: &plan.version,
@@ -93,7 +93,7 @@ pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, FileSource> {
     }
 }
 
-/// Its content and cores are let go before the disk is waited for.
+/// Writes one package. Frees its content and worker slot before waiting for fsync.
 fn write_one(
     packed: PackedPackage,
     turn: Turn,
@@ -112,8 +112,8 @@ fn write_one(
     Ok(WrittenPackage { role, distinct, code_objects, emitted })
 }
 
-/// Writes the package with the keys of a repository into `folder` and says what the index has of its
-/// files. Its date is fixed, so the same package and signer give the same bytes.
+/// Writes the package with the keys of a repository into `folder`, and returns the index facts of its files.
+/// Its date is fixed, so the same package and signer give the same bytes.
 pub fn write_key_package(
     package: &Package<Content>,
     folder: &Path,

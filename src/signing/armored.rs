@@ -4,7 +4,7 @@ use pgp::armor::{self, BlockType};
 use pgp::ser::Serialize;
 use rockpack_base::error::{Error, Kind, Result};
 
-/// Bytes that are what they are written as.
+/// Bytes that are already encoded.
 struct RawBytes<'a>(&'a [u8]);
 
 impl Serialize for RawBytes<'_> {

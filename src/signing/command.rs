@@ -1,10 +1,9 @@
-//! Signatures by another program: gpg with its agent, or what stands before a hardware key.
+//! Signatures by another program: gpg with its agent, or a front end of a hardware key.
 //!
-//! The program is run without a shell. It gets what is to be signed on its standard input and has
-//! to write an armoured signature, or the clear-signed text, to its standard output. In its words,
-//! `{mode}` stands for `detach-sign` or `clear-sign`, as gpg calls the two. What it writes is
-//! input: its signatures are taken out of it, checked against the public keys that clients get, and
-//! written anew, around the text that was to be signed.
+//! The program is run without a shell. It gets the data to sign on its standard input, and must write an
+//! armoured signature, or the clear-signed text, to its standard output. In its words, `{mode}` is replaced
+//! by `detach-sign` or `clear-sign`, as gpg calls the two. Its output is untrusted: the signatures are
+//! extracted, checked against the public keys of clients, and written anew around the text to sign.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -26,32 +25,32 @@ use super::{Algorithm, IndexSigner, PASSPHRASE_VARIABLE, trusted};
 use crate::report::Finding;
 use crate::report::words::list;
 
-/// The word that stands for the kind of signature.
+/// The placeholder for the kind of signature.
 const MODE: &str = "{mode}";
 
-/// Its value for texts with a signature around them.
+/// The value for texts with a signature around them.
 const CLEAR: &str = "clear-sign";
 
-/// Its value for signatures that stand alone.
+/// The value for detached signatures.
 const DETACHED: &str = "detach-sign";
 
 /// A program that signs indexes.
 #[derive(Debug)]
 pub struct CommandSigner {
     words: Vec<String>,
-    /// The keys that clients get: one of them has to have made each signature.
+    /// The public keys of clients: one of them must have made each signature.
     keys: Vec<SignedPublicKey>,
-    /// The same, as they are judged.
+    /// The same keys, prepared by [`judge::checked`].
     checked: Vec<SignedPublicKey>,
-    /// The algorithm of all public keys, if they have one and it is known.
+    /// The algorithm of all public keys, if it is known and the same for all.
     algorithm: Option<Algorithm>,
-    /// When keys and signatures are judged.
+    /// The time for which keys and signatures are judged.
     at: Moment,
 }
 
 impl CommandSigner {
-    /// Signs by `template`, a program and its arguments with blanks between them; `public` is the
-    /// content of a file of public keys, of which one that clients refuse at that time signs nothing.
+    /// A signer that runs `template`, a program and its arguments with blanks between them. `public` is the
+    /// content of a file of public keys; a key that clients refuse at that time may not sign.
     pub fn new(template: &str, public: &[u8], at: Moment) -> Result<Self> {
         let words: Vec<String> = template.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() || !template.contains(MODE) {
@@ -62,7 +61,7 @@ impl CommandSigner {
             ));
         }
         let keys = public_keys(public).context(|| "reading the public key".to_owned())?;
-        // A program signs at the time of the clock, whatever time is stated elsewhere.
+        // A program signs at the time of the clock, even if another time is stated elsewhere.
         let at = Moment { time: at.time.max(at.clock), ..at };
         let algorithm = common_algorithm(&keys);
         let checked: Vec<_> = keys.iter().cloned().map(judge::checked).collect();
@@ -74,7 +73,7 @@ impl CommandSigner {
         }
     }
 
-    /// Signs by the key `id` of gpg's own keyring and agent.
+    /// A signer that uses the key `id` of gpg's own keyring and agent.
     pub fn gpg(id: &str, at: Moment) -> Result<Self> {
         let key: String = id.chars().filter(|c| !c.is_whitespace()).collect();
         if key.is_empty() || key.starts_with('-') {
@@ -97,7 +96,7 @@ impl CommandSigner {
         Self::new(&template, public.as_bytes(), at)
     }
 
-    /// The signatures that the program writes of `data`, which clients may yet refuse.
+    /// Has the program sign `data`. Clients may still refuse the signatures.
     fn sign(&self, mode: &str, data: &[u8]) -> Result<Vec<Signature>> {
         let words: Vec<String> = self.words.iter().map(|word| word.replace(MODE, mode)).collect();
         let signed = run(&words, data)?;
@@ -125,8 +124,8 @@ impl CommandSigner {
         self.words.first().map_or("the signing command", String::as_str)
     }
 
-    /// Refuses a signature that clients refuse as one of `data`, in which lines end in CR and LF
-    /// where the signature is around a text.
+    /// Refuses a signature that clients do not accept for `data`. In clear-signed texts lines end in CR and
+    /// LF.
     fn check(&self, signature: &Signature, data: &[u8], mode: &str) -> Result<()> {
         self.check_strength(signature)?;
         trusted::check(signature, data, (&self.checked, self.at), mode == CLEAR).map_err(|fault| {
@@ -135,7 +134,7 @@ impl CommandSigner {
         })
     }
 
-    /// Refuses a signature that clients refuse, of whatever it is.
+    /// Refuses a signature that clients never accept, for any data.
     fn check_strength(&self, signature: &Signature) -> Result<()> {
         if let Some(fault) = judge::signature_fault(signature, self.at) {
             let program = self.program();
@@ -156,7 +155,7 @@ impl CommandSigner {
     }
 }
 
-/// The signatures that are written in armour, as `mode` says.
+/// Reads the signatures from armour, in the form of `mode`.
 fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
     if mode == CLEAR {
         let (message, _) = CleartextSignedMessage::from_string(signed)?;
@@ -166,13 +165,13 @@ fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
     found.map(|found| found.map(|found| found.signature)).collect()
 }
 
-/// Whether a signature says that it is by the key or a subkey of it.
+/// Tells whether a signature names the key or a subkey of it as its issuer.
 fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
     let mut subkeys = key.public_subkeys.iter();
     is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
 }
 
-/// Whether a signature says that it is by the key or subkey.
+/// Tells whether a signature names the key or subkey as its issuer.
 fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
     let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
     signature.issuer_key_id().contains(&&id)
@@ -215,7 +214,7 @@ impl IndexSigner for CommandSigner {
     }
 }
 
-/// What a program writes when it is given `input`. It does not see the passphrase of `--sign-key`.
+/// Runs a program with `input`, and returns its output. It does not get the passphrase of `--sign-key`.
 fn run(words: &[String], input: &[u8]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or_else(|| Error::bug("no program"))?;
     let fault = |e| Error::io(program, "run", e).context("running the program that signs");
@@ -229,13 +228,13 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
         .map_err(fault)?;
     let stdin = child.stdin.take();
     let output = thread::scope(|scope| {
-        // Written beside the reading: a program may answer before it has read all. One that does
-        // not read at all says by its status what it thinks of that.
+        // A thread writes the input, because a program may answer before it has read all. A failed write is
+        // ignored: a program that reads nothing reports that by its status.
         let write = move || stdin.map(|mut stdin| stdin.write_all(input));
         match thread::Builder::new().spawn_scoped(scope, write) {
             Ok(_) => child.wait_with_output().map_err(fault),
             Err(error) => {
-                // Its input has ended: it would sign nothing.
+                // Without its input it would sign nothing.
                 child.kill().and_then(|()| child.wait()).map_err(fault)?;
                 Err(Error::no_thread(error))
             }

@@ -23,14 +23,14 @@ pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner
     Ok(HeaderSigner { sign: Arc::new(sign) })
 }
 
-/// Signs headers by what signs indexes, which may be another program: its armoured signatures are
-/// taken out of their armour. They state the time that the program states.
+/// Signs headers with a signer of indexes, which may be another program, and removes the armour. The
+/// signatures state the program's time.
 pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
     let sign = move |header: &[u8]| header_signature(&signer.sign_detached(header)?);
     HeaderSigner { sign: Arc::new(sign) }
 }
 
-/// The one signature in `armored`, as rpm has it in a header.
+/// The one signature in `armored`, in the form of an rpm header.
 fn header_signature(armored: &str) -> Result<HeaderSignature> {
     let fault = |e: pgp::errors::Error| unusable("is no signature of OpenPGP").cause(e);
     let (found, _) = DetachedSignature::from_armor_many(armored.as_bytes()).map_err(fault)?;

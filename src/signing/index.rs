@@ -18,41 +18,41 @@ use super::public::public_keys;
 use super::{Algorithm, Signer};
 use crate::report::Finding;
 
-/// What signs the indexes of a repository.
+/// A signer of a repository's indexes.
 pub trait IndexSigner: fmt::Debug + Send + Sync {
-    /// An armoured signature of `data`.
+    /// Returns an armoured signature of `data`.
     fn sign_detached(&self, data: &[u8]) -> Result<String>;
 
-    /// `text` with a signature around it.
+    /// Returns `text` with a signature around it.
     fn sign_clear(&self, text: &str) -> Result<String>;
 
-    /// The armoured public keys that signatures are checked with.
+    /// Returns the armoured public keys for checking signatures.
     fn public_keys(&self) -> Result<String>;
 
-    /// The algorithm by which it would sign a package, where that is known.
+    /// The algorithm with which it would sign a package, if it is known.
     fn algorithm(&self) -> Option<Algorithm>;
 
-    /// What is worth knowing of those keys.
+    /// The findings about those keys.
     fn findings(&self) -> Vec<Finding> {
         Vec::new()
     }
 }
 
-/// Keys that sign indexes at a given time, each with a signature of its own.
+/// A signer of indexes with several keys, each with its own signature, for a given time.
 #[derive(Debug)]
 pub struct KeySigner {
     signers: Vec<Arc<dyn Signer>>,
-    /// Seconds since 1970.
+    /// The time of signatures, in seconds since 1970.
     time: u32,
-    /// When the keys are judged.
+    /// The time for which the keys are judged.
     at: Moment,
-    /// Further keys that clients are to trust.
+    /// Further keys that clients should trust.
     others: Vec<SignedPublicKey>,
 }
 
 impl KeySigner {
-    /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of
-    /// public keys that clients are to trust, too: the next key, or the one before.
+    /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of further public
+    /// keys that clients should trust: the next key, or the previous one.
     pub fn new(signers: Vec<Arc<dyn Signer>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
         let unstated = || format!("no signature can state time {}", at.time);
         let time = u32::try_from(at.time).map_err(|_| Error::new(Kind::Limit, unstated()))?;
@@ -68,8 +68,8 @@ impl KeySigner {
         Ok(Self { signers, time, at, others: keys })
     }
 
-    /// The keys in the order of their signatures. zypper looks at the last one alone, so that is the one of
-    /// the first key, which signs packages, too.
+    /// The keys in the order of their signatures. zypper reads only the last signature, so the last is that
+    /// of the first key, which also signs packages.
     fn in_order(&self) -> impl Iterator<Item = &Arc<dyn Signer>> {
         self.signers.iter().rev()
     }

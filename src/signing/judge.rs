@@ -1,8 +1,8 @@
-//! Whether clients take a signature, and what a key signs: the one judgement for keys that are to sign, for
-//! what a program signed, and for signatures that are verified.
+//! The judgement whether clients accept a signature or a key. All rooms share it: for keys that will sign,
+//! for signatures of other programs, and for verification.
 //!
-//! apt refuses keys and signatures that have expired, keys that were revoked or are too weak, and those
-//! that are dated ahead of its clock; what a key says of itself it takes by some digests only (`own`).
+//! apt refuses keys and signatures that have expired, keys that are revoked or too weak, and those dated
+//! ahead of its clock; it accepts a key's self-signatures only with some digests (`own`).
 
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
@@ -14,33 +14,32 @@ use rockpack_base::formats::apt_index::format_date;
 use super::own::{self, Weakness};
 use super::refusal::Refusal;
 
-/// Fewest bits of the modulus of an RSA key; keys of less are refused by rpm and apt.
+/// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
 const RSA_BITS_MIN: u16 = 2048;
 
-/// Clocks differ by less than this, in seconds.
+/// Largest difference between clocks, in seconds.
 const DAY: i64 = 86_400;
 
-/// The time that signatures and keys are judged at.
+/// The time for which signatures and keys are judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// When they have to be alive, in seconds since 1970.
+    /// The time at which they must be alive, in seconds since 1970.
     pub time: i64,
-    /// The time that the clock shows, in seconds since 1970: nothing may be dated more than a day
-    /// ahead of it.
+    /// The time of the clock, in seconds since 1970: no date may be more than a day ahead of it.
     pub clock: i64,
 }
 
-/// When a key has to be alive for its signatures to count.
+/// The time at which a key must be alive for its signatures to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alive {
-    /// When they are looked at, as apt, dnf and zypper have it of indexes.
+    /// The time of the check, as apt, dnf and zypper require for indexes.
     Now,
-    /// When they were made, as rpm has it of packages.
+    /// The time of the signature, as rpm requires for packages.
     WhenSigned,
 }
 
-/// Leaves of a key what it says of itself in good signatures. Those that clients refuse are left, so that
-/// a refusal can name them; some of these cannot be checked.
+/// Drops the invalid self-signatures of a key. Those that clients refuse stay, so that a refusal can name
+/// them; some of these cannot be checked.
 pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     let primary = key.primary_key.clone();
     let good = |signature: &Signature, checked: pgp::errors::Result<()>| {
@@ -68,8 +67,8 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     key
 }
 
-/// Whether clients take `signature`, of `data`, as one by `key`, which is [`checked`]; why not, as the
-/// rest of a sentence. None where the signature is by another key, or of other data.
+/// Tells whether clients accept `signature` of `data` by `key`, which is [`checked`]; the error is the
+/// reason, as the rest of a sentence. `None` if the signature is by another key, or of other data.
 pub fn taken(
     signature: &Signature,
     data: &[u8],
@@ -97,7 +96,7 @@ pub fn taken(
     Some(fault.map_or(Ok(()), Err))
 }
 
-/// Why clients refuse a signature, whatever key made it, as the rest of a sentence.
+/// The reason for which clients refuse a signature by any key, as the rest of a sentence.
 pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<String> {
     let kinds = [SignatureType::Binary, SignatureType::Text];
     if !signature.typ().is_some_and(|kind| kinds.contains(&kind)) {
@@ -125,7 +124,7 @@ pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<Strin
     critical.then(|| "has a critical notation, which no client knows".to_owned())
 }
 
-/// Why clients refuse what `key` signs by its subkey `by`, or itself.
+/// The reason for which clients refuse signatures of `key` by its subkey `by`, or by itself.
 pub(super) fn key_refusal(
     key: &SignedPublicKey,
     by: Option<&SignedPublicSubKey>,
@@ -140,7 +139,7 @@ pub(super) fn key_refusal(
     whole.or_else(own).or_else(life).or_else(of_subkey).or_else(may).map(refusal)
 }
 
-/// Why clients refuse what a key signs of which only the public part is there: by the newest of its
+/// The reason for which clients refuse signatures of a key with only a public part: by the newest of its
 /// subkeys that may sign and are alive, or by itself.
 pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
     let signing = key
@@ -153,7 +152,7 @@ pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusa
     key_refusal(key, newest.or_else(lost), at)
 }
 
-/// Refuses a key or subkey, which is `what`, for its kind or for when it was made.
+/// Refuses a key or subkey, called `what`, for its kind or its date.
 fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusal> {
     let made = seconds(part.created_at());
     match part.algorithm() {
@@ -175,7 +174,7 @@ fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusa
     }
 }
 
-/// Refuses a key that was revoked, has expired, or says nothing of itself.
+/// Refuses a key that is revoked, has expired, or has no self-signature.
 fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
     if !key.details.revocation_signatures.is_empty() {
         return Some(Refusal::revoked("the key is revoked".to_owned()));
@@ -189,7 +188,7 @@ fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
     expired("the key", end, at)
 }
 
-/// Refuses a subkey for its kind, or because it was revoked, has expired or may not sign.
+/// Refuses a subkey for its kind, or because it is revoked, has expired or may not sign.
 fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
     let what = format!("its subkey {}", own::upper(&sub.fingerprint()));
     if sub.signatures.iter().any(own::revokes) {
@@ -206,8 +205,8 @@ fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
     sub.signatures.iter().any(own::revokes) || expired(what, subkey_end(sub), at).is_some()
 }
 
-/// When a subkey expires, in seconds since 1970. Clients that do not take what binds it by a broken
-/// digest go by what was said before.
+/// The end of a subkey's life, in seconds since 1970. Clients that refuse a binding signature with a broken
+/// digest use the previous one.
 fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
     let strong = own::newest(sub.signatures.iter().filter(|it| own::is_strong(it)));
     let said = [own::newest(&sub.signatures), strong].into_iter().flatten();
@@ -219,7 +218,7 @@ fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
     (end <= at.time).then(|| Refusal::expired(format!("{what} expired on {}", date(end))))
 }
 
-/// Whether the primary key says that it signs, or says nothing of what it is for.
+/// Tells whether the primary key states that it may sign, or states no purpose.
 fn may_sign(key: &SignedPublicKey) -> bool {
     let Some(said) = own::said_of(&key.details, |_| true) else { return false };
     let flags = said.config().map(|config| config.hashed_subpackets.as_slice());
@@ -242,7 +241,8 @@ fn date(seconds: i64) -> String {
     format_date(seconds).unwrap_or_else(|_| seconds.to_string())
 }
 
-/// An RSA key begins with its modulus, and that with the number of its bits (RFC 4880, 5.5.2).
+/// The bits of an RSA modulus. The key begins with it, and it begins with the number of its bits (RFC 4880,
+/// 5.5.2).
 fn modulus_bits(part: &impl KeyDetails) -> u16 {
     let mut numbers = Vec::new();
     let written = part.public_params().to_writer(&mut numbers).is_ok();

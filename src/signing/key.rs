@@ -1,10 +1,10 @@
 //! A secret key in a file, armored or binary, as `gpg --export-secret-keys` writes it.
 //!
-//! It signs by the newest subkey that may sign and whose secret part is there, or by the primary
-//! key. Refused: files without a secret part or with several keys, keys of versions that rpm 4 and
-//! gpg 2.2 cannot read (all but 4), other algorithms than RSA and Ed25519, keys that clients refuse
-//! (`judge`), a wrong passphrase. A subkey signs no longer than its primary key lives. What other
-//! keys say of a key, as gpg exports it, is left out.
+//! It signs by the newest subkey that may sign and has its secret part, or by the primary key. It refuses
+//! files without a secret part or with several keys, keys of versions that rpm 4 and gpg 2.2 cannot read (all
+//! but 4), other algorithms than RSA and Ed25519, keys that clients refuse (`judge`), and a wrong passphrase.
+//! A subkey does not sign after its primary key has expired. Signatures by other keys, which gpg exports,
+//! too, are dropped.
 
 use std::fmt;
 use std::path::Path;
@@ -31,7 +31,7 @@ use crate::report::words::list;
 
 const STRUCTURE: &str = "OpenPGP key";
 
-/// The bytes of the key file at `path`, which is to be a `what`.
+/// Reads the key file at `path`, called `what` in errors.
 pub fn read_key_file(path: &Path, what: &str) -> Result<Vec<u8>> {
     read_given(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
 }
@@ -46,15 +46,15 @@ enum SigningPart {
 pub struct OpenPgpKey {
     part: SigningPart,
     algorithm: Algorithm,
-    /// The first second in which it may no longer sign, since 1970; none if it never expires.
+    /// The first second in which it may no longer sign, since 1970; `None` if it never expires.
     expires: Option<u64>,
     /// The public key with its user ids and subkeys.
     public: Vec<u8>,
 }
 
 impl OpenPgpKey {
-    /// Reads the key in the file at `path` and unlocks it. `clock` is what the clock shows, in seconds
-    /// since 1970; without it, the key may be of the future.
+    /// Reads and unlocks the key in the file at `path`. `clock` is the time of the clock, in seconds since
+    /// 1970; without it, the key may have a future date.
     pub fn open(path: &Path, passphrase: &Passphrase, clock: Option<i64>) -> Result<Self> {
         let bytes = read_key_file(path, "signing key")?;
         Self::read(&bytes, passphrase, clock.unwrap_or(i64::MAX))
@@ -70,7 +70,7 @@ impl OpenPgpKey {
         let algorithm = part.algorithm()?;
         let own = part.details().fingerprint();
         let by = whole.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
-        // Whether it has expired depends on the time of each signature.
+        // Each signature checks the expiry for its own time.
         let at = Moment { time: 0, clock };
         if let Some(refusal) = judge::key_refusal(&whole, by, at) {
             return Err(refusal.error());
@@ -82,7 +82,7 @@ impl OpenPgpKey {
     }
 }
 
-/// Says nothing of what is secret.
+/// Shows no secrets.
 impl fmt::Debug for OpenPgpKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
@@ -150,9 +150,9 @@ fn unusable(message: impl Into<String>) -> Error {
         .hint("give a key that `gpg --export-secret-keys` wrote, of RSA or Ed25519")
 }
 
-/// The one secret key in `bytes`.
+/// Reads the one secret key in `bytes`.
 pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
-    // The parser's own errors show the bytes that it read, and those are the secret.
+    // The parser's own errors show the bytes that it read, which are secret.
     let unreadable = |_: pgp::errors::Error| unusable("is no OpenPGP key");
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
@@ -171,7 +171,7 @@ pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     Ok(key)
 }
 
-/// The key of a file that has one.
+/// Takes the key of a file with exactly one.
 fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
     match (found.pop(), found.is_empty()) {
         (Some(key), true) => Ok(key),
@@ -189,10 +189,9 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
     }
 }
 
-/// The newest subkey that may sign, or the primary key, and when it may no longer: no subkey
-/// outlives the primary key.
+/// The newest subkey that may sign, or the primary key, and its end: no subkey outlives the primary key.
 fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
-    // Clients that do not take the newest go by the one before it.
+    // Clients that refuse the newest self-signature use the previous one.
     let said = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
     let said: Vec<&Signature> = said.into_iter().flatten().collect();
     if said.is_empty() {
@@ -223,8 +222,8 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     Ok((SigningPart::Primary(key.primary_key.clone()), whole))
 }
 
-/// gpg leaves secret parts out (`--export-secret-subkeys`) and says so by a way of its own to
-/// derive a key from a passphrase, in the range for private use.
+/// Tells whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this
+/// by its own way to derive a key from a passphrase, from the range for private use.
 fn is_there(params: &SecretParams) -> bool {
     let SecretParams::Encrypted(encrypted) = params else {
         return true;
@@ -256,7 +255,7 @@ impl SigningPart {
         }
     }
 
-    /// Takes the passphrase off, in memory.
+    /// Removes the passphrase, in memory.
     fn unlock(&mut self, passphrase: &Passphrase) -> Result<()> {
         let password = Password::from(passphrase.bytes());
         let opened = match self {

@@ -28,25 +28,24 @@ pub use public::{fingerprints, signer_ids};
 
 use rockpack_base::error::Result;
 
-/// What makes signatures.
+/// A maker of signatures.
 pub trait Signer: fmt::Debug + Send + Sync {
-    /// A detached binary signature of `data`: one OpenPGP packet.
+    /// Returns a detached binary signature of `data`: one OpenPGP packet.
     ///
-    /// It says that it was made at `time`, seconds since 1970, or when the key was made if that
-    /// is later: a signature older than its key is not valid. The same key, data and time give
-    /// the same bytes.
+    /// It states `time`, seconds since 1970, or the key's own time if that is later: a signature older than
+    /// its key is not valid. The same key, data and time give the same bytes.
     fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>>;
 
-    /// As [`Signer::sign`], of a text whose lines end in CR and LF: for clear-signed messages.
+    /// Signs like [`Signer::sign`] a text whose lines end in CR and LF: for clear-signed messages.
     fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>>;
 
-    /// The public key that signatures are checked with, binary.
+    /// Returns the binary public key for checking signatures.
     fn public_key(&self) -> Result<Vec<u8>>;
 
-    /// Which algorithm it signs by.
+    /// The algorithm of its signatures.
     fn algorithm(&self) -> Algorithm;
 
-    /// The fingerprint of the key that signs, in hex.
+    /// The fingerprint of the signing key, in hex.
     fn fingerprint(&self) -> String;
 }
 

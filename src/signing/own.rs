@@ -1,8 +1,8 @@
-//! The signatures by which a key speaks of itself: of its user ids, and of its subkeys.
+//! The self-signatures of a key, of its user ids and its subkeys.
 //!
-//! Clients judge them before they judge what the key signed. Since 2026-02-01 apt of Debian 13 takes none by
-//! SHA-1, SHA-224 or RIPEMD-160, and none of version 3 (its policy is default-sequoia.config); other clients
-//! refuse other old digests. All of them take SHA-256, SHA-384 and SHA-512.
+//! Clients judge them before signatures of data. Since 2026-02-01 apt of Debian 13 refuses those with SHA-1,
+//! SHA-224 or RIPEMD-160, and those of version 3 (its policy is default-sequoia.config); other clients refuse
+//! other old digests. All of them accept SHA-256, SHA-384 and SHA-512.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use pgp::types::{Fingerprint, KeyDetails, Timestamp};
 use rockpack_base::content::hex;
 
-/// Leaves of what is said of `key` what it says itself: others' keys are not there to check the rest by.
+/// Drops the signatures of other keys from `details` of `key`: they cannot be checked without those keys.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
     let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
     let own = |signature: &Signature| match signature.issuer_fingerprint().as_slice() {
@@ -28,7 +28,7 @@ pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails
     details.user_attributes.retain(|user| !user.signatures.is_empty());
 }
 
-/// The newest that a key says of itself, of user ids that it has not revoked, in signatures that `count`.
+/// The newest self-signature of a key that `counts`, without those of revoked user ids.
 pub(super) fn said_of(
     details: &SignedKeyDetails,
     counts: impl Fn(&Signature) -> bool,
@@ -46,25 +46,25 @@ pub(super) fn newest<'a>(
     signatures.into_iter().max_by_key(|signature| signature.created().map(Timestamp::as_secs))
 }
 
-/// When a key that was made at `made` expires by what is said of it, in seconds since 1970.
+/// The end of a key's life by a self-signature, in seconds since 1970. `made` is the key's time.
 pub(super) fn end(made: Timestamp, said: &Signature) -> Option<u64> {
     let lives = u64::from(said.key_expiration_time()?.as_secs());
-    // No time means forever.
+    // A lifetime of zero means for ever.
     (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
 }
 
-/// Whether a signature takes a subkey back.
+/// Tells whether a signature revokes a subkey.
 pub(super) fn revokes(signature: &Signature) -> bool {
     signature.typ() == Some(SignatureType::SubkeyRevocation)
 }
 
-/// Whether every client takes a signature, and the one in it by which a subkey agrees.
+/// Tells whether every client accepts a signature, and the subkey's own signature inside.
 pub(super) fn is_strong(signature: &Signature) -> bool {
     fault(signature).is_none()
 }
 
-/// Checks the signatures by which a key speaks of itself, those aside that clients refuse: they count for
-/// nothing, and some cannot be checked.
+/// Checks the self-signatures of a key, except those that clients refuse: these do not count, and some cannot
+/// be checked.
 pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     let mut key = key.clone();
     key.details.direct_signatures.retain(is_strong);
@@ -79,7 +79,8 @@ pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     key.verify_bindings()
 }
 
-/// Why clients refuse a signature, or the one in it by which a subkey agrees, as the rest of a sentence.
+/// The reason for which clients refuse a signature, or the subkey's own signature inside, as the rest of a
+/// sentence.
 pub(super) fn fault(signature: &Signature) -> Option<String> {
     let digest = match (signature.version(), signature.hash_alg()) {
         (SignatureVersion::V4, Some(digest)) => digest,
@@ -97,7 +98,7 @@ pub(super) fn fault(signature: &Signature) -> Option<String> {
     Some(format!("uses {name}"))
 }
 
-/// How a key is told from others: its fingerprint, and the first of its user ids.
+/// The name of a key in messages: its fingerprint, and the first of its user ids.
 pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
     let fingerprint = upper(&key.fingerprint());
     match details.users.first() {
@@ -113,11 +114,11 @@ pub(super) fn upper(fingerprint: &Fingerprint) -> String {
     hex(fingerprint.as_bytes()).to_uppercase()
 }
 
-/// Why clients refuse what a key signs: a signature by which it speaks of itself.
+/// A self-signature for which clients refuse signatures of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Weakness {
     primary: String,
-    /// The subkey that is bound by the signature; without one, the signature is of the user ids.
+    /// The subkey that the signature binds; `None` for a signature of the user ids.
     subkey: Option<String>,
     is_rsa: bool,
     expires: Option<u64>,
@@ -125,7 +126,7 @@ pub(super) struct Weakness {
 }
 
 impl Weakness {
-    /// Of `key`, which signs by the subkey `by`, or itself.
+    /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` if there is none.
     pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
         let newest_said = said_of(&key.details, |_| true)?;
         let whole = match said_of(&key.details, is_strong) {
@@ -149,7 +150,7 @@ impl Weakness {
         })
     }
 
-    /// The command of gpg that mends it.
+    /// The command of gpg that replaces the weak signature.
     pub fn remedy(&self) -> String {
         let primary = &self.primary;
         if self.subkey.is_some() {
@@ -162,7 +163,7 @@ impl Weakness {
         let time = |seconds: u64| Time::from_second(i64::try_from(seconds).ok()?).ok();
         let until = self.expires.and_then(time);
         let until = until.map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
-        // Without the option gpg does not see, and so does not replace, a signature by MD5.
+        // Without the option gpg ignores a signature with MD5, and so does not replace it.
         let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
         format!(
             "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \

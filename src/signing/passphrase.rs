@@ -1,5 +1,5 @@
-//! Where the passphrase of a key comes from: a file or an environment variable, never an option,
-//! which every user of a machine can read in its list of processes.
+//! The passphrase of a key, from a file or an environment variable. It is never an option, because every user
+//! of a machine can read those in its list of processes.
 
 use std::fmt;
 use std::fs::File;
@@ -8,11 +8,10 @@ use std::path::Path;
 
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
-/// The environment variable with the passphrase of the signing key, which no other program is
-/// given.
+/// The environment variable with the passphrase of the signing key, which no other program gets.
 pub const PASSPHRASE_VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 
-/// Longer files are no passphrases.
+/// Longest file of a passphrase in bytes.
 const LIMIT: u64 = 4096;
 
 /// A passphrase, which is never shown.
@@ -20,12 +19,12 @@ const LIMIT: u64 = 4096;
 pub struct Passphrase(Vec<u8>);
 
 impl Passphrase {
-    /// A passphrase as it is, without a line break.
+    /// A passphrase without a line break.
     pub fn new(text: impl Into<Vec<u8>>) -> Self {
         Self(text.into())
     }
 
-    /// The first line of a file.
+    /// Reads the first line of a file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = beginning(path).context(|| "reading the passphrase".to_owned())?;
         if bytes.len() as u64 > LIMIT {
@@ -45,7 +44,7 @@ impl Passphrase {
     }
 }
 
-/// The first [`LIMIT`] bytes of a file, and one more to tell that there are more.
+/// The first [`LIMIT`] bytes of a file, and one more that shows whether it is longer.
 fn beginning(path: &Path) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
     let mut bytes = Vec::new();

@@ -14,9 +14,9 @@ use super::Algorithm;
 use super::armored::{armored, failed};
 use super::own;
 
-/// The public keys of a file. One with a secret key in it is refused: it was not meant for others.
+/// Reads the public keys of a file. Refuses a file with a secret key in it, which was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    // The parser's own errors show the bytes that it read, and those may be somebody's secret.
+    // The parser's own errors show the bytes that it read, which may be a secret.
     let fault = |_: pgp::errors::Error| {
         Error::new(Kind::Usage, "is no public key of OpenPGP")
             .hint("give what `gpg --armor --export` wrote")
@@ -60,7 +60,7 @@ fn is_secret(key: &SignedSecretKey) -> Error {
     )
 }
 
-/// Public keys in armour, and nothing else.
+/// Armours public keys, without anything else.
 pub(super) fn armored_keys(keys: &[SignedPublicKey]) -> Result<String> {
     let mut all = Vec::new();
     for key in keys {
@@ -69,7 +69,8 @@ pub(super) fn armored_keys(keys: &[SignedPublicKey]) -> Result<String> {
     armored(&all, BlockType::PublicKey)
 }
 
-/// The algorithm by which each of `keys` signs, by its newest subkey that may or itself, if all have one.
+/// The algorithm of all `keys`, if they have the same. A key signs by its newest subkey that may, or by
+/// itself.
 pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
     let mut all = keys.iter().map(|key| match signing_algorithm(key) {
         PublicKeyAlgorithm::RSA => Some(Algorithm::Rsa),
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
     use crate::signing::key::secret_key;
 
-    /// What is no key of OpenPGP, and broken armour, may be a secret: nothing of it is shown.
+    /// A file that is no OpenPGP key, or has broken armour, may be a secret: errors show none of it.
     #[test]
     fn errors_show_nothing_of_a_file_that_is_no_key() {
         let body = "c2VjcmV0IG9mIHNvbWVib2R5IHRoYXQgbm9ib2R5IG1heSBzZWU";

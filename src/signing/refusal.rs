@@ -1,4 +1,4 @@
-//! Why clients refuse what a key signs, and what is to be done.
+//! The reasons for which clients refuse signatures of a key, with their remedies.
 
 use pgp::composed::SignedPublicKey;
 use rockpack_base::error::{Error, Kind};
@@ -6,16 +6,16 @@ use rockpack_base::error::{Error, Kind};
 use super::own::{self, Weakness};
 use crate::report::Finding;
 
-/// Why clients refuse what a key signs.
+/// A reason for which clients refuse signatures of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The key, as it is told from others.
+    /// The name of the key in messages.
     key: String,
     /// The fault, as a sentence.
     pub fault: String,
-    /// The way to mend it.
+    /// The remedy.
     remedy: String,
-    /// Whether it is the same key when it is mended, which then has to be exported again.
+    /// Tells whether the remedy keeps the key, which must then be exported again.
     is_mended: bool,
 }
 
@@ -41,7 +41,7 @@ impl Refusal {
         Self::new(fault, "make a new key while the clock is right")
     }
 
-    /// Refuses a key or subkey that does not count any more.
+    /// Refuses a revoked key or subkey.
     pub fn revoked(fault: String) -> Self {
         Self::new(fault, "make a new key")
     }
@@ -52,14 +52,14 @@ impl Refusal {
         Self { is_mended: true, ..Self::new(fault, remedy) }
     }
 
-    /// Refuses a key that is for something else.
+    /// Refuses a key with another purpose.
     pub fn may_not_sign() -> Self {
         let remedy = "add a subkey that signs by `gpg --quick-add-key FINGERPRINT ed25519 sign`";
         let fault = "it is not for signing".to_owned();
         Self { is_mended: true, ..Self::new(fault, remedy) }
     }
 
-    /// The same, of `key`.
+    /// Returns the refusal for `key`.
     pub fn of(self, key: &SignedPublicKey) -> Self {
         let fingerprint = own::upper(&pgp::types::KeyDetails::fingerprint(&key.primary_key));
         Self {
@@ -69,7 +69,7 @@ impl Refusal {
         }
     }
 
-    /// The error that the key is not used, and how to mend it.
+    /// The error that the key is not used, with the remedy.
     pub fn error(&self) -> Error {
         let message =
             format!("{}: apt of Debian 13 and others refuse all that the key signs", self.fault);
@@ -81,7 +81,7 @@ impl Refusal {
         Error::new(Kind::Usage, message).hint(format!("{}{after}", self.remedy))
     }
 
-    /// The warning about a key that clients are to trust beside another one.
+    /// The warning about a further key for clients to trust.
     pub fn finding(&self) -> Finding {
         Finding::KeyWeak {
             key: self.key.clone(),

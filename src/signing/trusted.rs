@@ -1,4 +1,4 @@
-//! Whether clients take a signature that another program made: by the public keys that they get.
+//! The judgement whether clients accept a signature of another program, by their public keys.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use pgp::types::KeyDetails;
 
 use super::judge::{self, Alive, Moment};
 
-/// Why clients refuse a signature, as the rest of a sentence.
+/// A reason for which clients refuse a signature, as the rest of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Distrust {
-    /// By the key of this id, which none of theirs is.
+    /// The signature is by the key with this id, which clients do not have.
     OtherKey(String),
-    /// Of other bytes, or of another kind than was asked for.
+    /// The signature is of other bytes, or of another kind than requested.
     OtherContent,
-    /// For this reason, though it is by one of their keys.
+    /// The signature is by one of their keys, and refused for this reason.
     Refused(String),
 }
 
 impl Distrust {
-    /// What to do about it.
+    /// The hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::OtherKey(_) => {
@@ -47,8 +47,8 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// Fails unless clients take `signature` of `data` at that time as one by the `keys`, which are
-/// [`judge::checked`]. `is_text` says whether the signature is to be of a text.
+/// Fails unless clients accept `signature` of `data` at that time by one of the `keys`, which are
+/// [`judge::checked`]. `is_text` tells whether it must be a signature of a text.
 pub(super) fn check(
     signature: &Signature,
     data: &[u8],

@@ -1,5 +1,5 @@
-//! The file header, program headers, section headers and section names: what is said of anything
-//! that neither moves nor is the device code stays said.
+//! The file header, program headers, section headers and section names: fields about things that neither move
+//! nor are the device code stay.
 
 use object::elf;
 use rockpack::split::host_binary::{FATBIN_SECTION, MARKER_SECTION};
@@ -16,8 +16,8 @@ pub fn check(before: &ElfFile, after: &ElfFile) {
     alignment(before, after);
 }
 
-/// The loader aligns a file to the largest alignment of its load segments: what sections asked for and
-/// got, they get.
+/// Checks the alignment: the loader aligns a file to the largest alignment of its load segments, and sections
+/// keep the alignment that they asked for and had.
 fn alignment(before: &ElfFile, after: &ElfFile) {
     let marker = before.sections_named(FATBIN_SECTION)[0].0;
     let sections = before.sections.iter().enumerate();
@@ -27,13 +27,13 @@ fn alignment(before: &ElfFile, after: &ElfFile) {
     assert!(got(after) >= asked.min(got(before)), "alignment of {asked:#x}");
 }
 
-/// Every old name is where it was, and that of the marker follows.
+/// Checks that every old name keeps its place, and the marker's follows.
 fn names(before: &ElfFile, after: &ElfFile) {
     let expected = [before.names(), MARKER_SECTION.as_bytes(), &[0]].concat();
     assert!(after.names() == expected, "section names");
 }
 
-/// An address may be another one where a section moves, whose bytes are looked for there.
+/// Checks the section headers. The address of a moved section may change; its bytes are looked up there.
 fn section_headers(before: &ElfFile, after: &ElfFile) {
     assert_eq!(before.sections.len(), after.sections.len());
     let front = super::front(before);
@@ -61,7 +61,7 @@ fn section_headers(before: &ElfFile, after: &ElfFile) {
     }
 }
 
-/// All but those that load, and that of the table itself, which may go.
+/// Checks all segments except load segments and the program header table, which may be dropped.
 fn segments(before: &ElfFile, after: &ElfFile) {
     let others = |file: &ElfFile| {
         let all = file.program_headers.iter().copied();

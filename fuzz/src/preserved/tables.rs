@@ -1,5 +1,5 @@
-//! Symbols, dynamic tags, relocations and wrappers, entry by entry: each is what it was, or what has
-//! to become of it because the device code went or a section moved.
+//! Symbols, dynamic tags, relocations and wrappers, entry by entry: each is unchanged, or changed as the
+//! removed device code or a moved section requires.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use rockpack_base::formats::elf::{Dyn, ElfFile, Record, RecordTable, Rela, Secti
 use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
-    // Of damaged files tables may lie in each other; which of them an edit was for shows nowhere.
+    // Tables of damaged files may overlap; nothing shows for which of them an edit was.
     let all = places(before);
     let alone = |place: &Range<u64>| all.iter().filter(|other| overlap(place, other)).count() == 1;
     let files = Files { before, after, fatbin: before.sections_named(FATBIN_SECTION)[0] };
@@ -41,7 +41,7 @@ fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Where everything is that is edited.
+/// The places of all edited ranges.
 fn places(file: &ElfFile) -> Vec<Range<u64>> {
     let dynamic = file.segment(elf::PT_DYNAMIC).unwrap();
     let mut places = super::relocations(file);
@@ -57,12 +57,12 @@ fn places(file: &ElfFile) -> Vec<Range<u64>> {
 struct Files<'a> {
     before: &'a ElfFile,
     after: &'a ElfFile,
-    /// The section of the device code, as it was.
+    /// The original section of the device code.
     fatbin: (usize, SectionHeader),
 }
 
 impl Files<'_> {
-    /// The address of the marker, where the device code was.
+    /// The address of the marker, which replaces the device code.
     fn marker(&self) -> u64 {
         self.fatbin.1.sh_addr
     }
@@ -96,7 +96,7 @@ impl Files<'_> {
         Symbol { st_value: old.st_value.wrapping_add(moved), ..old }
     }
 
-    /// All of the segment, and not only what is before its end.
+    /// Compares the whole segment, even behind its end mark.
     fn tags(&self) {
         let read = |file: &ElfFile| {
             let segment = file.segment(elf::PT_DYNAMIC).unwrap();
@@ -131,7 +131,7 @@ impl Files<'_> {
         }
     }
 
-    /// The whole section: wrappers with their numbers, and what is between them.
+    /// Compares the whole section: numbered wrappers, and the bytes between them.
     fn wrappers(&self, section: &SectionHeader) {
         let old = self.before.content().slice(place(section)).unwrap();
         let there = self.after.offset_of(section.sh_addr, section.sh_size).unwrap();

@@ -75,7 +75,7 @@ def pieces(size):
     assert len(head) <= PAGE
     yield head.ljust(PAGE, b"\0")
     for arch, machine in MACHINES.items():
-        # Of e_flags, the number of the architecture.
+        # The number of the architecture in e_flags.
         yield original[:48] + bytes([machine]) + original[49:]
         rest = size - len(original)
         text = (f"{arch} " * (1 << 20)).encode()[:1 << 20]

@@ -40,7 +40,7 @@ BUDGET = ["--memory", "1G"]
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
 READERS = {".deb": ["dpkg-deb", "--fsys-tarfile"], ".rpm": ["rpm2cpio"]}
-# What archives and payloads are compressed with, by preset.
+# The compression of archives and payloads, by preset.
 ZSTD = {"fast": (["-3"], ["-3", "--long=27"]), "balanced": (["-9"], ["-9", "--long=27"]),
         "small": (["-19"], ["-19", "--long=27"])}
 # Level and block, which is three dictionaries, of xz payloads.
@@ -67,7 +67,7 @@ class Cgroup:
 
     def restrict(self, limit):
         self.write("memory.max" if self.v2 else "memory.limit_in_bytes", limit)
-        # Without swap, or the limit would be none.
+        # Without swap, which would void the limit.
         swap = "memory.swap.max" if self.v2 else "memory.memsw.limit_in_bytes"
         if (self.path / swap).exists():
             self.write(swap, 0 if self.v2 else limit)
@@ -94,7 +94,7 @@ class Cgroup:
     def remove(self):
         if not self.path:
             return
-        # The kernel lets go of a process a moment after it ended.
+        # The kernel removes a process a moment after it ended.
         for _ in range(100):
             try:
                 return self.path.rmdir()
@@ -154,7 +154,7 @@ def run(command, limit):
         sys.exit(f"{command[1]} failed with status {process.returncode}")
     if killed:
         sys.exit("the memory limit killed")
-    # That the kernel keeps the limit is not taken on trust, and no process takes no memory at all.
+    # Checks that the kernel enforced the limit; every process takes some memory.
     if limit and not 0 < watch.anonymous <= limit:
         sys.exit(f"{watch.anonymous} bytes of anonymous memory were seen, {limit} is the limit")
     return {"wall": wall, "user": usage.ru_utime, "sys": usage.ru_stime, "anonymous": watch.anonymous,
@@ -222,7 +222,7 @@ def rounds(rockpack, artifacts, scratch, jobs, count, options, limit=None):
         figure["packed"], figure["frames"] = bare(out, code_objects, options)
         figure["excess"] = figure["written"] - disk_size(out)
         figure["cpu"] = figure["user"] + figure["sys"]
-        # Of one round, which sees one machine: those of different rounds do not belong together.
+        # A ratio within one round, as the load of the machine differs between rounds.
         figure["ratio"] = figure["cpu"] / (figure["packed"] + figure["frames"])
         figure["packages"] = sum(p.stat().st_size for p in out.iterdir() if p.suffix in READERS)
         shutil.rmtree(out)
@@ -253,7 +253,7 @@ def cost(rockpack, artifacts, scratch, jobs):
     print(f"{line(median)}, {median['excess'] / (1 << 20):+.1f} beside the packages; "
           f"bare zstd {median['packed']:.1f} + {median['frames']:.1f} s; "
           f"ratio {median['ratio']:.2f}")
-    # A page at the front of each package is written twice, when what follows it is known.
+    # The first page of each package is written again once the rest is known.
     if median["ratio"] > RATIO or abs(median["excess"]) > 4 << 20 or median["total"] > LIMIT:
         sys.exit("over the limit")
 

@@ -85,9 +85,9 @@ class Clone:
         git("fetch", "-q", REPOSITORY, "HEAD", folder=self.folder)
         self.restore("FETCH_HEAD")
         self.commit = git("rev-parse", "--short=12", "HEAD", folder=self.folder)
-        # Nobody debugs these builds, and they link in half the time.
+        # These builds are not debugged, and link in half the time.
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(self.build), "CARGO_PROFILE_DEV_DEBUG": "0"}
-        # A test that skips because its tool is missing shows nothing.
+        # A test that is skipped for a missing tool proves nothing.
         self.environment["ROCKPACK_INTEROP"] = "1"
 
     def restore(self, commit="HEAD"):

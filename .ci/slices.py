@@ -14,10 +14,10 @@ class Slice:
     name: str
     minutes: int
     command: tuple
-    # (name, command) of what has to be built or fetched before, once in a run.
+    # (name, command) of builds and downloads that are needed before, once in a run.
     needs: tuple
     variables: dict = dataclasses.field(default_factory=dict)
-    # Slices whose results this one puts together.
+    # Slices whose results this one combines.
     after: tuple = ()
 
     def is_called(self, word):
@@ -31,14 +31,14 @@ class Slice:
 TOOLS = ("tools", (".ci/tools",))
 SBOM_TOOLS = ("sbom-tools", (".ci/tools", "sbom"))
 TESTS = ("build-tests", ("cargo", "test", "--locked", "--release", "--no-run"))
-# For sweeps that take a debug build a few minutes: that is there after every change, and a release build of all
-# tests takes longer than they do.
+# For sweeps that take a few minutes in a debug build: that exists after every change, and a release build
+# of all tests takes longer than the sweeps.
 VERIFY_TESTS = ("build-verify-tests", ("cargo", "test", "--locked", "--test", "verify", "--no-run"))
 PROGRAM = ("build-program", ("cargo", "build", "--locked", "--release"))
 LIBRARIES = ("fetch-libraries", ("examples/debian-rocm/fetch.sh", "target/acceptance", "all"))
 SYSTEMS = ("make-systems", (".ci/elf-matrix", "systems"))
 
-# Whole sweeps; what a plain run leaves out for its time is in slices of its own.
+# Whole sweeps; the slow tests that a plain run skips have their own slices.
 SWEEPS = {"ROCKPACK_SWEEPS": "all"}
 EVERY_FAULT = {"ROCKPACK_FAULTS": "all"}
 
@@ -93,7 +93,7 @@ SLICES = [
     script("release", 9, ".ci/release", needs=()),
     # --- known failures come back without their fixes ---
     *sliced(7, lambda name, part: script(f"relapses/{name}", 3, ".ci/relapses", "--slice", part, needs=())),
-    # --- the same bytes, whatever is around a build ---
+    # --- the same bytes in any environment ---
     *sliced(2, lambda name, part: script(f"reproduce/example/{name}", 5, ".ci/reproduce", "--set", "example", "--slice", part)),
     *sliced(2, lambda name, part: script(f"reproduce/debian/{name}", 8, ".ci/reproduce", "--set", "debian", "--slice", part)),
     # --- Debian's ROCm libraries ---
@@ -107,6 +107,6 @@ SLICES = [
         f"elf-matrix/real/{name}", 7, ".ci/elf-matrix", "--slice", part, "real", needs=(PROGRAM, SYSTEMS))),
     script("elf-matrix/table", 1, ".ci/elf-matrix", "--out", "target/nightly/elf-matrix.md", "table", needs=(PROGRAM, SYSTEMS),
            after=("elf-matrix/fixtures", "elf-matrix/kernel", "elf-matrix/real")),
-    # --- small faults in the program, which tests have to notice ---
+    # --- small faults in the program, which tests must notice ---
     *sliced(50, lambda name, part: script(f"mutants/{name}", 8, ".ci/mutants", "--slice", part, needs=())),
 ]

@@ -12,7 +12,7 @@
 # format, while they are measured.
 # Needs gcc, python3, zstd, xz, dpkg-deb, rpm2cpio, and root for the memory of a control group.
 set -euo pipefail
-# A set that cannot be made is not measured.
+# Skips a set that cannot be made.
 shopt -s inherit_errexit
 export LC_ALL=C
 [ $# -ge 1 ] || { sed -n '5,9s/^# //p' "$0" >&2; exit 64; }

@@ -32,7 +32,7 @@ def unpack_deb(package, tree):
 
 
 def unpack_rpm(package, tree):
-    """rpm2cpio hands out the form of large files, which cpio does not read."""
+    """Unpacks by rpm2archive: rpm2cpio writes the form for large files, which cpio does not read."""
     subprocess.run(["rpm", "-K", "--nosignature", package], check=True)
     tree.mkdir()
     with (open(package, "rb") as rpm,
@@ -41,7 +41,7 @@ def unpack_rpm(package, tree):
 
 
 def check(package, unpack, artifacts, scratch):
-    """Compares what a package's own tool unpacks of it with the binaries."""
+    """Compares the files that a package's own tool unpacks with the binaries."""
     begin, tree = time.monotonic(), scratch / "tree"
     unpack(package, tree)
     sizes = [path.stat().st_size for path in tree.rglob("*.kpack") if path.is_file()]

@@ -30,7 +30,7 @@ def points():
 
 
 def fit(found):
-    """Slope and start of the line with the least sum of squared relative errors."""
+    """Slope and intercept of the line with the least sum of squared relative errors."""
     weights = [1 / cpu ** 2 for _, cpu in found]
     total = sum(weights)
     mean_x = sum(w * x for w, (x, _) in zip(weights, found)) / total
@@ -41,7 +41,7 @@ def fit(found):
 
 
 def place(x, y):
-    """Where a point lies in the picture; both axes are logarithmic."""
+    """The place of a point in the picture; both axes are logarithmic."""
     across = (math.log10(x) - MEGABYTES[0]) / (MEGABYTES[1] - MEGABYTES[0])
     up = (math.log10(y) - SECONDS[0]) / (SECONDS[1] - SECONDS[0])
     return (LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP))

@@ -3,7 +3,7 @@
  *   cc -O2 -Iruntime/include benches/runtime.c -o runtime-bench -ldl -lpthread
  *   runtime-bench LIBRARY ARCHIVE [LIBZSTD]
  *
- * Any library of that interface can be given. Each figure is the best of 15 rounds, in milliseconds, but for
+ * Any library of that interface can be given. Each figure is the best of 15 rounds, in milliseconds, except
  * the very first open and load of the process. "plain" reads each frame of the archive by pread and
  * decompresses it by LIBZSTD into memory from malloc, with one decoder for each thread: the least that
  * any library can do. The ratio compares the two where each frame has one row. */
@@ -38,7 +38,7 @@ static unsigned long long (*z_size)(const void *, size_t);
 
 static const char *path;
 static kpack_archive_t archive;
-/* Rows are numbered by key and target; those that the archive does not have are passed over. */
+/* Rows are numbered by key and target; missing ones are skipped. */
 static size_t keys, targets;
 static int threads;
 
@@ -64,7 +64,7 @@ static long private_memory(void) {
   return sum;
 }
 
-/* Loads a row; 1, or 0 if the archive does not have it. */
+/* Loads a row. Returns 1, or 0 if the archive does not have it. */
 static size_t load(size_t row) {
   const char *key, *arch;
   void *data;

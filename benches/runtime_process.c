@@ -30,7 +30,7 @@ static double now(void) {
   return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
 }
 
-/* What a process does: 0 where all code objects are loaded. */
+/* The work of a process. Returns 0 if all code objects are loaded. */
 static int work(const char *count_text) {
   static char marker[1 << 16];
   void *library = dlopen(words[1], RTLD_NOW);

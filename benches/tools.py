@@ -42,7 +42,7 @@ RPM_PAYLOAD = "w9L27.zstdio"
 RPMBUILD = ["rpmbuild", "-bb", "--quiet", "--noclean", "--target", "x86_64"]
 RPM_MACROS = {
     "_binary_payload": RPM_PAYLOAD,
-    # The files are in the build root already, and stay as they are.
+    # The files are already in the build root, and stay unchanged.
     "__spec_install_pre": "%{___build_pre}",
     "__spec_install_post": "%{nil}",
     "debug_package": "%{nil}",
@@ -65,7 +65,7 @@ def unpack_deb(package, tree):
 
 
 def unpack_rpm(package, tree):
-    """Leaves a spec beside the tree."""
+    """Writes a spec beside the tree."""
     tree.mkdir()
     with subprocess.Popen(["rpm2cpio", package], stdout=subprocess.PIPE) as archive:
         subprocess.run(["cpio", "-id", "--quiet"], stdin=archive.stdout, cwd=tree, check=True)
@@ -98,7 +98,7 @@ def command(source, out):
 
 
 def run(words):
-    """CPU seconds of a command and of those that it ran."""
+    """The CPU seconds of a command and its children."""
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     return taken(process, f":\n{process.stderr.read().decode()}")
@@ -116,7 +116,7 @@ def sizes(folder):
 
 
 def unpack_all(packages, trees):
-    """The sources of all packages, those of the largest first."""
+    """The sources of all packages, the largest first."""
     shutil.rmtree(trees, ignore_errors=True)
     trees.mkdir(parents=True)
     unpack = {".deb": unpack_deb, ".rpm": unpack_rpm}
@@ -126,7 +126,7 @@ def unpack_all(packages, trees):
 
 
 def installed(package):
-    """Bytes that a package takes when it is unpacked."""
+    """The unpacked bytes of a package."""
     if package.suffix == ".deb":
         field = ["dpkg-deb", "-f", package, "Installed-Size"]
         return int(subprocess.run(field, check=True, capture_output=True).stdout) * 1024
@@ -143,7 +143,7 @@ def main(rockpack, shard, scratch, rounds=ROUNDS, *options):
     if not code.exists():
         subprocess.run([CODE_OBJECTS, "cut", shard, code], check=True)
     objects = sorted(code.iterdir())
-    # Dealt out in turns: two heaps of about one size.
+    # Alternately, which gives two halves of similar size.
     compress = [["zstd", "-q", "-T1", "-9", "-c", *objects[part::AT_A_TIME]] for part in range(AT_A_TIME)]
     trees, figures = None, []
     for _ in range(int(rounds)):

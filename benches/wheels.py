@@ -20,7 +20,7 @@ PAUSE = 0.02
 
 
 def unlinked(process):
-    """Bytes on disk of the open files that have no name."""
+    """The bytes on disk of open anonymous files."""
     total = 0
     folder = pathlib.Path(f"/proc/{process}/fd")
     try:

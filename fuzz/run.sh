@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs fuzz targets one after the other, each for SECONDS, and that ROUNDS times (0: until stopped).
+# Runs fuzz targets one after the other, each for SECONDS, in ROUNDS rounds (0: until stopped).
 # Usage: run.sh SECONDS [-r ROUNDS] [-w FOLDER] [-b BINARIES] [TARGET...]
 # By default all targets once, in this folder. FOLDER gets corpus/, artifacts/, logs/ and runs.tsv,
-# a line per run, of which table.sh makes a table. BINARIES is a folder of targets that are built
-# already; without it they are built. A find does not end the runs; the exit status then is 1.
+# a line per run, for table.sh. BINARIES is a folder of built targets; without it they are
+# built. A find does not end the runs; the exit status then is 1.
 set -euo pipefail
-# To name the frames of backtraces in errors takes more heap than any input does.
+# The frame names of backtraces in errors take more heap than any input does.
 export RUST_LIB_BACKTRACE=0
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=$1
@@ -28,7 +28,7 @@ if [ -z "$binaries" ]; then
   binaries=$(echo "$here"/target/*/release)
 fi
 
-# Folders of seeds of TARGET: the one of its name, and what seeds/more has.
+# The seed folders of TARGET: the one with its name, and those in seeds/more.
 seeds() { echo "fuzz/seeds/$1"; sed -n "s/^$1 //p" "$here/seeds/more"; }
 
 # The number behind NAME of libFuzzer's final statistics in LOG.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sums what run.sh wrote. Usage: table.sh runs.tsv... Prints a Markdown table: per target the
+# Sums up the runs of run.sh. Usage: table.sh runs.tsv... Prints a Markdown table: per target the
 # executions, the minutes, the most edges and the most memory of a run, and the finds.
 set -euo pipefail
 sort "$@" | awk -F'\t' '

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-# What tests/fixtures/build.sh reads.
+# The variables that tests/fixtures/build.sh reads.
 SOURCES = ["tests/fixtures", "tests/support", "examples/shards/source"]
 # Shapes of tests/fixtures/src/cases.S, as tests/transform/tools.rs has them.
 SHAPES = {"ordered": "", "reversed": "-DORDER=1", "shared_bundle": "-DORDER=2", "exact_pages": "-DCODE=4096",
@@ -34,7 +34,7 @@ def build(system):
     for name, flags in SHAPES.items():
         system.succeed(ASSEMBLE, name, flags)
     for path in (REPOSITORY / "tests/fixtures/binaries").iterdir():
-        # The name tells what to run and what to load: it keeps its end.
+        # The end of the name decides what is run and what is loaded, so it stays.
         shutil.copy(path, fat / f"committed_{path.name}")
     shutil.copy(REPOSITORY / ".ci/elf_matrix/judge.sh", system.work)
     return sorted(path.name for path in fat.iterdir())

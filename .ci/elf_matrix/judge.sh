@@ -1,7 +1,7 @@
-# judge.sh NAME RESULTS TREATMENTS FAT HOST: every treatment of TREATMENTS (name, tab, shell command)
-# is applied to copies of FAT/NAME and HOST/NAME in RESULTS/TREATMENT/{fat,host}; what the tool and
-# then every judge say is printed behind a line `@@ treatment form judge`. Runs inside of a system; where
-# TOOLS names the root of another, that one's tools treat.
+# judge.sh NAME RESULTS TREATMENTS FAT HOST: applies every treatment of TREATMENTS (name, tab, shell
+# command) to copies of FAT/NAME and HOST/NAME in RESULTS/TREATMENT/{fat,host}. Prints the output of the
+# tool and then of every judge behind a line `@@ treatment form judge`. Runs inside of a system; if TOOLS
+# names the root of another system, the tools of that one are used.
 name=$1 results=$2 treatments=$3 fat=$4 host=$5
 stub=${STUB:-/matrix/stub}
 tab=$(printf '\t')

@@ -1,4 +1,4 @@
-"""What the judges say, compared: the transformed file must fare as well as the original does."""
+"""Compares the output of judges: the transformed file must do as well as the original."""
 
 import re
 import struct
@@ -31,7 +31,7 @@ def treatments(system):
 
 
 def blocks(said):
-    """{(treatment, form, judge): what it said}"""
+    """{(treatment, form, judge): output}"""
     found, lines = {}, None
     for line in said.splitlines():
         if line.startswith("@@ "):
@@ -43,7 +43,7 @@ def blocks(said):
 
 def registrations(said, name):
     """{address of a wrapper: {field: value}} of the lines that the stub runtime prints of the program
-    or of a library. What the library loads has wrappers too."""
+    or of a library. Libraries that this one loads have wrappers too."""
     lines = [line for line in said.splitlines() if line.startswith("register ")]
     fields = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
     return {int(line["wrapper"], 16): line for line in fields if line["object"] in ("-", name)}
@@ -64,7 +64,7 @@ def wrapper_addresses(path):
 
 
 def resolution_faults(fat, before, after):
-    """Every wrapper that was registered leads to the marker of its file, with its position."""
+    """Checks that every registered wrapper refers to the marker of its file, with its position."""
     old, new = registrations(before, fat.name), registrations(after, fat.name)
     addresses = wrapper_addresses(fat)
     marker = f" kernel_name =lib/{fat.name} kpack_search_paths ="
@@ -81,8 +81,8 @@ def resolution_faults(fat, before, after):
 
 
 def header_faults(path):
-    """Kernels before 5.18 say that the program headers are at the address that belongs to offset 0
-    of the first load segment, plus e_phoff."""
+    """Kernels before 5.18 report the program headers at the address of file offset 0 in the first load
+    segment, plus e_phoff."""
     data = path.read_bytes()
     (at,), (size, count) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<HH", data, 54)
     headers = [struct.unpack_from("<IIQQQQQQ", data, at + size * index) for index in range(count)]
@@ -98,7 +98,7 @@ def header_faults(path):
 
 
 def lines_of(said):
-    """What is said, without names of folders, build IDs and numbers that a tool may change."""
+    """The output without names of folders, build IDs and numbers that a tool may change."""
     said = re.sub(r"/matrix/\S*/(fat|host)/", "", said)
     said = re.sub(r"\b[0-9a-f]{40}\b", "", said)
     return said.splitlines()
@@ -114,13 +114,13 @@ def new_lines(fat, host):
 
 
 def symbols_of(said):
-    """What gdb tells of functions: their names, places in the source and addresses. Sections that
-    go elsewhere are all that may change in the rest."""
+    """gdb's output on functions: their names, places in the source and addresses. In the rest only the
+    addresses of moved sections may change."""
     return [line for line in said.splitlines() if not re.match(r"\s+0x\S+ - 0x\S+ is ", line)]
 
 
 def differences(judge, fat, host):
-    """What one judge holds against the transformed file and not against the original."""
+    """The complaints of one judge about the transformed file that it does not have about the original."""
     if judge in ("treat", "ldd"):
         return [] if lines_of(fat) == lines_of(host) else new_lines(fat, host) or ["says less than of the original"]
     if judge == "gdb":
@@ -130,17 +130,17 @@ def differences(judge, fat, host):
 
 
 def loads_as_badly(fat, host):
-    """Whether the tool broke the original, and the transformed file in the same way."""
+    """Tells whether the tool broke the original, and the transformed file in the same way."""
     return not fat.endswith("status 0") and lines_of(fat) == lines_of(host)
 
 
 def kind(fault):
-    """What a fault of program headers is, at whatever address."""
+    """A fault of program headers, without its address."""
     return fault.split(" 0x")[0]
 
 
 def sources_faults(fat, results):
-    """debugedit has work in debug information that names /build; it has to have done it in both files."""
+    """debugedit rewrites debug information with /build; it must have done so in both files."""
     had = [form for form in ("fat", "host") if b"/build/src" in (fat.parent.parent / form / fat.name).read_bytes()]
     has = lambda form: b"/usr/src/debug/src" in (results / "debugedit" / form / fat.name).read_bytes()
     return [f"names the old sources as {form}" for form in had if not has(form)]
@@ -148,7 +148,7 @@ def sources_faults(fat, results):
 
 def cell(found, treatment, fat, results):
     """("ok" | "as original" | "fails", why)"""
-    # Only what gdb says may not be there: where both files lack what a judge said, nobody judged.
+    # Only gdb may have no output: if a judge has none for both files, it did not run.
     get = lambda form, judge: found.get((treatment, form, judge), "") if judge == "gdb" else found[treatment, form, judge]
     faults, excused = [], []
     if treatment == "none":

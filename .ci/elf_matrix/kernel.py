@@ -18,7 +18,7 @@ from debian import mirror
 
 PACKAGE = "pool/main/l/linux-signed-amd64/linux-image-5.10.0-32-amd64_5.10.223-1_amd64.deb"
 SHA256 = "86a6792f3a03ab15a643f385830cdaa921f15e3e9c8bf63aa55a9243c62fc797"
-# A server with releases that are no longer supported, for when apt's mirror has dropped this one.
+# A server with unsupported releases, for the time when apt's mirror has dropped this one.
 ARCHIVE = os.environ.get("ROCKPACK_DEBIAN_ARCHIVE")
 INIT = """#!/bin/busybox sh
 /bin/busybox mkdir /proc
@@ -39,7 +39,7 @@ echo "@@ end: all"
 QEMU = """cd /matrix/kernel && exec timeout 3600 qemu-system-x86_64 -accel tcg -m 3072 -smp 1 -nodefaults \\
   -no-reboot -display none -serial stdio -kernel vmlinuz -initrd initramfs \\
   -append 'console=ttyS0 loglevel=1 panic=-1'"""
-# Of Debian 12: version 7.2.
+# The version of Debian 12: 7.2.
 USER_MODE = """cd "$1" && for system in debian-*; do
   for program in $system/programs/*/*/*; do
     echo "@@ /$program"
@@ -59,7 +59,7 @@ def check(file):
 
 
 def download(address, package):
-    """Puts a package in its place once it is whole; says why where it does not come."""
+    """Downloads a package, and renames it into place when it is complete; returns the reason if that fails."""
     part = package.with_name(f"{package.name}.part")
     try:
         with urllib.request.urlopen(address, timeout=60) as answer, part.open("wb") as file:
@@ -85,8 +85,8 @@ def fetch(folder):
 
 
 def headers_at_end(data):
-    """The program with its program headers in a load segment of their own behind everything, as some
-    tools write it: what kernels before 5.18 cannot start."""
+    """The program with its program headers in a separate load segment at the end, as some tools write it.
+    Kernels before 5.18 cannot start it."""
     (count,) = struct.unpack_from("<H", data, 56)
     headers = [list(struct.unpack_from(LOAD, data, 64 + 56 * index)) for index in range(count)]
     loads = [index for index, header in enumerate(headers) if header[0] == PT_LOAD]
@@ -131,7 +131,7 @@ def libraries(system, tree):
 
 
 def programs(system, tree, cells):
-    """Copies the programs that the tools of `system` left; {path: what it says on this machine}."""
+    """Copies the programs that the tools of `system` left; {path: output on this machine}."""
     expected = {}
     for place in sorted((system.work / "from").iterdir()):
         for path in sorted((place / "results").glob("*pie/*/host/*")):
@@ -147,7 +147,7 @@ def programs(system, tree, cells):
 
 
 def tree(systems, folder, cells):
-    """Gathers all programs with what they need; ({path: expected}, controls likewise)."""
+    """Gathers all programs with their dependencies; ({path: expected}, controls likewise)."""
     shutil.rmtree(folder, ignore_errors=True)
     for place in ("bin", "dev"):
         (folder / place).mkdir(parents=True)
@@ -168,14 +168,14 @@ def tree(systems, folder, cells):
 
 
 def answers(said):
-    """{path: what the program said}, with the release of a kernel as `kernel:`."""
+    """{path: output of the program}, with the release of a kernel as `kernel:`."""
     found = {path[0]: text.strip() for path, text in blocks(said.replace("\r", "")).items()}
     assert "end:" in found, f"it stopped: {said[-2000:]}"
     return found
 
 
 def boot(system, folder, image):
-    """What the programs of `folder` say under a kernel."""
+    """The output of the programs of `folder` under a kernel."""
     work = system.work / "kernel"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()

@@ -1,7 +1,7 @@
 /*
- * ONNX Runtime, of the wheel, loads its provider for ROCm: the library is given what it is written
- * for, as it asks for its host before it registers anything. Takes the provider from the folder that
- * it runs in, where libonnxruntime.so.1 has to be too.
+ * Has ONNX Runtime of the wheel load its provider for ROCm: the library needs its real host, which it
+ * asks for before it registers anything. The provider is that of the working directory, where
+ * libonnxruntime.so.1 must be, too.
  */
 #include <dlfcn.h>
 #include <stdio.h>

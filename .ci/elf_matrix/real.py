@@ -9,10 +9,10 @@ import sys
 
 from . import fixtures, judged
 
-# Debian builds rocALUTION without device code: nothing of it may change.
+# Debian builds rocALUTION without device code: it must not change.
 DEBIAN = ["librocrand1", "librocblas0", "librocfft0", "librocalution0", "librccl1"]
-# Name, version, Python and platform. Of ONNX Runtime for ROCm 7.2, of bitsandbytes one library for each
-# ROCm from 6.4 on, of CuPy for ROCm 5.0 what was edited by patchelf when the wheel was made.
+# Name, version, Python and platform. ONNX Runtime is for ROCm 7.2, bitsandbytes has one library for each
+# ROCm from 6.4 on, CuPy is for ROCm 5.0 and was edited by patchelf when the wheel was made.
 WHEELS = [
     ("onnxruntime-rocm", "1.22.2.post3", "3.11", "manylinux_2_34_x86_64"),
     ("bitsandbytes", "0.50.2", "3.11", "manylinux_2_24_x86_64"),
@@ -75,7 +75,7 @@ def libraries(folder, name, version, python, platform):
     found = []
     for path in sorted(place.rglob("*.so*")):
         if is_fat(path):
-            # What loads a library from where the wheel has it must find the one under test.
+            # A program that loads a library from its place in the wheel must find the one under test.
             (folder / "homes" / path.name).symlink_to(path.parent)
             path.rename(folder / "fat" / path.name)
             found.append((name, version, path.name))
@@ -104,19 +104,19 @@ def needs(path):
 
 
 def home(folder, name):
-    """Where the libraries are that a library was published with."""
+    """The folders of the libraries that were published with a library."""
     of_wheel = folder / "homes" / name
     return of_wheel.readlink() if of_wheel.is_symlink() else folder / "root" / LIBRARIES
 
 
 def host_of(folder, name):
-    """{name: path} of what loads a library, where that is not a program for all."""
+    """{name: path} of the loaders of a library, if it needs special ones."""
     return {soname: home(folder, name) / file for soname, file in HOST.items() if name == PROVIDER}
 
 
 def stand_ins(system, name):
-    """Builds in folder `stub` of the library the stub runtime with every symbol that the library and
-    what it loads ask of it, and an empty library for everything else that is not to be had."""
+    """Builds in the library's folder `stub` the stub runtime with every symbol that the library and its
+    dependencies need from it, and an empty library for every other missing one."""
     folder = system.work / "real"
     stub = folder / "stub" / name
     stub.mkdir(parents=True)
@@ -137,7 +137,7 @@ def stand_ins(system, name):
             if soname in present:
                 queue.append(present[soname])
     absent = [soname for soname in sorted(seen - present.keys()) if not (system.root / LIBRARIES / soname).exists()]
-    # Some have the runtime only through another library.
+    # Some need the runtime only through another library.
     hip = next((soname for soname in absent if soname.startswith("libamdhip64")), absent[0])
     for soname in absent:
         wanted = {symbol: version for symbol, (version, library) in asked.items()
@@ -145,7 +145,7 @@ def stand_ins(system, name):
         compile_stub(system, stub, soname, wanted, soname == hip)
     if host:
         shutil.copy(fixtures.REPOSITORY / ".ci/elf_matrix/load_provider.c", system.work)
-        # The runtime of the wheel asks for an executable stack, which glibc gives to programs alone.
+        # The runtime of the wheel requires an executable stack, which glibc gives only to programs.
         system.succeed('gcc -O1 -z execstack -o "$1" /matrix/load_provider.c', system.inside(stub / "load"))
     else:
         shutil.copy(system.work / "stub/load", stub)
@@ -153,7 +153,7 @@ def stand_ins(system, name):
 
 
 def lay_beside(system, name, results):
-    """Links what loads a library to the folders that judge.sh will put its copies in."""
+    """Links the loaders of a library into the folders for its copies by judge.sh."""
     for form in ("fat", "host"):
         (results / form).mkdir(parents=True)
         for soname, path in host_of(system.work / "real", name).items():
@@ -161,7 +161,7 @@ def lay_beside(system, name, results):
 
 
 def compile_stub(system, folder, soname, wanted, is_runtime):
-    """A library `soname` that defines what is wanted of it, by version."""
+    """Builds a library `soname` that defines the wanted symbols, by version."""
     source = (fixtures.REPOSITORY / "tests/support/stub_hip.c").read_text() if is_runtime else ""
     versions = {}
     for symbol, version in sorted(wanted.items()):
@@ -177,12 +177,12 @@ def compile_stub(system, folder, soname, wanted, is_runtime):
 
 
 def judge(system, tools, stub, name):
-    """{treatment: (state, why)} by the tools of a system, and how many wrappers were registered."""
+    """{treatment: (state, why)} by the tools of a system, and the number of registered wrappers."""
     folder = system.work / "real"
     inside = system.inside
     cells, found = {}, {}
     other = None if tools is system else tools
-    # One after the other: a copy of each of the largest takes half a gigabyte.
+    # One after the other: a copy of a large library takes half a gigabyte.
     for treatment, command in judged.TREATMENTS.items():
         treatments = folder / "treatments"
         treatments.write_text(f"{treatment}\t{command.replace('LLVM', str(tools.llvm))}\n")
@@ -197,7 +197,7 @@ def judge(system, tools, stub, name):
 
 
 def passed_on(fat, host):
-    """The same for a library without device code: every byte of it is kept."""
+    """The same for a library without device code, which must not change."""
     return {} if filecmp.cmp(fat, host, shallow=False) else {"none": ("fails", "has no device code, and is changed")}
 
 
@@ -208,7 +208,7 @@ def run(system, toolsets, rockpack, wanted, rows, save):
     folder = system.work / "real"
     everything = fetch(system)
     found = [entry for entry in everything if wanted(entry[2])]
-    # Whatever was judged first, the table has them in this order.
+    # The table has this order, regardless of the order of the results.
     place = {name: at for at, (_, _, name) in enumerate(everything)}
     rows = [row for row in rows if not wanted(row["library"])]
     for path in (folder / "fat").iterdir():

@@ -1,4 +1,4 @@
-"""Debian systems whose tools take part, each in a root of its own."""
+"""The Debian systems whose tools are tried, each in its own root."""
 
 import pathlib
 import subprocess
@@ -6,12 +6,12 @@ import tempfile
 
 from debian import mirror
 
-# What is common to both: the tools that packaging runs over binaries, judges, and what
-# tests/fixtures/build.sh needs.
+# Common to both: the tools that packaging runs on binaries, the judges, and the needs of
+# tests/fixtures/build.sh.
 TOOLS = """
     binutils elfutils patchelf chrpath debugedit gdb gcc g++ libc6-dev clang-19 clang-tools-19 lld-19 llvm-19
 """.split()
-# Release, the version of LLVM that is its own, and what only one of the systems needs to have.
+# Release, its own version of LLVM, and the packages that only this system needs.
 SYSTEMS = {"debian-12": ("bookworm", 14, ["busybox-static", "qemu-user"]), "debian-13": ("trixie", 19, ["qemu-system-x86"])}
 TOLD = ["binutils", "elfutils", "patchelf", "chrpath", "debugedit", "gdb", "gcc", "lld-19", "libc6"]
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,7 +27,7 @@ class System:
         self.work = self.root / "matrix"
 
     def make(self):
-        """Makes the root, unless an earlier run has."""
+        """Creates the root, unless an earlier run did."""
         if self.root.is_dir():
             return
         partial = self.root.with_suffix(".partial")
@@ -43,14 +43,14 @@ class System:
             script = f"apt-get install -y -qq --no-install-recommends {packages} && apt-get clean"
             said = made.told(script)
             out.write(said)
-        # Of the original, a tool that is not there says the same as of the transformed file.
+        # A missing tool would print the same for the original and the transformed file.
         assert said.endswith("status 0\n"), f"see {log}"
         partial.rename(self.root)
 
     def told(self, script, *arguments, tools=None):
-        """What a shell script run as root of the system says, and its exit status. Another system
-        `tools` is at /tools, and has this one's work folder in the place of its own."""
-        # The mounts are seen by this process and its children alone, and end with them.
+        """The output and exit status of a shell script that runs as root of the system. Another system
+        `tools` is at /tools, with this one's work folder in place of its own."""
+        # Only this process and its children see the mounts, which end with them.
         outer = 'set -e; root=$1 tools=$2; shift 2; mount -t proc proc "$root/proc"; '
         if tools:
             outer += 'mkdir -p "$root/tools"; mount --bind "$tools" "$root/tools"; '
@@ -67,7 +67,7 @@ class System:
             return f"{said.read().decode(errors='replace')}status {status}\n"
 
     def succeed(self, script, *arguments):
-        """Runs a shell script that has to succeed."""
+        """Runs a shell script that must succeed."""
         said = self.told(script, *arguments)
         assert said.endswith("status 0\n"), f"{self.name}: {script}: {said}"
         return said.removesuffix("status 0\n")
@@ -79,5 +79,5 @@ class System:
         return [line.split(" ", 1) for line in self.succeed(query, *packages).splitlines()]
 
     def inside(self, path):
-        """How a path is called inside of the root."""
+        """The name of a path inside of the root."""
         return "/" + str(pathlib.Path(path).relative_to(self.root))

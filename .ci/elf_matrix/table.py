@@ -1,4 +1,4 @@
-"""tests/elf-matrix.md: what was found, as tables."""
+"""tests/elf-matrix.md: the results as tables."""
 
 import collections
 
@@ -29,7 +29,7 @@ COMMANDS = "\nThe tools, `$1` being the file and `LLVM` the version of LLVM that
 
 
 def counted(rows):
-    """How many cells of {fixture: {treatment: (state, why)}} are in which state."""
+    """The number of cells of {fixture: {treatment: (state, why)}} in each state."""
     states = collections.Counter(state for cells in rows.values() for state, _ in cells.values())
     return ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
 
@@ -44,7 +44,7 @@ def matrix_cells(found):
 
 
 def faults(found):
-    """A line for everything that failed."""
+    """A line for each failure."""
     lines = [f"{name} of {built}, {treatment} of {tools}: {why}"
              for tools, built, name, treatment, state, why in matrix_cells(found) if state == "fails"]
     lines += [f"kernel: {fault}" for fault in found.get("kernel", {}).get("faults", [])]
@@ -83,7 +83,7 @@ def totals(found):
 
 
 def cell(builds, name, treatment):
-    """What one tool does to a fixture, whoever built it."""
+    """The effect of one tool on a fixture from any compiler."""
     short = {"ok": "ok", "as original": "orig", "fails": "**fails**"}
     states = {built: short[rows[name][treatment][0]] for built, rows in builds.items() if name in rows}
     if len(set(states.values())) == 1:
@@ -102,7 +102,7 @@ def grids(found):
 
 
 def reasons(found):
-    """Every other state with its reason, cells of the same reason together."""
+    """Every other state with its reason; cells with the same reason together."""
     groups = collections.defaultdict(set)
     for tools, _, name, treatment, state, why in matrix_cells(found):
         if state != "ok":
@@ -133,7 +133,7 @@ release that the tool comes from, and has to print what it prints on the machine
 
 
 def passed(cells, has_device_code):
-    """What the tools of one system did to a real library."""
+    """The effects of one system's tools on a real library."""
     ok = sum(state == "ok" for state, _ in cells.values())
     other = ", ".join(f"{treatment} {state}" for treatment, (state, _) in cells.items() if state != "ok")
     if not has_device_code:

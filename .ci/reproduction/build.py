@@ -1,4 +1,4 @@
-"""Runs one build in a way, and proves that the way was in force."""
+"""Runs one build in a way, and checks that the way was in force."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Fault(Exception):
 
 
 def make_locales(folder):
-    """Debian has them as sources alone unless somebody made them."""
+    """Debian has them only as sources, unless the administrator generated them."""
     for name, source in LOCALES.items():
         places.run("localedef", "-i", source, "-f", name.split(".")[1], folder / name)
 
@@ -34,15 +34,15 @@ def variables(way, locales, epoch):
     if epoch is not None:
         found["SOURCE_DATE_EPOCH"] = str(epoch)
     if way.clock:
-        # The clock goes on from there. Times of files stay what they are, and so does the clock that
-        # waits are measured by: the kernel knows no other.
+        # The clock goes on from there. The timestamps of files do not change, nor does the clock for
+        # waits: the kernel has no other.
         found |= {"LD_PRELOAD": FAKETIME, "FAKETIME": f"@{way.clock}-03-04 05:06:07",
                   "NO_FAKE_STAT": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     return found
 
 
 def wrapped(way, environment, command):
-    """The command as the way has it started, whatever this process is."""
+    """The command as the way starts it, regardless of the state of this process."""
     words = []
     if way.host:
         words += ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', way.host]
@@ -56,8 +56,8 @@ def wrapped(way, environment, command):
     return [*words, "env", "-i", *(f"{name}={value}" for name, value in environment.items()), *map(str, command)]
 
 
-# What the probe has to see, by field of a way; `plain` is what it saw in the plain way. Whatever a
-# field changes has to be seen as the way says, and to be other than in the plain way.
+# The expected view of the probe, by field of a way; `plain` is its view in the plain way. Everything that
+# a field changes must be as the way says, and differ from the plain way.
 SEEN = {
     "folder": lambda way, seen, plain: f"/{way.folder}/" in f"{seen['input']}/" and seen["input"] != plain["input"],
     "program": lambda way, seen, plain: f"/{way.program}/" in seen["program"] and seen["program"] != plain["program"],
@@ -82,7 +82,7 @@ SEEN = {
     "holes": lambda way, seen, plain: seen["holes"] > plain["holes"],
     "hard_links": lambda way, seen, plain: seen["hard_links"] > 1 == plain["hard_links"],
 }
-# What the build itself shows: see `Built.check`.
+# Shown by the build itself: see `Built.check`.
 SHOWN = {"jobs", "memory", "threads", "cache"}
 
 
@@ -96,12 +96,12 @@ def not_in_force(way, seen, plain):
 
 
 def sign(one, other):
-    """How many threads are started depends on the set: only more, fewer or as many is compared."""
+    """The number of threads depends on the set, so this compares only more, fewer or as many."""
     return (one > other) - (one < other)
 
 
 class Built:
-    """What one build wrote, and how it was run."""
+    """The output of one build, and the way it was run."""
 
     def __init__(self, work, way, epoch):
         self.work, self.way, self.epoch = work, way, epoch
@@ -137,7 +137,7 @@ class Built:
                 self.summary = json.loads(line)
 
     def check(self, plain):
-        """Fails where something that the way says was not in force."""
+        """Fails if a field of the way was not in force."""
         way = self.way
         faults = not_in_force(way, self.seen, plain.seen)
         # A cache has threads that fill it, and a publication as many as there are cores.

@@ -8,7 +8,7 @@ from .ways import ALL, PLAIN
 
 
 class Checks:
-    """A set, and what the plain builds of it wrote, by the time that they are stamped with."""
+    """A set, and the output of its plain builds, by their timestamp."""
 
     def __init__(self, runner, chosen):
         self.runner, self.chosen = runner, chosen
@@ -16,7 +16,7 @@ class Checks:
         self.wrote = {epoch: compare.of(built) for epoch, built in self.plain.items()}
 
     def holds(self, way):
-        """The builds of a way are those of the plain way."""
+        """Checks that the builds of a way equal those of the plain way."""
         counts = []
         for epoch in self.chosen.epochs:
             built = self.runner.build(self.chosen, way, epoch)
@@ -36,7 +36,7 @@ class Checks:
         return f"{len(lonely)} names and {len(changed)} files differ"
 
     def another_time_is_seen(self):
-        """A second later, with nothing else changed: no name differs, and every package does."""
+        """Checks that with a time one second later no name differs, and every package does."""
         epoch = self.chosen.epochs[-1]
         built = self.runner.build(self.chosen, PLAIN, epoch + 1)
         one, other = compare.contents(self.plain[epoch].out), compare.contents(built.out)
@@ -52,7 +52,7 @@ class Checks:
         return f"{len(changed)} files differ, of which diffoscope says {len(told.splitlines())} lines"
 
     def idle_ways_are_seen(self):
-        """What a process sees in the plain way is no way's: each would be found not to be in force."""
+        """Checks that a way that was not applied is found not to be in force, for each way."""
         seen = self.plain[None].seen
         every = ways.SINGLE + ways.TOGETHER
         for way in every:
@@ -66,7 +66,7 @@ class Checks:
     # --- signatures ---
 
     def signed(self, key):
-        """Signed, in one way and another: the same again, and nothing else changed."""
+        """Checks that signed sets of two ways are equal, and that signing changes nothing else."""
         epoch = self.chosen.epochs[-1]
         options = ["--sign-key", str(key.secret)]
         one, other = (self.runner.build(self.chosen, way, epoch, options) for way in (PLAIN, ALL))
@@ -92,7 +92,7 @@ class Checks:
 
 
 def diffoscope(one, other):
-    """What it says of two folders, nothing if they are equal; their times and owners are not compared."""
+    """diffoscope's report on two folders, empty if they are equal; timestamps and owners are not compared."""
     command = ["diffoscope", "--exclude-directory-metadata=yes", "--text", "-", one, other]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1) or bool(done.stdout) != (done.returncode == 1):
@@ -101,8 +101,7 @@ def diffoscope(one, other):
 
 
 def run(runner, chosen, check):
-    """Every check of a set, one after the other. What takes a while is built in few ways, and signed by
-    one key."""
+    """Every check of a set, one after the other. Slow sets are built in few ways, and signed by one key."""
     checks = Checks(runner, chosen)
     named = lambda name, function: check(f"{chosen.name}: {name}", function)
     named("ways that are not in force are seen", checks.idle_ways_are_seen)

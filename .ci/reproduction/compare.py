@@ -1,4 +1,4 @@
-"""Compares what builds wrote, byte for byte."""
+"""Compares the output of builds, byte for byte."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ import struct
 
 from .build import Fault
 
-# What a repository keeps for itself has the times of the files in it, by which the next run sees that
-# it has not to read them again. Nothing else may depend on the time.
+# The state of a repository has the timestamps of its files, so that the next run need not read unchanged
+# ones again. Nothing else may depend on the time.
 PRIVATE = ".rockpack/"
 LEAD = 96
 MAGIC = b"\x8e\xad\xe8\x01"
@@ -45,7 +45,7 @@ def of(built):
 
 
 def differing(one, other):
-    """Names that only one of them has, and those whose bytes differ."""
+    """The names that only one of them has, and those whose bytes differ."""
     return sorted(one.keys() ^ other.keys()), sorted(name for name in one.keys() & other if one[name] != other[name])
 
 

@@ -29,7 +29,7 @@ def resolved(path):
 
 
 def file_system(path):
-    """Device and block size: what `stat -f` calls the type is not in Python."""
+    """Device and block size: Python does not have the type that `stat -f` prints."""
     return [os.stat(path).st_dev, os.statvfs(path).f_bsize]
 
 

@@ -9,7 +9,7 @@ from . import build, places
 from .build import Built, Fault
 from .ways import PLAIN
 
-# What makes another copy of the input necessary.
+# The fields that need another copy of the input.
 LAID_OUT = {"folder", "age", "order", "input_on", "holes", "hard_links"}
 
 
@@ -19,7 +19,7 @@ class Set:
 
     def __init__(self, name, source, config, version, another, epochs):
         self.name, self.source, self.config, self.epochs = name, source, config, epochs
-        # Of the same series: packages of another one have another prefix.
+        # A version of the same series: packages of another one have another prefix.
         self.version, self.another = version, another
 
 
@@ -40,7 +40,7 @@ class Runner:
 
     @contextlib.contextmanager
     def input(self, chosen, way):
-        """The input as a way wants it: that of plain builds, where the way asks for nothing else."""
+        """The input for a way: that of plain builds, unless the way needs a copy."""
         if chosen.name not in self.inputs:
             kept = self.stack.enter_context(self.places.input(chosen.source, PLAIN))
             self.inputs[chosen.name] = kept
@@ -59,7 +59,7 @@ class Runner:
         return place
 
     def work(self, way):
-        """A folder of a build's own, which its user may write to."""
+        """A folder for one build, which its user may write to."""
         self.count += 1
         work = self.places.base(way.output_on) / way.folder / f"work-{self.count}"
         work.mkdir(parents=True)
@@ -96,7 +96,7 @@ class Runner:
         return json.loads(built.run(environment, ["/usr/bin/python3", self.root / "probe.py", *paths], cwd, log))
 
     def named(self, way, work, paths):
-        """What the command line says for paths. Names of folders stay, because shards have them."""
+        """The paths on the command line. Names of folders stay, because shards have them."""
         if way.linked:
             links = work / "links"
             links.mkdir()
@@ -108,7 +108,7 @@ class Runner:
         return paths
 
     def check_clock(self, built, environment, named, cwd, log):
-        """The program itself tells the time of a publication that nothing else gives a time."""
+        """Checks the program's clock, by the time of a publication that nothing else sets."""
         stamped = {name: value for name, value in environment.items() if name != "SOURCE_DATE_EPOCH"}
         dated = os.path.join(named["work"], "dated")
         package = next(path.name for path in (built.work / "out").glob("*.deb"))
@@ -120,12 +120,12 @@ class Runner:
             raise Fault(f"not in force: the clock of the program, which is in {year}")
 
     def cache(self, chosen, way, epoch):
-        """The folder of a way's cache, filled as the way wants it."""
+        """The folder of a way's cache, filled for the way."""
         if not way.cache:
             return None
         folder = self.root / "caches" / f"{chosen.name}-{epoch}-{way.cache}"
         if way.cache == "filled":
-            # What an empty one was filled with by another way serves as well.
+            # A cache that another way filled serves as well.
             folder = folder.with_name(f"{chosen.name}-{epoch}-empty")
         elif folder.exists():
             shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Signatures: what they change, and whether they are the same again. The keys are made for the run."""
+"""Signatures: the changes that they make, and their reproducibility. The keys are made for the run."""
 
 import json
 import os
@@ -13,18 +13,18 @@ from .build import Fault
 from .ways import PLAIN
 
 ALGORITHMS = ["ed25519", "rsa3072"]
-# When the keys were made: before the time of the builds, which signatures state.
+# The time of the keys: before the time of the builds, which signatures state.
 MADE = "20240101T000000"
 SIGNED = "20250615T150640"
 SIGNATURE = re.compile('  <rpmTag name="(?:Rsa|Dsa)header">.*?</rpmTag>\n', re.DOTALL)
-# What clients of a repository are told of its key by.
+# The files with which clients of a repository get its key.
 CLIENTS = [f"repository/{name}" for name in ("rocm-archive-keyring.asc", "rocm.repo", "rocm-stable.sources")]
-# What a signed repository has more.
+# The additional files of a signed repository.
 INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc"}
 
 
 class Key:
-    """A key in a home of gpg's own. Paths of an agent's socket may not be long."""
+    """A key in its own home of gpg. The path of an agent's socket must be short."""
 
     def __init__(self, algorithm):
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="gpg-"))
@@ -64,8 +64,8 @@ def signed_packages(out):
 
 
 def changes_nothing_else(signed, plain):
-    """Holds a signed set against the unsigned one; returns how many files are equal and how many
-    packages are but for the signature header."""
+    """Compares a signed set with the unsigned one. Returns the number of equal files, and of packages that
+    are equal except for the signature header."""
     packages = signed_packages(signed.out)
     for package in packages:
         one, other = compare.without_signature(package), compare.without_signature(plain.out / package.name)
@@ -78,15 +78,15 @@ def changes_nothing_else(signed, plain):
 
 
 def tells_of_signatures(name):
-    """What has a signature or states digests of what has one, and what clients are told of the key by.
-    Packages for apt have none: their indexes are not among this."""
+    """The files with a signature or with digests of signed files, and those with the key for clients.
+    Packages for apt have no signatures, so their indexes are not included."""
     return (name.endswith(".rpm") or is_index(name)
             or name in ("packages.json", "packages.spdx.json", *CLIENTS)
             or name.startswith(("repository/repodata/", "repository/.rockpack/")))
 
 
 def same_receipt(signed, plain, packages):
-    """The receipts are equal but for the digests of the signed files."""
+    """Checks that the receipts are equal except for the digests of the signed files."""
     names = {package.name for package in packages}
     receipts = []
     for built in (signed, plain):
@@ -106,7 +106,7 @@ def tags(package):
 
 
 def rpm_sees_one_tag_more(signed, plain):
-    """rpm reads the same from both, but for the one tag of the signature."""
+    """Checks that rpm reads the same from both, except for the one tag of the signature."""
     packages = signed_packages(signed.out)
     for package in packages:
         other = tags(plain.out / package.name)
@@ -123,7 +123,7 @@ def gpg_of(key, faked):
 
 
 def by_gpg_is_the_same_again(runner, chosen, epoch, key):
-    """gpg's signatures are the same at the same time. At another time they are others, and nothing else is."""
+    """Checks that gpg's signatures are equal for equal times, and that another time changes only them."""
     build = lambda faked: compare.of(runner.build(chosen, PLAIN, epoch, gpg_of(key, faked)))
     one, again, later = build(f"{SIGNED}!"), build(f"{SIGNED}!"), build("20260615T150640!")
     count = compare.same(one, again)

@@ -1,4 +1,4 @@
-"""The ways in which a set is built: each differs from the plain way in what it names."""
+"""The ways in which a set is built: each differs from the plain way in the fields that it sets."""
 
 import dataclasses
 
@@ -8,13 +8,13 @@ NOBODY = 65534
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """The plain way, as far as nothing else is said."""
+    """A way; the defaults are those of the plain way."""
 
     name: str
-    # Below the folder of the file system: where the input lies, the output, and a copy of the program.
+    # Paths below the folder of the file system: the input, the output, and a copy of the program.
     folder: str = "plain"
     program: str = ""
-    # What the command line names: paths from another working directory, or symbolic links.
+    # The paths on the command line: relative to another working directory, or symbolic links.
     relative: bool = False
     linked: bool = False
     user: int = 0
@@ -22,7 +22,7 @@ class Way:
     umask: int = 0o022
     locale: str = "C"
     zone: str = "UTC"
-    # The year that the clock says, and that of the input files.
+    # The year of the clock, and that of the input files.
     clock: int = 0
     age: int = 0
     host: str = ""
@@ -30,7 +30,7 @@ class Way:
     # Whether memory is laid out at the same addresses each time.
     addresses: bool = False
     cores: int = 0
-    # `threads` is what these come to.
+    # `threads` follows from these.
     jobs: int = 3
     memory: str = ""
     threads: int = 3
@@ -40,31 +40,31 @@ class Way:
     input_on: str = ""
     output_on: str = ""
     holes: bool = False
-    # Input files are links to one another's bytes elsewhere.
+    # Input files have further hard links elsewhere.
     hard_links: bool = False
     # `empty`, `filled` (by the same build) or `older` (filled by a build of another version).
     cache: str = ""
 
     def differences(self):
-        """The fields in which it is not the plain way."""
+        """The fields that differ from the plain way."""
         fields = [field for field in dataclasses.fields(self) if field.name != "name"]
         return [field.name for field in fields if getattr(self, field.name) != field.default]
 
 
 PLAIN = Way("plain")
 
-# Everything that says who builds, where, and in what surroundings.
+# The user, the place and the environment of the build.
 SURROUNDINGS = {
     "folder": LONG, "program": "programs/of ours", "relative": True, "user": NOBODY, "umask": 0o077,
     "variables": (("HOME", "/nowhere"), ("USER", "somebody"), ("HOSTNAME", "elsewhere"), ("COLUMNS", "7")),
     "locale": "tr_TR.ISO-8859-9", "zone": "Pacific/Kiritimati", "jobs": 7, "threads": 7,
 }
-# When it is, and on what machine.
+# The time and the machine.
 MACHINE = {
     "clock": 1999, "age": 2031, "host": "another-host.example.org", "kernel": True, "addresses": True,
     "cores": 1, "jobs": 0, "threads": 1,
 }
-# How the input lies on disk.
+# The form of the input on disk.
 DISK = {"folder": "disk", "order": "shuffle", "input_on": "ext4", "output_on": "tmpfs", "holes": True}
 
 SINGLE = [
@@ -109,7 +109,7 @@ SINGLE = [
 
 ALL = Way("all of it", **{**SURROUNDINGS, **MACHINE, **DISK, "folder": LONG})
 
-# Several in each build, for sets that take a while.
+# Several ways in each build, for slow sets.
 TOGETHER = [
     Way("who and where", **SURROUNDINGS),
     Way("when and on what machine", **MACHINE),

@@ -1,4 +1,4 @@
-# Any version of the same major number will do.
+# Any version with the same major number is compatible.
 set(PACKAGE_VERSION "0.1.0")
 if(PACKAGE_FIND_VERSION_MAJOR STREQUAL "0" AND NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
   set(PACKAGE_VERSION_COMPATIBLE TRUE)

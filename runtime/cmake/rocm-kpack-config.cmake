@@ -1,4 +1,4 @@
-# Defines rocm::rocm_kpack. This file lies in lib/cmake/rocm-kpack below the prefix.
+# Defines rocm::rocm_kpack. This file is installed in lib/cmake/rocm-kpack below the prefix.
 get_filename_component(_rocm_kpack_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET rocm::rocm_kpack)
   add_library(rocm::rocm_kpack SHARED IMPORTED)

@@ -1,5 +1,5 @@
-/* Stands in for the HIP runtime: calls a librocm_kpack that it is given, by its public interface alone.
- * Each command prints a line for each call: the code, then what came out. */
+/* Replaces the HIP runtime: calls a given librocm_kpack through its public interface only.
+ * Each command prints a line for each call: the code, then the result. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include <rocm_kpack/kpack.h>
 
-/* What the library exports, by its own declarations. */
+/* The exported functions, by the library's own declarations. */
 #define API(name) static __typeof__(&kpack_##name) k_##name;
 #define ALL(X) \
   X(open) X(close) X(get_architecture_count) X(get_architecture) X(get_binary_count) X(get_binary) \
@@ -31,7 +31,7 @@ static unsigned long long digest(const void *data, size_t size) {
   return hash;
 }
 
-/* A marker whose last byte is the last one that can be read. */
+/* A marker whose last byte is the last readable one. */
 static void *marker_of(const char *path) {
   static char bytes[1 << 16];
   FILE *file = fopen(path, "rb");
@@ -42,7 +42,7 @@ static void *marker_of(const char *path) {
   return memcpy(room + sizeof bytes - size, bytes, size);
 }
 
-/* Allocations of the library, of which one can be denied. */
+/* The allocations of the library, one of them deniable. */
 static atomic_long left_to_deny = -1;
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 #ifndef UNDER_SANITIZER /* which has its own */
@@ -228,7 +228,7 @@ static int forks(char **words) {
       alarm(10);
       faults = 0;
       loads(&one);
-      /* A cache of its own needs nothing that another thread holds. */
+      /* A separate cache needs nothing that another thread holds. */
       if (k_cache_create(&cache)) _exit(2);
       loads(&one);
       _exit(faults != 0);
@@ -292,7 +292,7 @@ static void damage(unsigned char *bytes, size_t size) {
   static const unsigned char odd[] = {0, 0xff, 0x7f, 0x80, 0xc1, 0xcf, 0xd3, 0xdb, 0xdd, 0xdf};
   for (unsigned left = 1 + next_random(4); left; left--) {
     unsigned at = next_random((unsigned)size);
-    /* Tables, at the end, are asked for more than frames. */
+    /* The tables at the end are damaged more often than frames. */
     if (next_random(2)) at = (unsigned)size - 1 - next_random((unsigned)(size < 600 ? size : 600));
     bytes[at] = next_random(2) ? odd[next_random(sizeof odd)] : bytes[at] ^ (1u << next_random(8));
   }

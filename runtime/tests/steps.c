@@ -1,8 +1,8 @@
-/* Runs steps in one process: calls of a librocm_kpack between changes of the world around it.
+/* Runs steps in one process: calls of a librocm_kpack between changes of its environment.
  *
  *   steps LIBRARY STEP...
  *
- * Each step prints a line: the code, then what came out, or the text of the error. */
+ * Each step prints a line: the code, then the result, or the text of the error. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static unsigned long long digest(const void *data, size_t size) {
   return hash;
 }
 
-/* Words of a step, without its first; `-` is NULL. */
+/* The words of a step after the first; `-` is NULL. */
 static char *words[64];
 static int split(char *step) {
   int count = 0;
@@ -108,7 +108,7 @@ static int descriptors(void) {
   return count;
 }
 
-/* Bytes that the process has read. */
+/* The bytes that the process has read. */
 static long long bytes_read(void) {
   long long bytes = 0;
   FILE *file = fopen("/proc/self/io", "r");
@@ -175,13 +175,13 @@ static void step(char *text) {
   } else if (!strcmp(name, "error")) {
     printf("%s\n", k_last_error());
   } else if (!strcmp(name, "pipe")) {
-    /* Nobody reads the standard error any more, and the process dies of SIGPIPE. */
+    /* The standard error has no reader, and SIGPIPE ends the process. */
     int ends[2];
     if (pipe(ends) || dup2(ends[1], 2) < 0) exit(3);
     close(ends[0]), close(ends[1]);
     signal(SIGPIPE, SIG_DFL);
   } else if (!strcmp(name, "full")) {
-    /* The standard error is a file that may not grow, and the process dies of SIGXFSZ. */
+    /* The standard error is a file that may not grow, and SIGXFSZ ends the process. */
     struct rlimit limit = {0, 0};
     int file = open(words[1], O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (file < 0 || dup2(file, 2) < 0 || setrlimit(RLIMIT_FSIZE, &limit)) exit(3);
@@ -191,7 +191,7 @@ static void step(char *text) {
     sigpending(&pending);
     printf("%d %d\n", sigismember(&pending, SIGPIPE), sigismember(&pending, SIGXFSZ));
   } else if (!strcmp(name, "lease")) {
-    /* A child that has a lease on a file, and gives it up a while after it is asked for that. */
+    /* A child that has a lease on a file, and releases it some time after a request. */
     int ends[2], told = 0;
     if (pipe(ends)) exit(3);
     if (!fork()) {

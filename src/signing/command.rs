@@ -40,7 +40,7 @@ pub struct CommandSigner {
     words: Vec<String>,
     /// The public keys of clients: one of them must have made each signature.
     keys: Vec<SignedPublicKey>,
-    /// The same keys, prepared by [`judge::checked`].
+    /// These keys, prepared by [`judge::checked`].
     checked: Vec<SignedPublicKey>,
     /// The algorithm of all public keys, if it is known and the same for all.
     algorithm: Option<Algorithm>,

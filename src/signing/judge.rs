@@ -205,8 +205,8 @@ fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
     sub.signatures.iter().any(own::revokes) || expired(what, subkey_end(sub), at).is_some()
 }
 
-/// The end of a subkey's life, in seconds since 1970. Clients that refuse a binding signature with a broken
-/// digest use the previous one.
+/// The end of a subkey's life, in seconds since 1970. Clients that refuse the newest binding signature for
+/// its digest use the previous one, so the earlier end counts.
 fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
     let strong = own::newest(sub.signatures.iter().filter(|it| own::is_strong(it)));
     let said = [own::newest(&sub.signatures), strong].into_iter().flatten();

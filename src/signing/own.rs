@@ -126,7 +126,7 @@ pub(super) struct Weakness {
 }
 
 impl Weakness {
-    /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` if there is none.
+    /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` without one.
     pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
         let newest_said = said_of(&key.details, |_| true)?;
         let whole = match said_of(&key.details, is_strong) {

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     out: PathBuf,
     /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+
     ///
-    /// May be given several times. An arch without features stands for all of its variants
+    /// May be given several times. An arch without features means all of its variants
     #[arg(long, value_name = "TARGET", value_parser = target_id)]
     target: Vec<Target>,
     /// Only code objects that define this kernel; may be given several times

@@ -21,7 +21,7 @@ use crate::input::database::{Union, union};
 use crate::report::{ComponentFile, Finding, MergedPart, NoUnion};
 use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
 
-/// The files of one path that differ between parts.
+/// The files at a path that differ between parts.
 struct FormDifference {
     path: TreePath,
     /// The indexes of the parts that have the path, in order.
@@ -85,7 +85,7 @@ impl Join<'_> {
         true
     }
 
-    /// Replaces the files by their union; returns the reason if there is none.
+    /// Replaces the files by their union, or returns the reason against it.
     fn settle_union(
         &mut self,
         difference: &FormDifference,

@@ -207,7 +207,8 @@ fn refuse_unlisted(root: &Path) -> Result<()> {
     listed.map_err(|error| error.of_named().hint(hint).context("looking for artifacts"))
 }
 
-/// Refuses two artifacts of one name in a shard. Invalid names are reported when their artifacts are read.
+/// Refuses two artifacts with the same name in a shard. Invalid names are reported when their artifacts are
+/// read.
 fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {

@@ -2,7 +2,7 @@
 //!
 //! Owns the rules of `config/databases.toml` and the claims that they make on paths, reads the content of
 //! indexes, and judges whether the indexes of a folder contradict each other. `split` decides about a claimed
-//! file. Refuses rules with unknown keys, and two rules of one name.
+//! file. Refuses rules with unknown keys, and two rules with the same name.
 
 mod glob;
 mod index;

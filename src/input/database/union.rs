@@ -1,4 +1,4 @@
-//! The union of files of one name from shards that were built separately.
+//! The union of files with the same name from shards that were built separately.
 //!
 //! | files | union | refused |
 //! |---|---|---|
@@ -31,7 +31,7 @@ use crate::report::NoUnion;
 /// byte takes some sixty; real ones that need merging have some kilobytes.
 const MAP_LIMIT: u64 = 4 << 20;
 
-/// The union of several files of one name.
+/// The union of several files with the same name.
 #[derive(Debug)]
 pub enum Union {
     /// A file that replaces each of them.

@@ -236,7 +236,8 @@ impl Archive {
     }
 
     /// The place of the code object with this ordinal: a zstd frame or uncompressed bytes, by the scheme.
-    /// Fails with [`Code::KernelNotFound`] if there is none, and with [`Code::Io`] if it exceeds the file.
+    /// Fails with [`Code::KernelNotFound`] for an unknown ordinal, and with [`Code::Io`] if the place exceeds
+    /// the file.
     pub fn stored(&self, ordinal: u32) -> Result<Span, Code> {
         let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
         let span = *span.ok_or(Code::KernelNotFound)?;

@@ -10,9 +10,9 @@ use crate::report;
 
 /// The answers about code objects, each under one ordinal of its place.
 struct Known<T> {
-    /// For each ordinal the first ordinal with the same place.
+    /// The first ordinal with the same place, for each ordinal.
     first: Vec<u32>,
-    /// For each ordinal the loaded size and the answer.
+    /// The loaded size and the answer, for each ordinal.
     answers: Vec<Option<(u64, T)>>,
 }
 

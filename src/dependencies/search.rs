@@ -15,7 +15,7 @@ const PATH_MAX: usize = 4096;
 /// A folder of a search path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folder {
-    /// Below the prefix, relative to it.
+    /// A folder below the prefix, relative to it.
     Inside(TreePath),
     /// The prefix itself.
     Prefix,

@@ -112,7 +112,7 @@ pub struct Swap {
     outlet: &'static Outlet,
     out: PathBuf,
     scratch: Scratch,
-    /// Dropped after the scratch folder, which is inside.
+    /// The output folder, dropped after the scratch folder inside.
     _made: MadeFolder,
 }
 

@@ -31,7 +31,7 @@ enum Compare {
     /// The kinds, and the content of links and files without device code. This fits two artifacts of one
     /// shard: their builds of a fat binary for several families differ like those of several shards.
     Plain,
-    /// Everything.
+    /// The kinds, and all content.
     All,
 }
 

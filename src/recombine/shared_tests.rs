@@ -181,7 +181,8 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
     assert!(host.is_empty() && databases.contains(&at("gfx1100/T_fallback.dat")));
 }
 
-/// Such a library looks into the directory of an arch only if its master index is there.
+/// A library with lazily loaded indexes looks into the directory of an arch only if its master index is
+/// there.
 #[test]
 fn files_do_not_move_to_where_the_library_would_not_look() {
     let part = |name, arch, content| {

@@ -84,7 +84,7 @@ impl ComponentSources {
 }
 
 /// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
-/// code. The host files are then already the primary shard's, under no shard's name.
+/// code. The host files then come from the primary shard, whose name is lost.
 fn is_joined(split: &[SplitArtifact]) -> bool {
     let has_files = |artifact: &SplitArtifact| {
         artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))

@@ -3,8 +3,8 @@
 //! ```text
 //! MessagePack map
 //!   "kernel_name"         str           the key of the binary in the archives' tables
-//!   "kpack_search_paths"  array of str  relative to the binary's directory; `@GFXARCH@` stands
-//!                                       for each target that the device is compatible with
+//!   "kpack_search_paths"  array of str  relative to the binary's directory; `@GFXARCH@` is
+//!                                       replaced by each compatible target
 //! ```
 //!
 //! Source: the runtime's loader. Loaders refuse more than 64 KiB. An early prototype wrote only the paths,

@@ -8,10 +8,10 @@
 //! e0..ff  negative number   c1  never used                             dc..df  array, map of 2, 4
 //! ```
 //!
-//! Integers are big-endian. Source: the specification at <https://msgpack.org>. Written here and not
-//! taken from a crate, because a runtime must decode without recursion, from memory whose end is
-//! only known from the value, and with reserves that may fail. Values are never built: what is
-//! skipped costs no memory, however deep it nests.
+//! Integers are big-endian. Source: the specification at <https://msgpack.org>. This is own code instead of a
+//! crate, because a runtime must decode without recursion, from memory whose end only the value shows, and
+//! with fallible reservations. The decoder builds no values: skipped ones cost no memory at any nesting
+//! depth.
 
 use crate::ReadAt;
 use crate::names::Names;

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn kpack_get_kernel_size(
     kernel_size: *mut usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         unsafe {
             let archive = held(archive)?;
             let (key, arch) = (text(binary_name, "binary_name")?, text(arch, "arch")?);
@@ -61,11 +61,11 @@ pub unsafe extern "C" fn kpack_enumerate_targets(
     user_data: *mut c_void,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let (archive, key) = unsafe { (held(archive)?, text(binary_name, "binary_name")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         for (target, _) in archive.rows_of(key.to_bytes()) {
-            // SAFETY: what callers promise.
+            // SAFETY: the caller's promise.
             if !unsafe { callback(target.as_ptr(), user_data) } {
                 break;
             }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn kpack_enumerate_kernels(
     user_data: *mut c_void,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let archive = unsafe { held(archive)? };
         // SAFETY: as above.
         let (key, arch) = unsafe { (text(binary_name, "binary_name")?, text(arch, "arch")?) };
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn kpack_enumerate_kernels(
         let row = RowName { key: key.to_bytes(), target: arch.to_bytes() };
         let what = format_args!("{}: {row}", archive.path());
         let names = kernels::names(code_object.bytes(), &what)?;
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         unsafe { each_name(&names, callback, user_data) };
         Ok(())
     })
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn kpack_find_kernel(
     user_data: *mut c_void,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let (archive, wanted) = unsafe { (held(archive)?, text(kernel_name, "kernel_name")?) };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let has_it = |code_object: &[u8], row: &RowName<'_>| {
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn kpack_find_kernel(
             Ok(names.iter().any(|name| name == wanted.to_bytes()))
         };
         rows::each(archive, has_it, |key, target, has_it| {
-            // SAFETY: what callers promise.
+            // SAFETY: the caller's promise.
             !has_it || unsafe { callback(key.as_ptr(), target.as_ptr(), user_data) }
         })
     })
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn kpack_find_kernel(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_verify(archive: *const OpenArchive, rows: *mut usize) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let archive = unsafe { held(archive)? };
         let mut count = 0;
         rows::each(
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn kpack_verify(archive: *const OpenArchive, rows: *mut us
             },
         )?;
         if !rows.is_null() {
-            // SAFETY: what callers promise.
+            // SAFETY: the caller's promise.
             unsafe { rows.write(count) };
         }
         Ok(())

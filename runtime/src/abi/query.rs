@@ -18,7 +18,7 @@ use crate::report;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut OpenArchive) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let (path, archive) = unsafe { (text(path, "path")?, place(archive, "archive")?) };
         let opened = memory::place(OpenArchive::open(path)?);
         let opened = opened.map_err(|_| report::refused("an open archive"))?;
@@ -52,7 +52,7 @@ unsafe fn count(
     count: *mut usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let (archive, count) = unsafe { (held(archive)?, place(count, "count")?) };
         // SAFETY: as above.
         unsafe { count.write(names(archive).len()) };
@@ -72,7 +72,7 @@ unsafe fn name(
     output: *mut *const c_char,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let (archive, output) = unsafe { (held(archive)?, place(output, "the output")?) };
         let name = names(archive).get_c(index).ok_or_else(|| invalid("index"))?;
         // SAFETY: as above. The name lives as long as the archive.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn kpack_get_architecture_count(
     archive: *const OpenArchive,
     output: *mut usize,
 ) -> c_int {
-    // SAFETY: what callers promise.
+    // SAFETY: the caller's promise.
     unsafe { count(archive, OpenArchive::arches, output) }
 }
 
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn kpack_get_architecture(
     index: usize,
     output: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: what callers promise.
+    // SAFETY: the caller's promise.
     unsafe { name(archive, OpenArchive::arches, index, output) }
 }
 
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn kpack_get_binary_count(
     archive: *const OpenArchive,
     output: *mut usize,
 ) -> c_int {
-    // SAFETY: what callers promise.
+    // SAFETY: the caller's promise.
     unsafe { count(archive, OpenArchive::keys, output) }
 }
 
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn kpack_get_binary(
     index: usize,
     output: *mut *const c_char,
 ) -> c_int {
-    // SAFETY: what callers promise.
+    // SAFETY: the caller's promise.
     unsafe { name(archive, OpenArchive::keys, index, output) }
 }
 
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn kpack_get_kernel(
     kernel_size: *mut usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         unsafe {
             let archive = held(archive)?;
             let (key, arch) = (text(binary_name, "binary_name")?, text(arch, "arch")?);
@@ -188,11 +188,11 @@ pub unsafe extern "C" fn kpack_enumerate_architectures(
     user_data: *mut c_void,
 ) -> c_int {
     answer(|| {
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         let path = unsafe { text(archive_path, "archive_path")? };
         let callback = callback.ok_or_else(|| invalid("callback"))?;
         let archive = OpenArchive::open(path)?;
-        // SAFETY: what callers promise.
+        // SAFETY: the caller's promise.
         unsafe { each_name(archive.arches(), callback, user_data) };
         Ok::<(), Code>(())
     })

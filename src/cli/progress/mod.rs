@@ -77,7 +77,7 @@ pub(super) struct Terminal {
     shown: ProgressDisplay,
     amount: Amount,
     has_colours: bool,
-    /// Set once the hint about `explain` was shown.
+    /// The mark that the hint about `explain` was shown.
     explained: OnceLock<()>,
 }
 

@@ -5,9 +5,9 @@ use rockpack_base::error::printable;
 /// The alignment of cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Left.
+    /// To the left.
     Left,
-    /// Right, for numbers.
+    /// To the right, for numbers.
     Right,
 }
 

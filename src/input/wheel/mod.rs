@@ -44,10 +44,10 @@ use record::RecordCheck;
 pub use find::{find, refuse_among};
 pub use member::WheelMember;
 
-/// Most bytes of content for each byte of the archive, as on PyPI, ...
+/// Most bytes of content for each byte of the archive, as on PyPI.
 const RATIO_MAX: u64 = 50;
 
-/// ... and bytes that are always allowed.
+/// Bytes of content that are allowed for every archive.
 const ALWAYS: u64 = 64 << 20;
 
 /// The GPU family in the name of a wheel's artifact.

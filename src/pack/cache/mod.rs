@@ -50,7 +50,7 @@ pub struct Cache {
     folder: Arc<Dir>,
     /// The room for new entries; `None` if this user may only read.
     room: Option<Room>,
-    /// Set once writing has failed.
+    /// Tells whether writing has failed.
     full: AtomicBool,
     findings: Mutex<Vec<Finding>>,
 }

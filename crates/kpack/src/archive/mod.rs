@@ -205,7 +205,7 @@ impl Archive {
         Ok(Self { scheme: table.scheme, arches: table.arches, rows: table.rows, stored, len })
     }
 
-    /// How code objects are stored.
+    /// The scheme in which code objects are stored.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

@@ -8,7 +8,7 @@ type Result<T> = std::result::Result<T, NoTarget>;
 /// The fault of a text that is no target ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoTarget {
-    /// This is no processor.
+    /// This text is no processor.
     Arch(String),
     /// A feature is unknown, or occurs twice.
     Feature {

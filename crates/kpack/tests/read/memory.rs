@@ -84,7 +84,7 @@ impl ReadAt for Sparse {
     }
 }
 
-/// Set in the process that measures.
+/// The variable that marks the process which measures.
 const ALONE: &str = "ROCKPACK_TEST_ALONE";
 
 /// The heap is counted for the whole process. So one test measures everything, in its own process.

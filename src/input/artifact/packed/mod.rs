@@ -3,7 +3,7 @@
 //! ```text
 //! zstd frames or xz streams
 //!   tar archive (formats::tar)
-//!     artifact_manifest.txt     the first member; the root folder `./` may stand before it
+//!     artifact_manifest.txt     the first member, except for the root folder `./`
 //!     files, folders, symbolic and hard links, by paths relative to the artifact
 //! ```
 //!

@@ -1,9 +1,9 @@
-//! Bytes that are kept compressed in a spool and can be read at any position.
+//! Compressed bytes in a spool that can be read at any position.
 //!
-//! What comes out of a sequential decoder is cut into blocks of [`BLOCK`] bytes, each compressed by
-//! itself with zstd at its fastest, or stored where that does not help. Scratch space is then of the
-//! size of what the decoder read (366 MB for an archive of 256 MB and 2.3 GB of content), and a read
-//! at any position decodes a block, not a stream.
+//! The output of a sequential decoder is cut into blocks of [`BLOCK`] bytes. Each is compressed by itself
+//! with zstd at its fastest, or stored where that does not help. So scratch space is about the size of the
+//! decoder's input (366 MB for an archive of 256 MB with 2.3 GB of content), and a read at any position
+//! decodes a block, not a stream.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,12 +16,12 @@ use super::{Content, Spool};
 use crate::error::{Error, Result};
 use crate::run::Budget;
 
-/// Bytes of a block. Readers go on in windows of four of them; smaller blocks compress worse,
-/// larger ones cost more where a reader wants a header only.
+/// Bytes of a block. Readers use windows of four blocks. Smaller blocks compress worse; larger ones cost more
+/// where a reader wants only a header.
 const BLOCK: usize = 256 << 10;
 
-/// Decoded blocks that are held, of all that a store keeps: 32 MiB. A reader that goes through
-/// content needs few; the rest is for those who jump, as readers of symbol tables do.
+/// Number of decoded blocks that a store keeps: 32 MiB. Sequential readers need few; the rest is for readers
+/// that jump, such as those of symbol tables.
 const CACHE: usize = 128;
 
 /// The zstd level of blocks: they are written once, and read a few times.
@@ -30,27 +30,27 @@ const LEVEL: i32 = 1;
 /// Keeps blocks in an anonymous temporary file.
 pub struct BlockStore {
     spool: Spool,
-    /// The budget that reading the content of runs draws from.
+    /// The budget for reading the content of runs.
     budget: Budget,
-    /// Number of the next block.
+    /// The number of the next block.
     next: AtomicU64,
-    /// Blocks by number, the one used last at the back.
+    /// Blocks by number, least recently used first.
     cache: Mutex<VecDeque<(u64, Arc<Vec<u8>>)>>,
 }
 
 impl BlockStore {
-    /// An empty one on the file system of `directory`, whose content is read within `budget`.
+    /// Makes an empty store on the file system of `directory`, whose content is read within `budget`.
     pub fn create(directory: &Path, budget: &Budget) -> Result<Arc<Self>> {
         let (spool, budget) = (Spool::create(directory)?, budget.clone());
         Ok(Arc::new(Self { spool, budget, next: AtomicU64::new(0), cache: Mutex::default() }))
     }
 
-    /// The budget within which the content will be read.
+    /// The budget for reading the content.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Takes a run of bytes.
+    /// Returns a writer for a new run of bytes.
     pub fn writer(self: &Arc<Self>) -> Result<BlockWriter> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)
             .map_err(|cause| Error::of_library("cannot start a compressor", cause))?;
@@ -88,7 +88,7 @@ impl BlockStore {
 
     fn cached(&self, number: u64) -> Option<Arc<Vec<u8>>> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        // The blocks used last are asked for most.
+        // The most recently used blocks are the likeliest hits, so the search starts at the back.
         let at = cache.iter().rposition(|(there, _)| *there == number)?;
         let found = cache.remove(at)?;
         let bytes = Arc::clone(&found.1);
@@ -108,7 +108,7 @@ struct Block {
     number: u64,
     stored: Content,
     compressed: bool,
-    /// Bytes once it is decoded.
+    /// Decoded size in bytes.
     len: usize,
 }
 
@@ -127,12 +127,12 @@ impl BlockWriter {
         self.store.budget()
     }
 
-    /// Bytes taken so far.
+    /// Number of bytes written so far.
     pub fn position(&self) -> u64 {
         self.len
     }
 
-    /// Takes the next bytes.
+    /// Appends `bytes` to the run.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.len += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -162,7 +162,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// The whole run, to be read from now on.
+    /// Ends the run, which can be read from now on.
     pub fn finish(mut self) -> Result<Arc<Blocks>> {
         if !self.pending.is_empty() {
             self.put()?;
@@ -175,7 +175,7 @@ impl BlockWriter {
 #[derive(Debug)]
 pub struct Blocks {
     store: Arc<BlockStore>,
-    /// All but the last of [`BLOCK`] bytes.
+    /// All blocks but the last have [`BLOCK`] bytes.
     blocks: Vec<Block>,
     len: u64,
 }
@@ -201,7 +201,7 @@ pub(super) struct BlockRange {
 }
 
 impl BlockRange {
-    /// Fills `buffer` from `offset` of the range on; the caller keeps to its end.
+    /// Fills `buffer` from `offset` of the range on; the caller stays within the range.
     pub(super) fn read_at(&self, offset: u64, mut buffer: &mut [u8]) -> Result<()> {
         let outside = || Error::bug("a read leaves its run");
         let mut at = usize::try_from(self.start + offset).map_err(|_| outside())?;
@@ -224,7 +224,7 @@ impl BlockRange {
 mod tests {
     use super::*;
 
-    /// Bytes of which every other block does not compress.
+    /// Test data in which every other block is incompressible.
     fn sample(len: usize) -> Vec<u8> {
         let mut state = 1_u64;
         let noise = std::iter::repeat_with(move || {

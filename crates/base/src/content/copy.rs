@@ -1,4 +1,4 @@
-//! Writing content into a file without passing it through memory where that can be avoided.
+//! Writing content into a file, without passing it through memory where possible.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,14 +10,13 @@ use super::{Content, Piece, PieceSource, WINDOW};
 use crate::error::{Error, Result};
 use crate::run::{Budget, interrupt};
 
-/// Bytes that the kernel copies before it is asked whether to go on.
+/// Bytes that the kernel copies between two checks for an interruption.
 const COPIED_AT_ONCE: usize = 64 << 20;
 
 impl Content {
     /// Writes all bytes to `file`, which is at `path`, from its current position on.
     ///
-    /// Ranges of input files are copied by the kernel, which shares their blocks where the file
-    /// system can.
+    /// The kernel copies ranges of input files, and shares their blocks where the file system can.
     pub fn write_to(&self, file: &mut File, path: &Path) -> Result<()> {
         for piece in self.pieces.iter() {
             let copied = match &piece.source {
@@ -30,9 +29,9 @@ impl Content {
     }
 }
 
-/// Lets the kernel copy, and returns how many bytes it did: fewer than all where it cannot copy
-/// between these files, where the input became shorter, or where one of the two fails. Which it
-/// was, reading and writing the rest will tell.
+/// Lets the kernel copy, and returns the number of bytes copied. The rest is left if the kernel cannot copy
+/// between these files, the input became shorter, or an operation failed; the caller's own reading and
+/// writing of the rest reports the reason.
 fn copy_range(input: &File, piece: &Piece, file: &File) -> Result<u64> {
     let mut at = piece.offset;
     let end = piece.offset + piece.len;

@@ -1,4 +1,4 @@
-//! Content that comes out of a decoder.
+//! Content that a decoder produces.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -11,9 +11,9 @@ use crate::run::{Budget, Lease, Use};
 
 /// A stream that can be decoded again from its start.
 ///
-/// Output of up to [`HOLD_LIMIT`] bytes is decoded into memory while somebody reads or pins it;
-/// longer output, and what the budget has no room for, is decoded anew, up to the wanted position,
-/// by every read. Nobody waits for others to let go.
+/// Output of up to [`HOLD_LIMIT`] bytes is held in memory while somebody reads or pins it. Longer output, and
+/// output for which the budget has no room, is decoded again by every read, up to the wanted position. Nobody
+/// waits for others to free memory.
 pub trait StreamSource: Debug + Send + Sync {
     /// Number of decoded bytes.
     fn len(&self) -> u64;
@@ -21,44 +21,44 @@ pub trait StreamSource: Debug + Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A reader of the decoded bytes from the first on.
+    /// Opens a reader of the decoded bytes from the first on.
     fn open(&self) -> Result<Box<dyn Read + Send>>;
-    /// Where the encoded stream lies, for messages.
+    /// The place of the encoded stream, for messages.
     fn place(&self) -> Place;
 }
 
-/// The longest decoded stream that is held in memory as a whole.
+/// The longest decoded stream that is held in memory as a whole, in bytes.
 pub const HOLD_LIMIT: u64 = 256 << 20;
 
-/// Bytes in memory, with what they took of a budget.
+/// Bytes in memory, with their lease from a budget.
 #[derive(Debug)]
 pub struct Held {
     pub(super) bytes: Vec<u8>,
-    /// What they are called in messages.
+    /// The name of the bytes in messages.
     pub(super) name: Option<PathBuf>,
     _lease: Lease,
 }
 
 impl Held {
-    /// Bytes for which `lease` was drawn.
+    /// Holds `bytes`, for which `lease` was drawn.
     pub fn new(bytes: Vec<u8>, lease: Lease) -> Self {
         Self { bytes, name: None, _lease: lease }
     }
 
-    /// The same, called `name` in messages.
+    /// Names the bytes in messages.
     #[must_use]
     pub fn named(self, name: PathBuf) -> Self {
         Self { name: Some(name), ..self }
     }
 
-    /// Room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it is
-    /// set aside at once: a vector that grows would have twice as much meanwhile. The system gives what
-    /// is then written to, and no more.
+    /// Reserves room for `len` bytes, if they are no more than `HOLD_LIMIT` and `budget` has them. All of it
+    /// is reserved at once, because a growing vector would take twice as much meanwhile. The system commits
+    /// only the pages that are written.
     pub fn take(len: u64, budget: &Budget) -> Option<Self> {
         (len <= HOLD_LIMIT).then(|| Self::take_long(len, budget))?
     }
 
-    /// The same for any length.
+    /// Reserves room for `len` bytes without that limit, if `budget` has them.
     pub fn take_long(len: u64, budget: &Budget) -> Option<Self> {
         let lease = budget.try_draw(Use::Held, len)?;
         let mut bytes = Vec::new();
@@ -66,7 +66,7 @@ impl Held {
         Some(Self::new(bytes, lease))
     }
 
-    /// Takes the next bytes, of no more than there is room for.
+    /// Appends `bytes`, no more than there is room for.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -80,7 +80,8 @@ pub(super) struct DecodedContent {
 }
 
 impl DecodedContent {
-    /// Output that is held within `budget`; `bytes` is all of it, if it is held already.
+    /// Makes a stream whose output is held within `budget`; `bytes` is the whole output, if it is in memory
+    /// already.
     pub(super) fn new(
         stream: Arc<dyn StreamSource>,
         budget: Budget,
@@ -124,7 +125,7 @@ impl DecodedContent {
         reader.read_exact(buffer).map_err(|e| self.fault(e))
     }
 
-    /// A sequential reader from `offset` on, for content that is too long to hold.
+    /// A sequential reader from `offset` on, for output that is too long to hold.
     pub(super) fn reader_at(&self, offset: u64) -> Result<Box<dyn Read + Send>> {
         let mut reader = self.stream.open()?;
         io::copy(&mut reader.by_ref().take(offset), &mut io::sink()).map_err(|e| self.fault(e))?;

@@ -1,4 +1,4 @@
-//! Comparison and digests of content, and the way digests are written.
+//! Comparison and digests of content, and digests as text.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ impl Content {
         Ok(digest.finalize().into())
     }
 
-    /// The same as a value that is read and written in hex.
+    /// The SHA-256 of all bytes, as a value that is read and written in hex.
     pub fn digest(&self) -> Result<Sha256Digest> {
         Ok(self.sha256()?.into())
     }
@@ -55,13 +55,13 @@ impl Content {
         }
     }
 
-    /// A buffer for reading; no longer than the content, of which there are often many short ones.
+    /// A buffer for reading, no longer than the content: short content is common.
     fn window(&self) -> Vec<u8> {
         vec![0; usize::try_from(self.len()).unwrap_or(WINDOW).min(WINDOW)]
     }
 }
 
-/// A SHA-256. As text, and in JSON, it is 64 small hexadecimal digits.
+/// A SHA-256. As text, and in JSON, it is 64 lowercase hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256Digest([u8; 32]);
@@ -93,16 +93,16 @@ impl fmt::Display for Sha256Digest {
     }
 }
 
-/// Digests what is read through it.
+/// A reader that digests the bytes read through it.
 pub struct DigestingReader<R, D> {
-    /// What is read.
+    /// The underlying reader.
     pub source: R,
-    /// Of what was read.
+    /// The digest of the bytes read so far.
     pub digest: D,
 }
 
 impl<R, D: Digest> DigestingReader<R, D> {
-    /// A reader through which nothing was read.
+    /// A digesting reader of `source`.
     pub fn new(source: R) -> Self {
         Self { source, digest: D::new() }
     }
@@ -159,8 +159,7 @@ mod tests {
         let digest = Content::of_bytes(*b"abc").digest().unwrap().to_string();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest, expected);
-        // The standard's long message, a million times "a", read in pieces of which one ends
-        // inside of a window.
+        // The standard's long message, a million times "a", in pieces that end inside a window.
         let part = Content::of_bytes(vec![b'a'; 250_000]);
         let digest = Content::concat([&part; 4]).digest().unwrap().to_string();
         let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";

@@ -1,5 +1,5 @@
-//! Input files: opened when read, checked for change at every opening; and the folders and links
-//! among which they were found.
+//! Input files, opened when read and checked for change at every opening, and the folders and links that led
+//! to them.
 
 use std::fs::{File, Metadata};
 use std::io::ErrorKind;
@@ -12,8 +12,8 @@ use super::open::open_at_once;
 use crate::error::{Error, Kind, Result};
 use crate::run::Budget;
 
-/// What identifies the state of a file or folder: a change of any of it is a changed input. The time
-/// of a folder changes with the names in it.
+/// The identity and state of a file or folder; any difference means that the input changed. The time of a
+/// folder changes with the names in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -38,7 +38,7 @@ impl Stamp {
 pub struct StampedFile {
     path: PathBuf,
     stamp: Stamp,
-    /// Shared by concurrent readers; closed with the last of them, so that trees of a hundred
+    /// The descriptor, shared by concurrent readers. The last reader closes it, so that trees of a hundred
     /// thousand files do not exhaust descriptors.
     handle: Mutex<Weak<File>>,
 }
@@ -55,17 +55,17 @@ impl StampedFile {
         Ok(Self { path: path.to_path_buf(), stamp, handle: Mutex::new(Weak::new()) })
     }
 
-    /// The path it was opened by.
+    /// The path that the file was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its size in bytes.
+    /// File size in bytes.
     pub fn len(&self) -> u64 {
         self.stamp.len
     }
 
-    /// Whether it holds no bytes.
+    /// Whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.stamp.len == 0
     }
@@ -97,7 +97,7 @@ impl StampedFile {
         })
     }
 
-    /// Fails if the file is no longer what it was when it was first seen.
+    /// Fails if the file changed since it was first seen.
     pub fn recheck(&self) -> Result<()> {
         self.compare(stamp_of(&self.path)?)
     }
@@ -119,7 +119,7 @@ impl StampedFile {
     }
 }
 
-/// Of what stands at `path`, or of what a link there leads to, as everything is read.
+/// The stamp of the file or folder at `path`, behind all links, because reads follow links too.
 fn stamp_of(path: &Path) -> Result<Stamp> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Stamp::of(&metadata)),
@@ -134,7 +134,7 @@ fn changed(path: &Path, what: &str) -> Error {
         .hint("run again when nothing writes to the input any more")
 }
 
-/// All input of a run, to be checked once more before its output becomes visible.
+/// All input of a run, to be checked for change once more before its output becomes visible.
 #[derive(Debug)]
 pub struct Inputs {
     budget: Budget,
@@ -144,12 +144,12 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// None yet; reading them and remembering what they hold draws from `budget`.
+    /// An empty list; reading and remembering inputs draws from `budget`.
     pub fn within(budget: &Budget) -> Self {
         Self { budget: budget.clone(), files: Vec::new(), folders: Vec::new(), links: Vec::new() }
     }
 
-    /// The budget that reading them draws from.
+    /// The budget for reading the inputs.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -161,12 +161,12 @@ impl Inputs {
         Ok(file)
     }
 
-    /// The content of the file at `path`, which is remembered.
+    /// Opens and remembers the file at `path`, and returns its content.
     pub fn content(&mut self, path: &Path) -> Result<Content> {
         Ok(Content::of_file(self.open(path)?, &self.budget))
     }
 
-    /// Remembers the folder at `path`, the names in which are read next.
+    /// Remembers the folder at `path`, before the names in it are read.
     pub fn add_folder(&mut self, path: &Path) -> Result<()> {
         self.folders.push((path.to_path_buf(), stamp_of(path)?));
         Ok(())
@@ -177,7 +177,7 @@ impl Inputs {
         self.links.push((path.to_path_buf(), target.to_path_buf()));
     }
 
-    /// Fails with everything that changed since it was first seen.
+    /// Fails if anything changed since it was first seen, and names all of it.
     pub fn recheck(&self) -> Result<()> {
         let files = self.files.iter().map(|file| file.recheck());
         let folders = self.folders.iter().map(|(path, stamp)| recheck_folder(path, *stamp));
@@ -186,8 +186,8 @@ impl Inputs {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// A failure of what read this input, which is its change where it changed meanwhile: what looks
-    /// like damage then is none.
+    /// Replaces a reader's error by the change of its input, if the input changed meanwhile: it may only look
+    /// damaged.
     pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match self.recheck() {
             Err(found) if found.kind() == Kind::Changed => found,
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with a file and a link, and what is known of them.
+    /// A folder with a file and a link, and the inputs that remember them.
     fn inputs(folder: &Path) -> Inputs {
         fs::write(folder.join("file"), "text").unwrap();
         symlink("file", folder.join("link")).unwrap();
@@ -264,7 +264,7 @@ mod tests {
         for (place, change) in changes {
             let folder = tempfile::tempdir().unwrap();
             let inputs = inputs(folder.path());
-            // Times of files are as fine as the clock of the kernel, which may be some ms.
+            // File times are only as fine as the kernel's clock, which may tick every few ms.
             std::thread::sleep(std::time::Duration::from_millis(20));
             change(folder.path());
             let error = inputs.recheck().unwrap_err();

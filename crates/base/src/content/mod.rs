@@ -1,11 +1,11 @@
-//! Content handles: what a file holds, without holding it.
+//! Content handles: access to the bytes of a file without holding them.
 //!
-//! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros,
-//! ranges of decoded streams, of the run's own spool and of blocks in it. A transformed library is its
-//! own file with a few patched ranges and one removed. Content is read by positioned reads in windows;
-//! nothing returns a whole file as a slice, so a file that shrinks under the run is an error with its
-//! name, never a crash. Content carries the [`Budget`] that it was opened within; so do its slices and
-//! what is decoded from it.
+//! A [`Content`] is a cheap-to-clone rope: ranges of input files, heap buffers, runs of zeros, and ranges of
+//! decoded streams, of the run's own spool and of blocks in it. A transformed library is its own file with a
+//! few patched ranges and one removed. Content is read by positioned reads in windows. Nothing returns a
+//! whole file as a slice, so a file that shrinks during the run is an error with its name, never a crash.
+//! Content carries the [`Budget`] that it was opened within, and so do its slices and the output of its
+//! decoders.
 
 mod blocks;
 mod copy;
@@ -45,7 +45,7 @@ pub struct Content {
     budget: Budget,
 }
 
-/// A run of bytes from one source; `at` is its position within the content.
+/// A run of bytes from one source, at position `at` of the content.
 #[derive(Clone, Debug)]
 struct Piece {
     at: u64,
@@ -72,19 +72,19 @@ impl Default for Content {
 }
 
 impl Content {
-    /// The whole of the file at `path`, as it is now: a later change of its size, time, mode
-    /// or identity is an error when it is read. What reading it takes is drawn from `budget`.
+    /// Opens the whole file at `path`. If its size, time, mode or identity changes later, reads fail. Reading
+    /// draws from `budget`.
     pub fn open(path: impl AsRef<Path>, budget: &Budget) -> Result<Self> {
         Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?), budget))
     }
 
-    /// The same bytes; what reading them takes is drawn from `budget`.
+    /// The same content, whose reads draw from `budget`.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
         Self { budget: budget.clone(), ..self }
     }
 
-    /// The budget that reading it draws from.
+    /// The budget for reading the content.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -97,20 +97,20 @@ impl Content {
         Self { pieces: Arc::new([piece]), len, budget: budget.clone() }
     }
 
-    /// A buffer on the heap.
+    /// A buffer on the heap, outside every budget.
     pub fn of_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::of_held(Held::new(bytes.into(), Lease::default()))
     }
 
-    /// A buffer on the heap that was drawn from a budget, which has it back with the last piece of
-    /// the content.
+    /// A buffer on the heap that was drawn from a budget, and returns to it with the last piece of the
+    /// content.
     pub fn of_held(bytes: Held) -> Self {
         let len = bytes.bytes.len() as u64;
         Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
     }
 
-    /// `len` bytes at `offset` of an anonymous temporary file that this run writes itself; they must be
-    /// written before they are read, and never change after that.
+    /// `len` bytes at `offset` of an anonymous temporary file of this run. They must be written before they
+    /// are read, and never change after that.
     pub fn of_spool(file: Arc<File>, offset: u64, len: u64) -> Self {
         Self::of_source(PieceSource::Spool(file), offset, len)
     }
@@ -120,14 +120,13 @@ impl Content {
         Self::of_source(PieceSource::Zeros, 0, len)
     }
 
-    /// The output of a decoder of this content; see [`StreamSource`] for what is held in memory and
-    /// when.
+    /// The output of a decoder of this content; [`StreamSource`] explains what is held in memory and when.
     pub fn decoded(&self, stream: Arc<dyn StreamSource>) -> Self {
         self.decoded_from(stream, None).0
     }
 
-    /// The output of a decoder of this content, which may be decoded already: `bytes` is all of it,
-    /// and is held until the guard is dropped.
+    /// The output of a decoder of this content. `bytes` is the whole output, if it is decoded already; the
+    /// guard keeps it in memory.
     pub fn decoded_from(
         &self,
         stream: Arc<dyn StreamSource>,
@@ -154,7 +153,7 @@ impl Content {
         Self { pieces, len, budget: Budget::unlimited() }
     }
 
-    /// Pieces one after the other, within the budget of the first that has one.
+    /// Joins `parts`, within the budget of the first that has one.
     pub fn concat<'a>(parts: impl IntoIterator<Item = &'a Content>) -> Self {
         let mut pieces = Vec::new();
         let (mut at, mut budget) = (0, Budget::unlimited());
@@ -195,7 +194,7 @@ impl Content {
         Ok(Self { pieces: pieces.into(), len, budget: self.budget.clone() })
     }
 
-    /// The same bytes with `patch` in place of those that start at `offset`.
+    /// A copy with `patch` in place of the bytes that start at `offset`.
     pub fn patched(&self, offset: u64, patch: impl Into<Vec<u8>>) -> Result<Self> {
         let patch = Self::of_bytes(patch);
         let end = offset.saturating_add(patch.len);
@@ -235,14 +234,14 @@ impl Content {
         Ok(())
     }
 
-    /// Reads `N` bytes from `offset` on, as an array.
+    /// Reads `N` bytes from `offset` on.
     pub fn read_array<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         let mut buffer = [0; N];
         self.read_at(offset, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// A buffer with the bytes of `range`, refused with the name `what` if longer than `limit`.
+    /// Reads the bytes of `range` into a buffer; refused, with the name `what`, if longer than `limit`.
     pub fn read_vec(&self, range: Range<u64>, limit: u64, what: &str) -> Result<Vec<u8>> {
         let part = self.slice(range)?;
         if part.len > limit {
@@ -275,7 +274,7 @@ impl Content {
         ContentReader::new(self.clone())
     }
 
-    /// Where in the outermost file the byte at `offset` lies, for messages.
+    /// The place in the outermost file of the byte at `offset`, for messages.
     pub fn place(&self, offset: u64) -> Place {
         let last = self.pieces.last();
         match self.pieces_from(offset).first().or(last) {
@@ -284,14 +283,14 @@ impl Content {
         }
     }
 
-    /// The files that its bytes come from, in order; those of archives as `archive(member)`. Bytes
-    /// that the run made itself come from none.
+    /// The files that the bytes come from, in order; members of archives as `archive(member)`. Bytes that the
+    /// run made itself have no file.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.pieces.iter().filter_map(|piece| piece.place(0).file)
     }
 
-    /// Keeps what positioned reads would have to do again (open files, decoded streams of
-    /// moderate size) until the guard is dropped.
+    /// Keeps files open and decoded streams of moderate size in memory until the guard is dropped, so that
+    /// positioned reads need not open or decode them again.
     pub fn pin(&self) -> Result<Pinned> {
         let mut pinned = Pinned::default();
         for piece in self.pieces.iter() {

@@ -1,5 +1,5 @@
-//! Opening files in folders that others write to: what has the name of a file may be a pipe that
-//! nobody ever writes to, or a device.
+//! Opening files in folders that others write to: the name of a file may lead to a device, or to a pipe
+//! without a writer.
 
 use std::fs::{File, OpenOptions, metadata};
 use std::io::{self, ErrorKind, Read};
@@ -12,7 +12,7 @@ use super::Content;
 use crate::error::{Error, Kind, Result};
 use crate::run::Budget;
 
-/// Opens the regular file at `path`.
+/// Opens the regular file at `path`; fails for any other kind.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let file = open_at_once(path)?;
     if file.metadata()?.is_file() {
@@ -22,25 +22,25 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The bytes of the regular file at `path`.
+/// Reads the regular file at `path`.
 pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_file(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The bytes of the regular file at `path`, a file of few bytes that is read before a run has a budget;
-/// it is refused as `what` if there are more than `limit`.
+/// Reads a small regular file at `path` before a run has a budget; refused, with the name `what`, if it has
+/// more than `limit` bytes.
 pub fn read_small(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     let content = Content::open(path, &Budget::unlimited())?;
     content.read_vec(0..content.len(), limit, what)
 }
 
-/// Longest file with keys that is read, in bytes: keys with thousands of certifications fit.
+/// Longest key file that is read, in bytes: keys with thousands of certifications fit.
 pub const KEY_FILE_LIMIT: u64 = 16 << 20;
 
-/// The bytes of a file that a user names, which may be the end of a pipe; it is refused as `what` if
-/// there are more than `limit`.
+/// Reads a file that the user names, which may be the end of a pipe; refused, with the name `what`, if it has
+/// more than `limit` bytes.
 pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
@@ -53,13 +53,13 @@ pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens whatever is at `path`, without waiting for the other end of a pipe and without becoming the
-/// process of a terminal.
+/// Opens `path`, whatever its kind, without waiting for the other end of a pipe and without acquiring a
+/// controlling terminal.
 pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        // Somebody else has a lease on the file, and gives it up while an opening waits (open(2)).
+        // Another process has a lease on the file, and gives it up while a blocking open waits (open(2)).
         Err(error) if error.kind() == ErrorKind::WouldBlock && metadata(path)?.is_file() => {
             File::open(path)
         }

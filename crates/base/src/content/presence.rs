@@ -1,4 +1,4 @@
-//! What is at a path. Where the system does not say, that is an error and not "nothing".
+//! Tests for files and folders. If the system does not answer, that is an error and not "nothing there".
 
 use std::fs::{DirEntry, FileType, metadata, read_dir};
 use std::io::{self, ErrorKind};
@@ -6,32 +6,32 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Bytes that a name may have on Linux.
+/// Longest file name on Linux, in bytes.
 pub const NAME_MAX: usize = 255;
 
-/// Whether there is a folder, or a link to one.
+/// Whether `path` is a folder, or a link to one.
 pub fn is_folder(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some_and(|kind| kind.is_dir()))
 }
 
-/// Whether there is a regular file, or a link to one.
+/// Whether `path` is a regular file, or a link to one.
 pub fn is_file(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some_and(|kind| kind.is_file()))
 }
 
-/// Whether there is anything that is not a link to nothing.
+/// Whether `path` exists; a dangling link does not count.
 pub fn is_there(path: &Path) -> Result<bool> {
     Ok(kind_at(path)?.is_some())
 }
 
-/// What is directly in `folder`.
+/// Lists the entries directly in `folder`.
 pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
     let fault = move |e| Error::io(folder, "list", e);
     Ok(read_dir(folder).map_err(fault)?.map(move |entry| entry.map_err(fault)))
 }
 
-/// What the system `answered` when it was asked to do something with `path`; nothing where nothing
-/// is. `doing` says what it was asked, as for [`Error::io`].
+/// The answer of a system call on `path`; `None` if the path does not exist. `doing` names the call in
+/// messages, as for [`Error::io`].
 pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
     match answered {
         Ok(answer) => Ok(Some(answer)),
@@ -40,7 +40,7 @@ pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<
     }
 }
 
-/// Where `path` is, behind all links; nothing where nothing is.
+/// Resolves all links of `path`; `None` if it does not exist.
 pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
     match path.canonicalize() {
         Ok(real) => Ok(Some(real)),
@@ -49,7 +49,7 @@ pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// What is at `path`, at the end of all links.
+/// The kind of the file at `path`, behind all links; `None` if it does not exist.
 fn kind_at(path: &Path) -> Result<Option<FileType>> {
     match metadata(path) {
         Ok(metadata) => Ok(Some(metadata.file_type())),
@@ -58,8 +58,8 @@ fn kind_at(path: &Path) -> Result<Option<FileType>> {
     }
 }
 
-/// Nothing can be at a name that no file may have, which indexes and configurations may state; where
-/// only the whole path is too long, something may be.
+/// Whether the error means that the path does not exist. Indexes and configurations may state names that no
+/// file can have; if only the whole path is too long, it may exist.
 fn says_nothing_is_there(kind: ErrorKind, path: &Path) -> bool {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => true,

@@ -15,7 +15,7 @@ pub const WINDOW: usize = 1 << 20;
 pub struct ContentReader {
     content: Content,
     position: u64,
-    /// Keeps the current piece open; replaced when the position leaves it.
+    /// The current piece, kept open until the position leaves it.
     open: Option<OpenPiece>,
 }
 
@@ -30,7 +30,7 @@ impl ContentReader {
         Self { content, position: 0, open: None }
     }
 
-    /// Fills `buffer` as far as content is left and returns the filled length.
+    /// Fills `buffer` as far as content is left, and returns the filled length.
     pub fn read_window(&mut self, buffer: &mut [u8]) -> crate::error::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
@@ -42,10 +42,10 @@ impl ContentReader {
         Ok(done)
     }
 
-    /// Passes over `len` bytes, as far as content is left, and returns how many.
+    /// Skips `len` bytes, as far as content is left, and returns how many.
     pub fn skip(&mut self, len: u64) -> io::Result<u64> {
         let len = len.min(self.content.len() - self.position);
-        // A decoder goes on where it is: another one would decode again what lies before.
+        // An open decoder goes on: a new one would decode everything before this position again.
         if self.open.as_ref().is_some_and(|open| open.stream.is_some()) {
             return io::copy(&mut self.take(len), &mut io::sink());
         }

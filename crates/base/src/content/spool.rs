@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::Content;
 use crate::error::{Error, Result};
 
-/// An append-only anonymous temporary file: a run that is killed leaves nothing behind. Where the file
-/// system cannot make such a file, it has a name until it is open.
+/// An append-only anonymous temporary file: a killed run leaves nothing behind. Where the file system cannot
+/// make one, the file has a name until it is open.
 #[derive(Debug)]
 pub struct Spool {
     directory: PathBuf,
@@ -22,7 +22,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// A new, empty one on the file system of `directory`.
+    /// Makes an empty spool on the file system of `directory`.
     pub fn create(directory: &Path) -> Result<Self> {
         let file = anonymous(directory)
             .map_err(|cause| Error::io(directory, "create a spool file in", cause.into()))?;
@@ -33,7 +33,7 @@ impl Spool {
         })
     }
 
-    /// Writes `bytes` behind everything else. Several threads may do so at once.
+    /// Appends `bytes`, and returns them as content. Several threads may append at once.
     pub fn append(&self, bytes: &[u8]) -> Result<Content> {
         let len = bytes.len() as u64;
         let offset = self.end.fetch_add(len, Ordering::Relaxed);
@@ -49,14 +49,14 @@ fn anonymous(directory: &Path) -> Result<File, Errno> {
     let mode = Mode::RUSR | Mode::WUSR;
     match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
         Ok(file) => Ok(file.into()),
-        // File systems without O_TMPFILE (NFS, some overlays), and kernels that take the flag
-        // for a plain opening of a directory.
+        // File systems without O_TMPFILE (NFS, some overlays), and kernels that ignore the flag and open the
+        // directory.
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => unlinked(directory),
         Err(error) => Err(error),
     }
 }
 
-/// A file that loses its name as soon as it is open.
+/// Opens a new file and removes its name at once.
 fn unlinked(directory: &Path) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL;
     for attempt in 0..u16::MAX {

@@ -1,4 +1,4 @@
-//! Content is a rope: whatever it is made of, it reads as one run of bytes.
+//! Content is a rope: from any mix of sources, it reads as one run of bytes.
 
 use std::io::{Read, Write};
 

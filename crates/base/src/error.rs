@@ -4,8 +4,8 @@
 //! offset in the outermost file), *why* (message and cause), and *what to do* (hint). Faults of a
 //! stage are gathered into one error with [`Error::gather`], so that a run reports all of them.
 //!
-//! Messages, places and frames may hold what others wrote, as it is; where an error is turned into
-//! text, that is [`printable`].
+//! Messages, places and frames may hold foreign text unescaped; [`printable`] escapes it where an error is
+//! turned into text.
 
 mod printable;
 mod remark;
@@ -23,7 +23,7 @@ pub use system::system_hint;
 /// Result of every fallible operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What sort of fault an [`Error`] is.
+/// The sort of fault that an [`Error`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -47,13 +47,13 @@ pub enum Kind {
     Limit,
     /// A check of finished output failed.
     Verify,
-    /// The run was asked to end, as by a signal.
+    /// The run was asked to end, for example by a signal.
     Interrupted,
     /// An invariant of rockpack itself does not hold.
     Bug,
 }
 
-/// Where in the input a fault lies.
+/// The place of a fault in the input.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
     /// The outermost file.
@@ -79,22 +79,22 @@ struct Inner {
     hint: Option<String>,
     context: Vec<String>,
     cause: Option<String>,
-    /// Whether the cause is laid out in lines.
+    /// Whether the cause consists of several lines.
     cause_has_lines: bool,
     others: Vec<Error>,
-    /// What was noticed before.
+    /// Remarks from before the error.
     remarks: Vec<Remark>,
-    /// Whether nothing is at the path, or something else than what was asked for.
+    /// Whether the path does not exist or has another kind of file than expected.
     is_absent: bool,
     is_refusal: bool,
 }
 
-/// What to do about a path of nothing, or of something else than a file or folder as it was to be.
+/// The hint for a path that does not exist or has another kind of file than expected.
 const NAMED_HINT: &str =
     "check the path: one that does not begin with / is looked for in the current folder";
 
 impl Error {
-    /// A new error of `kind` that says why in `message`.
+    /// Makes an error of `kind` with the reason `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let inner = Inner {
             kind,
@@ -112,29 +112,28 @@ impl Error {
         Self { inner: Box::new(inner) }
     }
 
-    /// Bytes that do not follow their format.
+    /// Makes an error for bytes that do not follow their format.
     pub fn malformed(message: impl Into<String>) -> Self {
         Self::new(Kind::Malformed, message)
     }
 
-    /// Bytes that end too early.
+    /// Makes an error for bytes that end too early.
     pub fn truncated(message: impl Into<String>) -> Self {
         Self::new(Kind::Truncated, message)
     }
 
-    /// Input that is refused because rockpack does not handle it.
+    /// Makes an error for input that rockpack does not handle.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Kind::Unsupported, message)
     }
 
-    /// A broken invariant of rockpack itself.
+    /// Makes an error for a broken invariant of rockpack itself.
     pub fn bug(message: impl Into<String>) -> Self {
         Self::new(Kind::Bug, message)
             .hint("this is a bug in rockpack; please report it with the command and its input")
     }
 
-    /// This error, found in what rockpack itself made: a broken invariant, unless the fault lies in
-    /// reading.
+    /// Turns an error about rockpack's own output into a bug report, unless the fault lies in reading.
     pub fn of_own(self, message: impl Into<String>) -> Self {
         let of_reading = self.flattened().any(Self::is_of_reading);
         if of_reading { self } else { Self::bug(message).cause(self) }
@@ -158,7 +157,7 @@ impl Error {
         self
     }
 
-    /// Fills what is missing of file, structure and offset from `place`.
+    /// Fills in missing file, structure and offset from `place`.
     pub fn at(mut self, place: &Place) -> Self {
         let own = &mut self.inner.place;
         own.file = own.file.take().or_else(|| place.file.clone());
@@ -167,7 +166,7 @@ impl Error {
         self
     }
 
-    /// Says what the user can do about it.
+    /// Adds a hint that tells the user what to do, unless there is one already.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.inner.hint.get_or_insert_with(|| hint.into());
         self
@@ -179,20 +178,20 @@ impl Error {
         self
     }
 
-    /// Keeps the text of an underlying error.
+    /// Keeps the text of the first underlying error.
     pub fn cause(mut self, cause: impl fmt::Display) -> Self {
         self.inner.cause.get_or_insert_with(|| cause.to_string());
         self
     }
 
-    /// Keeps the text of an underlying error that is laid out in lines, as a parser's that shows what
-    /// it read, or what another program said.
+    /// Keeps the multi-line text of an underlying error, such as a parser's excerpt or the output of another
+    /// program.
     pub fn cause_in_lines(mut self, cause: impl fmt::Display) -> Self {
         self.inner.cause_has_lines |= self.inner.cause.is_none();
         self.cause(cause)
     }
 
-    /// One error out of all faults of a stage, or `None` where there are none.
+    /// Gathers all faults of a stage into one error; `None` without faults.
     pub fn gather(faults: Vec<Error>) -> Option<Self> {
         let mut faults = faults.into_iter();
         let mut first = faults.next()?;
@@ -200,50 +199,49 @@ impl Error {
         Some(first)
     }
 
-    /// What sort of fault this is.
+    /// The sort of fault.
     pub fn kind(&self) -> Kind {
         self.inner.kind
     }
 
-    /// Whether the fault lies in reading, or in rockpack, and says nothing of what would have been
-    /// read. Where damaged content is passed on, or taken for another kind of file, such an error is
-    /// not.
+    /// Whether the fault lies in reading or in rockpack, and tells nothing about the content. Callers that
+    /// pass on damaged content, or take it for another kind of file, must not do so after such an error.
     pub fn is_of_reading(&self) -> bool {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
-    /// Whether the fault lies in what the command line, the environment or the configuration says,
-    /// and neither in the input nor in the system.
+    /// Whether the fault lies in the command line, the environment or the configuration, and neither in the
+    /// input nor in the system.
     pub fn is_refusal(&self) -> bool {
         self.inner.is_refusal || matches!(self.kind(), Kind::Usage | Kind::Config)
     }
 
-    /// This error, of a path with something else than a file or folder as it was to be.
+    /// Marks the error as caused by a path with another kind of file than expected.
     pub fn of_other_kind(mut self) -> Self {
         self.inner.is_absent = true;
         self
     }
 
-    /// This error, which lies in what the user asked for, whatever its kind.
+    /// Marks the error as a fault of the request, whatever its kind.
     pub fn refused(mut self) -> Self {
         self.inner.is_refusal = true;
         self
     }
 
-    /// This error about a setting that judges the input: it lies in the input.
+    /// Turns an error about a setting that judges the input into an error of the input.
     pub fn of_input(mut self) -> Self {
         self.inner.kind = Kind::Conflict;
         self
     }
 
-    /// This error, met at a path that the user named: if nothing is there, or something else than a
-    /// file or folder as it was to be, the fault lies in what was named.
+    /// Marks an error at a path that the user named: if the path does not exist or has another kind of file
+    /// than expected, the fault lies in the request.
     pub fn of_named(mut self) -> Self {
         self.inner.is_refusal |= self.inner.is_absent;
         if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
     }
 
-    /// This error, met while settings were resolved: the fault lies in them, unless the system failed.
+    /// Marks an error met while settings were resolved: they are at fault, unless the system failed.
     fn of_settings(mut self) -> Self {
         self.inner.is_refusal |= self.inner.is_absent || !self.is_of_reading();
         let others = std::mem::take(&mut self.inner.others);
@@ -256,17 +254,17 @@ impl Error {
         &self.inner.message
     }
 
-    /// Where it happened.
+    /// The place of the fault.
     pub fn place(&self) -> &Place {
         &self.inner.place
     }
 
-    /// What to do about it.
+    /// The hint that tells the user what to do.
     pub fn hint_text(&self) -> Option<&str> {
         self.inner.hint.as_deref()
     }
 
-    /// What was being done, innermost first.
+    /// The context frames, innermost first.
     pub fn frames(&self) -> &[String] {
         &self.inner.context
     }
@@ -293,7 +291,7 @@ impl Error {
         all.into_iter()
     }
 
-    /// What was being done, outermost first, then the place and the reason.
+    /// The frames, outermost first, then the place and the reason, in one text.
     pub fn in_full(&self) -> String {
         let frames = self.inner.context.iter().rev();
         frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
@@ -321,41 +319,41 @@ impl Error {
     }
 }
 
-/// The faults of a stage, gathered while it goes on as far as it can.
+/// Gathers the faults of a stage that goes on as far as it can.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<Error>);
 
 impl Faults {
-    /// Adds one.
+    /// Adds a fault.
     pub fn add(&mut self, fault: Error) {
         self.0.push(fault);
     }
 
-    /// The value of `result`, or `None` after noting its error.
+    /// Returns the value of `result`, or `None` after noting its error.
     pub fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|fault| self.0.push(fault)).ok()
     }
 
-    /// Whether one of them is of this kind.
+    /// Whether one of the faults is of `kind`.
     pub fn has(&self, kind: Kind) -> bool {
         self.0.iter().any(|fault| fault.kind() == kind)
     }
 
-    /// Those of settings, with what has to be said otherwise first, of that the command line: the first
-    /// decides the exit code.
+    /// Marks the faults as met while settings were resolved. Those that the user must correct come first, and
+    /// the command line's before the configuration's: the first fault decides the exit code.
     pub fn of_settings(self) -> Self {
         let mut faults: Vec<Error> = self.0.into_iter().map(Error::of_settings).collect();
         faults.sort_by_key(|fault| (!fault.is_refusal(), fault.kind() != Kind::Usage));
         Self(faults)
     }
 
-    /// What was made unless there was a fault; fails with all of them if there is one.
+    /// Returns `made` if there was no fault, and fails with all faults otherwise.
     pub fn settle<T>(self, made: Option<T>) -> Result<T> {
         self.finish()?;
         made.ok_or_else(|| Error::bug("a value is missing, and nothing says why"))
     }
 
-    /// Fails with all of them, if there is one.
+    /// Fails with all faults, if there are any.
     pub fn finish(self) -> Result<()> {
         Error::gather(self.0).map_or(Ok(()), Err)
     }

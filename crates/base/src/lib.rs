@@ -1,13 +1,12 @@
-//! What every stage of the packer stands on: bytes, formats, targets, trees, errors, and what a run
-//! may take.
+//! The base of every stage of the packer: bytes, formats, targets, trees, errors, and the limits of a run.
 //!
 //! ```text
 //! error ◄─ run ◄─ content ◄─ formats        gfx, tree, once
 //! ```
 //!
-//! Nothing here reads artifacts, packages of a set, or settings, though `gfx` and `tree` hold the words
-//! that names of artifacts are made of. A format is read and written the same whoever asks. The crate
-//! boundary holds that: what lies here cannot use what lies above it.
+//! Nothing here reads artifacts, packages of a set, or settings, though `gfx` and `tree` define the words
+//! that artifact names are made of. Formats do not depend on their caller. The crate boundary enforces this:
+//! code here cannot use the rooms above it.
 
 pub mod content;
 pub mod error;

@@ -1,7 +1,7 @@
-//! Maps with every key once.
+//! Maps that refuse duplicate keys.
 //!
-//! serde's maps take the last of several values. In what others wrote that would hide the ones before
-//! it from everybody but those who read the file in another way.
+//! serde's maps keep the last of several values. Another reader of the same file may keep the first, so a
+//! duplicate could hide a value from one of them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
     }
 }
 
-/// Reads a map, for `deserialize_with`.
+/// Reads a map without duplicate keys, for `deserialize_with`.
 pub fn map<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -54,7 +54,7 @@ where
     Ok(entries.into_iter().collect())
 }
 
-/// Refuses a key that is there twice.
+/// Refuses a key that occurs twice.
 struct EachKeyOnce<K, V>(PhantomData<(K, V)>);
 
 impl<'de, K, V> Visitor<'de> for EachKeyOnce<K, V>

@@ -1,21 +1,18 @@
-//! Texts of others on their way to a terminal, which takes control characters for commands, and to
-//! the log of a CI system, which takes some words for commands: GitHub's `::name::` at the
-//! beginning of a line, and `##[name]`, Azure's `##vso[` and TeamCity's `##teamcity[` anywhere in
-//! it.
+//! Foreign text on its way to a terminal or to the log of a CI system. A terminal obeys control characters. A
+//! CI system obeys GitHub's `::name::` at the beginning of a line, and `##[name]`, Azure's `##vso[` and
+//! TeamCity's `##teamcity[` anywhere in it.
 
 use std::borrow::Cow;
 
-/// `text` in one line: its control characters, line breaks among them, as Rust writes them in a
-/// literal (`\n`, `\u{1b}`), and so those that are not seen or turn the direction of the text, and
-/// the `#` of commands for a CI system. Whoever named a file or filled a field gives a terminal no
-/// commands and forges no line. Texts without any stay as they are, so doing it twice changes
-/// nothing.
+/// Escapes `text` into one line. Control characters, line breaks included, and characters that are invisible
+/// or turn the direction of text are written as in Rust literals (`\n`, `\u{1b}`), and so is the `#` of CI
+/// commands. So names of files and values of fields cannot command a terminal or forge a line. Text without
+/// any of these stays as it is, so a second call changes nothing.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() || is_unseen(c))
 }
 
-/// [`printable`], but for the line breaks of a text that is laid out in lines, of which none is a
-/// command for a CI system.
+/// Escapes `text` like [`printable`], but keeps its line breaks; no line is a command for a CI system.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     match escaped(text, |c| (c.is_control() && c != '\n') || is_unseen(c)) {
         Cow::Borrowed(text) => without_commands(text),
@@ -23,8 +20,8 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `text`, which is laid out in lines, with the first colon of those lines escaped that begin with two: a CI
-/// system takes those for commands, whatever blanks are in front.
+/// Escapes the first colon of each line of `text` that begins with `::` after any blanks: a CI system would
+/// take it for a command.
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") {
         return Cow::Borrowed(text);
@@ -41,11 +38,11 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
-/// Whether a character shows nothing, or turns the direction of those around it: what is read is not
-/// what is there.
+/// Whether a character is invisible, or turns the direction of its neighbours, so that readers see another
+/// text than the one stored.
 ///
-/// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`); beside it line and paragraph separators, the blank
-/// Braille pattern, and the marks around annotations.
+/// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`), and beyond it line and
+/// paragraph separators, the blank Braille pattern, and the marks around annotations.
 pub fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -61,7 +58,7 @@ pub fn begins_command(rest: &str) -> bool {
     rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-').starts_with('[')
 }
 
-/// The longest text of a file that a message repeats.
+/// The longest foreign text that a message repeats, in bytes.
 const REPEATED: usize = 4096;
 
 /// `text`, or its beginning if it is too long for a message: search paths of libraries may have many
@@ -134,7 +131,7 @@ mod tests {
         for unseen in ["\u{34f}", "\u{1160}", "\u{3164}", "\u{fe0f}", "\u{e0101}", "\u{2800}"] {
             assert_eq!(printable(unseen), unseen.escape_unicode().to_string());
         }
-        // An accent of its own stays: it is seen.
+        // A combining accent stays: it is visible.
         assert_eq!(printable("äö a\u{301} 漢字"), "äö a\u{301} 漢字");
     }
 }

@@ -1,27 +1,27 @@
-//! What was noticed before an error, and may explain it.
+//! Remarks from before an error that may explain it.
 
 use std::collections::BTreeSet;
 
 use super::Error;
 
-/// Something that was noticed in a run which fails later.
+/// A remark of a run that fails later.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Remark {
-    /// A JSON object; remarks are in the order of these.
+    /// The remark as a JSON object. Remarks are sorted by it.
     pub json: String,
-    /// One line, for people.
+    /// The remark as one line of text.
     pub text: String,
 }
 
 impl Remark {
-    /// Whether it is worth knowing and nothing more.
+    /// Whether the remark is a mere note.
     pub fn is_note(&self) -> bool {
         self.text.starts_with("note: ")
     }
 }
 
 impl Error {
-    /// Keeps what was noticed before, which may explain this error.
+    /// Adds earlier remarks, which may explain this error.
     pub fn explained(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
         self.inner.remarks.extend(remarks);
         self
@@ -34,7 +34,7 @@ impl Error {
         taken
     }
 
-    /// What was noticed before this error and all further faults, each once.
+    /// The remarks of this error and all further faults, each once.
     pub fn remarks(&self) -> BTreeSet<&Remark> {
         self.flattened().flat_map(|fault| &fault.inner.remarks).collect()
     }

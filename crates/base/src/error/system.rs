@@ -1,4 +1,4 @@
-//! What the system refuses, as an error, and errors on their way through [`io::Error`].
+//! Errors of system calls, and errors on their way through [`io::Error`].
 
 use std::fmt;
 use std::io;
@@ -6,23 +6,22 @@ use std::path::Path;
 
 use super::{Error, Kind, Result};
 
-/// What to do about a file or folder that may not be used.
+/// The hint for a file or folder without permission.
 const PERMISSION_HINT: &str =
     "check the permissions of the file and of its folders, or run as a user who has them";
 
-/// What to do about a disk that is full.
+/// The hint for a full disk.
 const ROOM_HINT: &str = "make room on that file system; what was not finished is taken back";
 
-/// What to do about a file that may not become so large.
+/// The hint for a file that exceeds a size limit.
 const SIZE_HINT: &str = "raise the limit of file sizes, as of `ulimit -f`, or use a file system \
     that takes larger files";
 
-/// What to do where the system starts no more threads, or gives no more memory: either may be told
-/// as the other.
+/// The hint for refused threads or memory. Libraries may report either as the other.
 const THREADS_HINT: &str = "raise the limits of threads and of memory, as of `ulimit` or of the \
     container; `build` needs less of both with a smaller --jobs";
 
-/// What to do about a failed system call, where that is known.
+/// The hint for a failed system call, if there is one.
 pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     match kind {
         io::ErrorKind::PermissionDenied => Some(PERMISSION_HINT),
@@ -32,15 +31,15 @@ pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     }
 }
 
-/// Whether nothing is at a path, or no file or folder as it was to be. Of the latter our own readers say
-/// that the input is invalid.
+/// Whether the path does not exist or has another kind of file than expected; our own readers report the
+/// latter as invalid input.
 fn is_absent(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
     matches!(kind, NotFound | NotADirectory | IsADirectory | InvalidInput)
 }
 
-/// Whether zstd or liblzma got no memory, by what they say of it; both say so where they get no
-/// thread, too. The system's own refusals have a number.
+/// Whether zstd or liblzma got no memory, according to the text of the error. Both report a missing thread
+/// the same way. A refusal by the system itself has an error number.
 fn is_refused_memory(source: &io::Error) -> bool {
     let told = ["Allocation error : not enough memory", "can't allocate memory"];
     let said = source.get_ref().map(ToString::to_string);
@@ -49,8 +48,7 @@ fn is_refused_memory(source: &io::Error) -> bool {
 }
 
 impl Error {
-    /// A failed system call on a file that the caller knows and this code does not; whoever knows
-    /// the file adds it.
+    /// Makes an error for a failed system call on a file that this code does not know; the caller adds it.
     pub fn io_unplaced(action: &str, source: io::Error) -> Self {
         Self::from_io(source).unwrap_or_else(|source| {
             let hint = system_hint(source.kind());
@@ -62,7 +60,7 @@ impl Error {
         })
     }
 
-    /// A failed system call on `file`.
+    /// Makes an error for a failed system call on `file`.
     pub fn io(file: impl AsRef<Path>, action: &str, source: io::Error) -> Self {
         match Self::from_io(source) {
             Ok(carried) => carried,
@@ -78,18 +76,18 @@ impl Error {
         }
     }
 
-    /// A library that fails at what cannot fail: a broken invariant, unless it got no memory.
+    /// Makes an error for a library call that cannot fail: a broken invariant, unless it got no memory.
     pub fn of_library(message: &str, source: io::Error) -> Self {
         Self::from_io(source).unwrap_or_else(|source| Self::bug(message).cause(source))
     }
 
-    /// A thread that the system does not start.
+    /// Makes an error for a thread that the system does not start.
     pub fn no_thread(source: impl fmt::Display) -> Self {
         Self::new(Kind::Io, format!("cannot start a thread: {source}")).hint(THREADS_HINT)
     }
 
-    /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself.
-    /// That a compressor or decoder got no memory says nothing of what it worked on.
+    /// Takes back an error that travelled through [`io::Error`], or returns the I/O error itself. A
+    /// compressor or decoder without memory becomes an I/O error: it tells nothing about the content.
     pub fn from_io(source: io::Error) -> Result<Self, io::Error> {
         if is_refused_memory(&source) {
             let message = "a compressor or decoder gets no memory, or no thread";
@@ -114,7 +112,7 @@ mod tests {
     use super::*;
     use crate::error::Faults;
 
-    /// In the words of the libraries as they are linked here.
+    /// The texts come from the linked libraries.
     #[test]
     fn refused_memory_is_no_fault_of_what_was_compressed() {
         let zstd = zstd::zstd_safe::get_error_name(64_usize.wrapping_neg());

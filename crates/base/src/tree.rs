@@ -1,4 +1,4 @@
-//! Install trees: path → file, link or directory; and the names of artifacts, which hold them.
+//! Install trees (path → file, link or directory), and the names of the artifacts that hold them.
 //!
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
@@ -19,14 +19,14 @@ pub use artifact_name::ArtifactName;
 pub use kinds::{ComponentKind, MemberKind};
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
 
-/// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash, no control
-/// character, which would forge lines of lists or what a terminal shows.
+/// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash. Control characters
+/// are refused: they would forge lines in lists or on a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TreePath(String);
 
 impl TreePath {
-    /// Checks `text`.
+    /// Checks and wraps `text`.
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
         let bad = |c: &str| c.is_empty() || c == "." || c == "..";
@@ -60,7 +60,7 @@ impl TreePath {
         self.0.rsplit_once('/').map(|(parent, _)| Self(parent.to_owned()))
     }
 
-    /// Whether it lies in `folder`, at any depth.
+    /// Whether the path lies in `folder`, at any depth.
     pub fn is_below(&self, folder: &Self) -> bool {
         self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.starts_with('/'))
     }
@@ -70,8 +70,8 @@ impl TreePath {
         self.0.split('/')
     }
 
-    /// Where `target`, the text of a link at this path, leads inside the tree; `None` if it is
-    /// absolute, leaves the tree or leads to its root.
+    /// Resolves `target`, the text of a link at this path, inside the tree; `None` if it is absolute, leaves
+    /// the tree or leads to its root.
     pub fn resolve_link(&self, target: &str) -> Option<Self> {
         let mut parts: Vec<&str> = self.components().collect();
         parts.pop();
@@ -95,7 +95,7 @@ impl TryFrom<String> for TreePath {
     }
 }
 
-/// A path is found by its text: both are compared and hashed as that.
+/// Paths are looked up by their text, so both must compare and hash alike.
 impl Borrow<str> for TreePath {
     fn borrow(&self) -> &str {
         &self.0
@@ -114,7 +114,7 @@ impl fmt::Display for TreePath {
     }
 }
 
-/// What stands at a path of a tree.
+/// The node at a path of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node<F> {
     /// A directory.
@@ -124,12 +124,12 @@ pub enum Node<F> {
     },
     /// A symbolic link.
     Link {
-        /// Its text, as stored.
+        /// Link text, as stored.
         target: String,
     },
     /// A regular file.
     File {
-        /// What the file is at this stage.
+        /// The data of the file at this stage.
         data: F,
         /// Permission bits.
         mode: u32,
@@ -137,7 +137,7 @@ pub enum Node<F> {
 }
 
 impl<F> Node<F> {
-    /// What a regular file is.
+    /// The data of a regular file; `None` for other nodes.
     pub fn data(&self) -> Option<&F> {
         match self {
             Self::File { data, .. } => Some(data),
@@ -145,7 +145,7 @@ impl<F> Node<F> {
         }
     }
 
-    /// The same node with another kind of file.
+    /// Converts the data of a file; other nodes stay as they are.
     pub fn try_map<G>(self, map: impl FnOnce(F) -> Result<G>) -> Result<Node<G>> {
         Ok(match self {
             Node::Directory { mode } => Node::Directory { mode },
@@ -154,7 +154,7 @@ impl<F> Node<F> {
         })
     }
 
-    /// What to call it in a message.
+    /// The word for the node in messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Node::Directory { .. } => "directory",

@@ -1,4 +1,4 @@
-//! What an artifact is called.
+//! The names of artifacts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtifactName {
-    /// E.g. `blas`, `host-suite-sparse`.
+    /// The project, e.g. `blas`, `host-suite-sparse`.
     pub name: String,
-    /// E.g. `lib`.
+    /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
-    /// The label that the build job gave: `generic`, a target, several GPUs.
+    /// The label of the build job: `generic`, a target, several GPUs.
     pub gpu_family: String,
 }
 
 impl ArtifactName {
-    /// The component that it is of, e.g. `blas_lib`.
+    /// The component of the artifact, e.g. `blas_lib`.
     pub fn component(&self) -> String {
         format!("{}_{}", self.name, self.kind)
     }

@@ -1,4 +1,4 @@
-//! What trees hold: as a whole, and at a path.
+//! The kinds of whole trees and of their nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Node;
 use crate::error::{Error, Result};
 
-/// What part of a project an artifact holds.
+/// The part of a project that an artifact holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComponentKind {
@@ -30,7 +30,7 @@ impl ComponentKind {
     /// All kinds.
     pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
 
-    /// The field of an artifact name.
+    /// The word in artifact names.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lib => "lib",
@@ -59,7 +59,7 @@ impl fmt::Display for ComponentKind {
     }
 }
 
-/// What a package installs at a path.
+/// The kind of an installed member of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberKind {
@@ -72,7 +72,7 @@ pub enum MemberKind {
 }
 
 impl MemberKind {
-    /// What stands at a node.
+    /// The kind of `node`.
     pub fn of<F>(node: &Node<F>) -> Self {
         match node {
             Node::Directory { .. } => Self::Directory,
@@ -81,7 +81,7 @@ impl MemberKind {
         }
     }
 
-    /// Its name in texts, plans and receipts.
+    /// The word in texts, plans and receipts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Directory => "directory",

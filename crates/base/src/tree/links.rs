@@ -1,18 +1,18 @@
-//! Which links of several trees lead to nothing in any of them.
+//! Links of several trees that dangle in all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Node, Tree, TreePath};
 use crate::error::{Error, Faults, Kind, Result};
 
-/// How many links in a row are followed, as many as Linux follows.
+/// Number of links in a row that are followed, as in Linux.
 pub const LINK_LIMIT: usize = 40;
 
-/// How many parts of paths one link leads over, those of the links on its way included. Forty links of
-/// PATH_MAX in a row would lead over 80,000, and an archive can have a million that begin there.
+/// Number of path components that one link may lead over, those of the links on its way included. Forty links
+/// of PATH_MAX in a row would lead over 80,000, and an archive can have a million such links.
 const PART_LIMIT: usize = 4096;
 
-/// Every path of several trees that are laid over one another, and where their links lead.
+/// All paths of several overlaid trees, and the targets of their links.
 #[derive(Debug, Default)]
 pub struct LinkSet {
     paths: BTreeSet<TreePath>,
@@ -21,14 +21,14 @@ pub struct LinkSet {
     named: BTreeSet<(String, TreePath, String)>,
 }
 
-/// A link that leads to nothing.
+/// A link to a path that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DanglingLink {
     /// The name of its tree.
     pub owner: String,
-    /// Where it is in the tree.
+    /// The path of the link in the tree.
     pub path: TreePath,
-    /// Its text.
+    /// Link text.
     pub target: String,
 }
 
@@ -44,7 +44,7 @@ impl LinkSet {
         }
     }
 
-    /// Adds a path, and the directories above it.
+    /// Adds a path and its parent directories.
     pub fn add(&mut self, path: &TreePath) {
         let above = std::iter::successors(Some(path.clone()), TreePath::parent);
         self.paths.extend(above);
@@ -62,8 +62,8 @@ impl LinkSet {
         lost.map(|(owner, path, target)| DanglingLink { owner, path, target }).collect()
     }
 
-    /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders.
-    /// What the set does not have counts as a folder: it may be there where the set is installed.
+    /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders. A path
+    /// that the set lacks counts as a folder: it may exist where the set is installed.
     pub fn refuse_leaving(&self) -> Result<()> {
         let look = |place: &str| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
         let mut faults = Faults::default();
@@ -77,8 +77,8 @@ impl LinkSet {
 }
 
 impl<D> Tree<D> {
-    /// The links that are absolute, lead above the root or lead over too many folders, each with its
-    /// error; what the tree does not have counts as a folder.
+    /// The links that are absolute, lead above the root or lead over too many folders, each with its error. A
+    /// path that the tree lacks counts as a folder.
     pub fn leaving_links(&self) -> Vec<(&TreePath, Error)> {
         let look = |place: &str| match self.nodes.get(place) {
             Some(Node::Link { target }) => Look::Link(target),
@@ -92,7 +92,7 @@ impl<D> Tree<D> {
     }
 }
 
-/// Fails if a link leads outside, or if that would take too long to tell.
+/// Fails if a link leads outside, or over too many folders to tell.
 fn stays<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> Result<()> {
     match follow(path, target, look) {
         End::Inside | End::Nowhere => Ok(()),
@@ -112,34 +112,35 @@ pub fn link_leaves(target: &str) -> Error {
     Error::unsupported(message).hint(hint)
 }
 
-/// What stands at a path.
+/// The answer of a look-up of a path.
 enum Look<'a> {
     Link(&'a str),
     Other,
     Nothing,
 }
 
-/// Where a link leads.
+/// The end of the path that a link leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
-    /// To what is there, maybe the root itself, which every package brings.
+    /// An existing path, maybe the root itself, which every package brings.
     Inside,
     Nowhere,
     Outside,
-    /// Over more than [`PART_LIMIT`] parts.
+    /// More than [`PART_LIMIT`] components away.
     TooFar,
 }
 
-/// Where a link at `path` with the text `target` leads, followed as a kernel does: `..` behind a link
-/// goes up from where that link leads.
+/// Follows the link at `path` with the text `target` like a kernel: `..` behind a link goes up from that
+/// link's target.
 fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> End {
     let mut here = path.as_str().rsplit_once('/').map_or("", |(above, _)| above).to_owned();
     if target.starts_with('/') {
         return End::Outside;
     }
-    // What is still to be followed, the next part at the end.
+    // Components still to be followed, the next one at the end.
     let mut ahead: Vec<&str> = target.split('/').rev().collect();
-    // Counted before they are followed: each link may add PATH_MAX, and lead on at its first part.
+    // Components are counted before they are followed: each link may add PATH_MAX, and lead on at its first
+    // one.
     let (mut links, mut parts) = (1, ahead.len());
     while let Some(part) = ahead.pop() {
         match part {
@@ -176,7 +177,7 @@ fn push(path: &mut String, part: &str) {
     path.push_str(part);
 }
 
-/// Takes the last part off; the root has none.
+/// Removes the last component; the root has none.
 fn pop(path: &mut String) {
     path.truncate(path.rfind('/').unwrap_or(0));
 }
@@ -204,9 +205,9 @@ mod tests {
         assert_eq!(leaving(&[("l", "."), ("n", "l/l/l/../../../etc")]), ["n"]);
         assert_eq!(leaving(&[("a/b/l", "../.."), ("n", "a/b/l/..")]), ["n"]);
         assert_eq!(leaving(&[("a/n", "l/../../x"), ("a/l", "gone/..")]), ["a/n"]);
-        // Up to the root, and over what is not there.
+        // Links may lead to the root, and through folders that are missing.
         assert_eq!(leaving(&[("l", "a/b"), ("n", "l/../../x"), ("a/m", "../n")]), [""; 0]);
-        // Over so many parts that it is not told where.
+        // A chain over too many components is not followed to its end.
         let long = "a/../".repeat(PART_LIMIT / 8);
         let chain: Vec<(String, String)> =
             (0..9).map(|n| (format!("l{n}"), format!("{long}l{}", n + 1))).collect();
@@ -215,12 +216,12 @@ mod tests {
         let faults = tree_of_chain.leaving_links();
         assert_eq!(faults.len(), 6, "of nine, the last three are short enough");
         assert!(faults[0].1.to_string().contains("over more than 4096 folders"), "{}", faults[0].1);
-        // So many that wait behind a link are not gone over either, however short what leads there.
+        // A chain whose components wait behind a short link is not followed to its end either.
         let wide: Vec<(String, String)> =
             (0..9).map(|n| (format!("l{n}"), format!("l{}/{long}", n + 1))).collect();
         let wide: Vec<(&str, &str)> = wide.iter().map(|(path, to)| (&**path, &**to)).collect();
         assert_eq!(tree(&wide).leaving_links().len(), 6);
-        // No kernel follows these.
+        // Kernels do not follow these either.
         assert_eq!(leaving(&[("one", "two/.."), ("two", "one/..")]), [""; 0]);
     }
 

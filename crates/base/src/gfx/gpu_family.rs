@@ -1,25 +1,25 @@
-//! What the GPU family of an artifact says of archs.
+//! The archs that the GPU family of an artifact covers.
 //!
-//! A GPU family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family
-//! whose `X` stands for the rest of the processor's number (`gfx110X-dgpu`, `gfx94X-dcgpu`), or a
-//! word that names no processor (`generic`, `all`, `dcgpu-all`). What is inside of an artifact is
-//! read from its content; the label only says what its job meant to build.
+//! A GPU family is the label of a build job: a target (`gfx1151`, `gfx942:xnack+`), a build family whose `X`
+//! is the rest of the processor's number (`gfx110X-dgpu`, `gfx94X-dcgpu`), or a word that names no processor
+//! (`generic`, `all`, `dcgpu-all`). The label only says what its job meant to build; what an artifact holds
+//! is read from its content.
 //!
 //! Source: the build families of ROCm's TheRock.
 
 use super::{BaseArch, Target};
 
-/// Kinds of GPU that a label may end with.
+/// Suffixes of labels for a kind of GPU.
 const KINDS: [&str; 4] = ["-all", "-dcgpu", "-dgpu", "-igpu"];
 
-/// What a label means to cover.
+/// The archs that a label means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GpuFamily {
     /// One base arch.
     Arch(BaseArch),
-    /// Every processor whose name starts with this and goes on.
+    /// All processors whose name is longer than this and begins with it.
     Processors(String),
-    /// Nothing that can be told from the label.
+    /// No archs can be derived from the label.
     Unspecific,
 }
 
@@ -38,8 +38,7 @@ impl GpuFamily {
         }
     }
 
-    /// Whether the job meant to build for `arch`. Of an unspecific label nobody knows, so it
-    /// covers everything.
+    /// Whether the job meant to build for `arch`. An unspecific label covers everything.
     pub fn covers(&self, arch: &BaseArch) -> bool {
         match self {
             Self::Arch(own) => own == arch,

@@ -10,11 +10,11 @@ use super::BaseArch;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProductGroup {
-    /// E.g. `gfx110X`.
+    /// The name, e.g. `gfx110X`.
     pub name: String,
-    /// E.g. `ROCm gfx110X (RDNA3)`.
+    /// The name in texts, e.g. `ROCm gfx110X (RDNA3)`.
     pub display_name: String,
-    /// In order.
+    /// The archs, in order.
     pub architectures: Vec<BaseArch>,
 }
 
@@ -26,7 +26,7 @@ struct GroupsFile {
 
 const SOURCE: &str = include_str!("../../../../config/groups.toml");
 
-// The file is part of the program, and a test parses it: there is no run in which it is broken.
+// The file is compiled in, and a test parses it, so it is never broken at run time.
 static TABLE: LazyLock<GroupsFile> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
 
 /// All groups, oldest generation first.

@@ -1,8 +1,7 @@
-//! GPU targets: which there are, what they are called, and what belongs together.
+//! GPU targets: their names, and their groups.
 //!
-//! Target IDs themselves stand in [`rockpack_kpack::target`]. This module owns the tables of
-//! processors and products, and the spellings in names of files and ids of bundle entries; it knows nothing
-//! of files.
+//! [`rockpack_kpack::target`] defines target IDs. This module owns the tables of processors and products, and
+//! the spellings in names of files and ids of bundle entries. It opens no file.
 
 mod gpu_family;
 mod groups;
@@ -26,7 +25,7 @@ pub use windows::archs_in_windows;
 
 use crate::error::Error;
 
-/// The error of a text that has to be a target ID.
+/// Makes an error for a text that is no target ID.
 pub fn no_target(fault: NoTarget) -> Error {
     Error::malformed(fault.to_string()).hint(fault.hint())
 }

@@ -1,4 +1,4 @@
-//! What a JSON Schema says of targets, whose types belong to a crate that knows no schemas.
+//! JSON Schemas of target types, which belong to a crate without schemas.
 
 use schemars::JsonSchema;
 

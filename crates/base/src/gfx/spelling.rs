@@ -1,17 +1,17 @@
-//! Spellings of archs in the names of files and directories and in the ids of bundle entries, beyond
-//! words of their own.
+//! Spellings of archs inside the names of files and directories and the ids of bundle entries, where they are
+//! not words of their own.
 
 use super::table::{describe, processors};
 use super::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 use rockpack_kpack::target::last_feature;
 
-/// Splits an id of a bundle entry, `<kind>-<triple>[-<target id>]`, into what stands before its target
-/// ID and the target ID, if it names a GPU target.
+/// Splits an id of a bundle entry, `<kind>-<triple>[-<target id>]`, into the text before its target ID and
+/// the target ID, if it names a GPU target.
 ///
 /// Triples have three parts or four, and compilers leave the fourth empty or call it `unknown`:
 /// `hip-amdgcn-amd-amdhsa-gfx906`, `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`,
 /// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. So the target is found by its own beginning, and goes
-/// to the end.
+/// The target ID is therefore found by its own beginning, and reaches to the end.
 pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
     if let Some(triple) = id.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
         return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));
@@ -29,8 +29,8 @@ fn is_processor(text: &str) -> bool {
     number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The target ID that an id of a bundle entry names, in the spelling of archives; of an entry for
-/// something else than a GPU of AMD, what it has in that place.
+/// The target ID in an id of a bundle entry, in the spelling of archives. For an entry that is not for an AMD
+/// GPU, the text in its place.
 pub fn entry_target_text(id: &str) -> String {
     match split_entry_id(id) {
         Ok((_, Some(target))) => target.to_string(),
@@ -62,9 +62,9 @@ pub fn arch_of_sanitized(text: &str) -> Option<BaseArch> {
     known.then_some(base)
 }
 
-/// The members of an arch family: the known archs of the same length that differ from `name` in its
-/// trailing `x`s alone. `gfx110x` is gfx1100 to gfx1103; `gfx11xx` everything of its major
-/// version. Empty for any other name.
+/// The members of an arch family: the known archs of the same length that differ from `name` only in its
+/// trailing `x`s. `gfx110x` is gfx1100 to gfx1103, and `gfx11xx` every arch of its major version. Empty for
+/// any other name.
 pub fn members_of_arch_family(name: &str) -> Vec<BaseArch> {
     if !name.starts_with("gfx") {
         return Vec::new();

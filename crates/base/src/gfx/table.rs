@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use super::{BaseArch, SPIRV};
 
-/// What is known of a target.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     /// The base arch.
     pub name: BaseArch,
-    /// EF_AMDGPU_MACH of its code objects.
+    /// EF_AMDGPU_MACH of the code objects.
     pub mach: u8,
-    /// The generic target whose code runs on it, if there is one.
+    /// The generic target whose code runs on this one; `None` if no generic target does.
     pub generic: Option<BaseArch>,
-    /// Whether clang compiles HIP code for it when no arch is named.
+    /// Whether clang compiles HIP code for this target when no arch is named.
     #[serde(default)]
     pub compiler_default: bool,
-    /// Marketing name of the generation, e.g. `RDNA 3`; empty if there is none.
+    /// Marketing name of the generation, e.g. `RDNA 3`; empty if unknown.
     #[serde(default)]
     pub generation: String,
     /// Products with this processor; empty for generic and unreleased targets.
@@ -35,7 +35,7 @@ struct ProcessorsFile {
 
 const SOURCE: &str = include_str!("../../../../config/architectures.toml");
 
-// The file is part of the program, and a test parses it: there is no run in which it is broken.
+// The file is compiled in, and a test parses it, so it is never broken at run time.
 static TABLE: LazyLock<ProcessorsFile> =
     LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
 
@@ -50,7 +50,7 @@ pub fn processor(mach: u8) -> Option<&'static BaseArch> {
     Some(&row.name)
 }
 
-/// What is known of `arch`.
+/// The row of `arch`; `None` if the table lacks it.
 pub fn describe(arch: &BaseArch) -> Option<&'static Processor> {
     let index = processors().binary_search_by(|row| row.name.cmp(arch)).ok()?;
     processors().get(index)
@@ -70,23 +70,22 @@ pub fn plain(arch: &BaseArch) -> Option<BaseArch> {
 /// The qualifier of archs that have no row of their own.
 const STRICT: &str = "-strict";
 
-/// How the names of generic targets end.
+/// The suffix of generic targets.
 const GENERIC: &str = "-generic";
 
-/// Whether the table has `arch`, or its processor where it is qualified (`gfx1250-strict`), or it is
-/// SPIR-V.
+/// Whether `arch` is SPIR-V, or the table has it, or the processor of a qualified arch (`gfx1250-strict`).
 pub fn is_known(arch: &BaseArch) -> bool {
     let processor = |name: &str| processors().iter().any(|row| row.name.as_str() == name);
     arch.is_spirv() || processor(unqualified(arch))
 }
 
-/// The name of the processor of `arch`; of a generic target, whose name takes no qualifier, all of it.
+/// The processor name of `arch`. The whole name of a generic target, which takes no qualifier.
 fn unqualified(arch: &BaseArch) -> &str {
     let name = arch.as_str();
     name.strip_suffix(STRICT).filter(|stem| !stem.ends_with(GENERIC)).unwrap_or(name)
 }
 
-/// All archs that are known.
+/// All known archs.
 pub fn known_archs() -> impl Iterator<Item = BaseArch> {
     let rows = processors().iter().map(|row| row.name.to_string());
     let strict = processors().iter().filter(|row| !row.name.is_generic());
@@ -94,8 +93,8 @@ pub fn known_archs() -> impl Iterator<Item = BaseArch> {
     rows.chain(strict).chain([SPIRV.to_owned()]).filter_map(|name| name.parse().ok())
 }
 
-/// Whether `arch` is known, or built like a processor or a generic target, as those are that come
-/// after this table.
+/// Whether `arch` is known, or has the shape of a processor or generic target, so that archs newer than this
+/// table pass.
 pub fn is_plausible(arch: &BaseArch) -> bool {
     let name = arch.as_str();
     let is_generic = |name: &str| {
@@ -106,8 +105,8 @@ pub fn is_plausible(arch: &BaseArch) -> bool {
     is_known(arch) || has_shape(unqualified(arch)) || is_generic(name)
 }
 
-/// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch that has no value of its own
-/// has that of its processor: the code objects of `gfx1250-strict` carry the one of `gfx1250`.
+/// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch without a value of its own has that of its
+/// processor: the code objects of `gfx1250-strict` carry the value of `gfx1250`.
 pub fn mach_of(arch: &BaseArch) -> Option<u8> {
     if let Some(row) = describe(arch) {
         return Some(row.mach);
@@ -117,8 +116,8 @@ pub fn mach_of(arch: &BaseArch) -> Option<u8> {
     Some(row.mach)
 }
 
-/// The archs that `text` (a file name, a string of a kernel index) names as words of their own:
-/// known ones, and unknown ones of the same shape, in order of appearance.
+/// The archs that `text` (a file name, a string of a kernel index) names as separate words: known ones, and
+/// unknown ones of the same shape, in order of appearance.
 ///
 /// `Kernels.so-000-gfx90a-xnack+.hsaco` names gfx90a and `extop_gfx1100.co` gfx1100;
 /// `gfx90a6e.kdb` and `gfx000` (a placeholder for "any") name none.
@@ -153,7 +152,7 @@ fn arch_at(text: &str) -> Option<BaseArch> {
     }
 }
 
-/// Whether `word` is built like a processor: major (no leading zero), minor and hex stepping.
+/// Whether `word` has the shape of a processor: major (no leading zero), minor and hex stepping.
 fn has_shape(word: &str) -> bool {
     let digits = word.strip_prefix("gfx").unwrap_or_default();
     let hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);

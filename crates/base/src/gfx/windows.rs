@@ -1,18 +1,18 @@
-//! Archs in texts that are too long to be held.
+//! Archs in texts that are too long to hold in memory.
 
 use std::collections::BTreeSet;
 use std::io;
 
 use super::{BaseArch, archs_in};
 
-/// Bytes that are looked at together.
+/// Bytes that are searched together.
 const WINDOW: usize = 64 << 10;
 
-/// Longest word that is held until its end is there.
+/// Longest word that is kept until its end is read, in bytes.
 const WORD_LIMIT: usize = 4096;
 
-/// The archs that a text names, of which `fill` gives the next bytes until it gives none. They are
-/// those that [`archs_in`] finds in the whole; it need not be UTF-8.
+/// The archs that a text names, the same as [`archs_in`] finds in the whole; it need not be UTF-8. `fill`
+/// gives the next bytes, until it returns zero.
 pub fn archs_in_windows(
     mut fill: impl FnMut(&mut [u8]) -> io::Result<usize>,
 ) -> io::Result<BTreeSet<BaseArch>> {
@@ -26,7 +26,7 @@ pub fn archs_in_windows(
             0 => filled,
             _ => last_word(&buffer[..filled]),
         };
-        // Much of an index is numbers alone, and that is soon seen.
+        // Windows of an index are often numbers alone, and this test is fast.
         if buffer[..end].contains(&b'g') {
             archs.extend(archs_in(&String::from_utf8_lossy(&buffer[..end])));
         }
@@ -38,8 +38,8 @@ pub fn archs_in_windows(
     }
 }
 
-/// The start of the last word of `text`, which may go on behind it. A dash may stand in an arch
-/// (`gfx1250-strict`). What is longer than [`WORD_LIMIT`] is cut.
+/// The start of the last word of `text`, which may continue in the next window. Words may contain dashes, as
+/// archs do (`gfx1250-strict`). Words longer than [`WORD_LIMIT`] are cut.
 fn last_word(text: &[u8]) -> usize {
     let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
     let start = text.iter().rposition(|byte| !in_word(byte)).map_or(0, |at| at + 1);

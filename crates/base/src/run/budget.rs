@@ -1,10 +1,9 @@
 //! The memory and threads of one run, as a value.
 //!
-//! The memory is in parts, one for each [`Use`], and each part is a [`Pool`]. Most of what is drawn goes
-//! back with its lease. Records stay: what a run remembers of each file and code object of its input,
-//! from the scan to the receipt (paths, digests, rows of archives). They grow with the input and no
-//! spool helps against it, so they are counted as they come, and an input that needs more than its part
-//! is refused before it is taken in.
+//! The memory is in parts, one for each [`Use`], and each part is a [`Pool`]. Most draws are returned with
+//! their lease. Records stay: the paths, digests and archive rows that a run remembers of each file and code
+//! object, from the scan to the receipt. They grow with the input and cannot go to a spool, so they are
+//! counted as they come. Input that needs more than its part is refused before it is taken in.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,36 +11,36 @@ use super::limits::Limits;
 use super::pool::{Lease, Pool};
 use crate::error::{Error, Kind, Result};
 
-/// Bytes of records, and of structures read as a whole, that lie beside every budget.
+/// Bytes of records, and of structures read as a whole, that every budget allows on top.
 const ASIDE: u64 = 96 << 20;
 
-/// Bytes that a file, folder or link takes in a build of both formats, without its path. Measured on
-/// 50,000, 60,000 and 200,000 files: 4.1 KiB each with paths of 60 bytes, 6.4 KiB with 170.
+/// Bytes that a file, folder or link takes in a build of both formats, without its path. Measured on 50,000,
+/// 60,000 and 200,000 files: 4.1 KiB each with paths of 60 bytes, 6.4 KiB with 170.
 const ENTRY: u64 = 2560;
 
-/// How many copies of its path a run keeps, by the same measurement.
+/// Number of copies of each path that a run keeps, by the same measurement.
 const PATHS: u64 = 22;
 
-/// Bytes that a code object takes: its rows of the archive, the plan and the receipt. Reckoned from
-/// the fields of these, not measured.
+/// Bytes that a code object takes in rows of the archive, the plan and the receipt. Derived from the size of
+/// their fields, not measured.
 const CODE_OBJECT: u64 = 3 << 10;
 
 /// Bytes of memory that a byte of a table can take once it is decoded into values.
 const TABLE: u64 = 48;
 
-/// A part of the memory, by what is drawn from it.
+/// The purposes of memory, one for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Memory of each file and code object of the input. Input that does not fit is refused.
+    /// Records of each file and code object of the input. Input that does not fit is refused.
     Records,
-    /// Structures of the input that are read as a whole. One that does not fit is refused.
+    /// Structures of the input that are read as a whole. Structures that do not fit are refused.
     Structures,
-    /// Decoded streams that are held for their readers. What does not fit is decoded again by
-    /// every read.
+    /// Decoded streams that are held for their readers. Streams that do not fit are decoded again by every
+    /// read.
     Held,
-    /// Compressed code objects. What does not fit goes to a spool.
+    /// Compressed code objects. Frames that do not fit go to a spool.
     Frames,
-    /// Compressors of payloads. What does not fit waits.
+    /// Compressors of payloads. A compressor that does not fit waits.
     Compressors,
 }
 
@@ -67,7 +66,7 @@ struct Parts {
 }
 
 impl Budget {
-    /// A budget of which nothing is drawn yet.
+    /// A full budget of `limits`.
     pub fn new(limits: Limits) -> Self {
         Self::handle(Arc::new(Parts {
             records: Pool::new(limits.records.saturating_add(ASIDE)),
@@ -79,8 +78,8 @@ impl Budget {
         }))
     }
 
-    /// No limits, for content that reading takes nothing for, such as bytes in memory, and for tests. A
-    /// test (`tests/tree/layers.rs`) holds that nothing else asks for it.
+    /// A budget without limits, for tests and for content that needs no memory to read, such as bytes in
+    /// memory. A test (`tests/tree/layers.rs`) checks that nothing else uses it.
     pub const fn unlimited() -> Self {
         Self(None)
     }
@@ -89,24 +88,24 @@ impl Budget {
         Self(Some(Arc::new(Handle { parts, charged: Mutex::default() })))
     }
 
-    /// Another handle of the same budget. The records that are charged through it, on any thread,
-    /// are given back when it and its clones are gone.
+    /// Another handle of the same budget. Records charged through it, on any thread, are returned when the
+    /// handle and its clones are dropped.
     #[must_use]
     pub fn scope(&self) -> Self {
         self.parts().map_or_else(Self::unlimited, |parts| Self::handle(Arc::clone(parts)))
     }
 
-    /// Whether it was made of limits.
+    /// Whether the budget has limits.
     pub fn has_limits(&self) -> bool {
         self.0.is_some()
     }
 
-    /// [`Limits::threads`].
+    /// The number of threads, [`Limits::threads`].
     pub fn threads(&self) -> usize {
         self.parts().map_or(0, |parts| parts.threads)
     }
 
-    /// The bytes that all draws for a use may take together.
+    /// The total of a use in bytes, drawn or not.
     pub fn all(&self, purpose: Use) -> u64 {
         self.pool(purpose).map_or(u64::MAX, |pool| pool.all())
     }
@@ -116,7 +115,7 @@ impl Budget {
         self.pool(purpose).map_or_else(|| Some(Lease::default()), |pool| pool.try_draw(amount))
     }
 
-    /// Waits until `amount` is left, or everything if there never is so much.
+    /// Waits until `amount` is left, or the whole part if it is smaller.
     pub fn draw(&self, purpose: Use, amount: u64) -> Lease {
         self.pool(purpose).map_or_else(Lease::default, |pool| pool.draw(amount))
     }
@@ -126,7 +125,7 @@ impl Budget {
         self.charge(ENTRY + PATHS * path as u64)
     }
 
-    /// Counts `bytes` more of paths, or of the targets of links.
+    /// Counts `bytes` more of paths or link targets.
     pub fn charge_paths(&self, bytes: usize) -> Result<()> {
         self.charge(PATHS * bytes as u64)
     }
@@ -136,12 +135,12 @@ impl Budget {
         self.charge(CODE_OBJECT + names as u64)
     }
 
-    /// Counts code objects again that another wrapper refers to as well.
+    /// Counts `count` code objects again, for another wrapper that refers to them.
     pub fn charge_code_objects_again(&self, count: usize) -> Result<()> {
         self.charge(CODE_OBJECT.saturating_mul(count as u64))
     }
 
-    /// Draws for records, until the handle is gone. Once that fails, nothing is left for others.
+    /// Draws for records, until the handle is dropped. After a failure, nothing is left for others.
     fn charge(&self, bytes: u64) -> Result<()> {
         let Some(handle) = &self.0 else { return Ok(()) };
         let records = &handle.parts.records;
@@ -161,12 +160,12 @@ impl Budget {
         Err(Error::new(Kind::Limit, message).hint(hint))
     }
 
-    /// Whether nothing is left for records, which is so after an error of a charge.
+    /// Whether nothing is left for records, as after a failed charge.
     pub fn is_exhausted(&self) -> bool {
         self.parts().is_some_and(|parts| parts.records.left() == 0)
     }
 
-    /// Bytes charged beyond those that lie beside every budget.
+    /// Bytes of records charged beyond the allowance of every budget.
     pub fn excess_records(&self) -> u64 {
         self.charged().saturating_sub(ASIDE)
     }
@@ -175,15 +174,15 @@ impl Budget {
         self.parts().map_or(0, |parts| parts.records.all() - parts.records.left())
     }
 
-    /// Refuses `what` of `len` bytes if it is too long to be read as a whole: every thread may do
-    /// so at the same time.
+    /// Refuses `what` of `len` bytes if it is too long to be read as a whole by every thread at the same
+    /// time.
     pub fn check_structure(&self, len: u64, what: &str) -> Result<()> {
         let threads = u64::try_from(self.threads().max(1)).unwrap_or(u64::MAX);
         refuse_long(len, self.all(Use::Structures) / threads, what)
     }
 
-    /// Draws for `what` of `len` bytes, which is decoded as a whole into values; refuses it if it is too
-    /// long for that. It waits until other tables leave enough, so that one may take the whole part.
+    /// Draws for a table `what` of `len` bytes that is decoded as a whole; refused if it is too long. Waits
+    /// until other tables leave enough, so that one table may take the whole part.
     pub fn table(&self, len: u64, what: &str) -> Result<Lease> {
         refuse_long(len, self.all(Use::Structures) / TABLE, what)?;
         Ok(self.draw(Use::Structures, len.saturating_mul(TABLE)))
@@ -218,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// A budget for the records of `count` code objects.
+    /// A budget with room for the records of `count` code objects.
     fn budget(count: u64) -> Budget {
         let records = (count * CODE_OBJECT).saturating_sub(ASIDE);
         Budget::new(Limits { records, structures: 0, threads: 2, ..Limits::default() })
@@ -246,7 +245,7 @@ mod tests {
         thread::scope(|threads| {
             let inside = scope.clone();
             threads.spawn(move || inside.charge_code_objects_again(30_000));
-            // What others charge meanwhile stays.
+            // Charges of others meanwhile stay.
             threads.spawn(|| budget.charge_code_object(0).unwrap());
         });
         assert_eq!(budget.charged(), (8 + 1 + 30_000) * CODE_OBJECT);
@@ -270,7 +269,7 @@ mod tests {
         assert_eq!(small.excess_records(), small.charged() - ASIDE);
     }
 
-    /// Components are taken apart one after the other: the next has what the last one could not fill.
+    /// Components are transformed one after the other: a failed one must leave its room to the next.
     #[test]
     fn a_scope_that_failed_gives_back_the_rest() {
         let budget = budget(COUNT);

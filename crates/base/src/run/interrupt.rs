@@ -1,9 +1,8 @@
-//! A run that is asked to end, ends where it reads next.
+//! A run that is asked to end, ends at its next read.
 //!
-//! A signal handler must not do much, and a thread cannot be stopped from outside, so a request is
-//! noted here and everything that reads content asks for it. What was begun is then taken back as
-//! after any other error. The renames that make a set visible read no content: they are done
-//! whole or not begun.
+//! A signal handler may do little, and a thread cannot be stopped from outside. So the handler notes the
+//! request here, and everything that reads content checks for it. The run is then rolled back as after any
+//! other error. The renames that make a set visible read no content, so a signal does not interrupt them.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -12,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 /// The number of the signal, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// Asks this process to end because of `signal`, and says whether it was the first to ask.
+/// Asks this process to end because of `signal`, and returns whether this was the first request.
 pub fn request(signal: i32) -> bool {
     SIGNAL.compare_exchange(0, signal, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
@@ -25,7 +24,7 @@ pub fn requested() -> Option<i32> {
     }
 }
 
-/// Fails once this process was asked to end.
+/// Fails if this process was asked to end.
 pub fn check() -> Result<()> {
     match requested() {
         None => Ok(()),

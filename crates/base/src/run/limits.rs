@@ -1,24 +1,24 @@
-//! How the memory of a run is divided into the parts that it is drawn from.
+//! The division of a run's memory into parts.
 //!
-//! Memory never changes the bytes of the output: less of it means fewer threads and more bytes in
-//! spools. Refused: less memory than one package needs.
+//! Memory never changes the bytes of the output: less of it means fewer threads and more bytes in spools.
+//! Refused: less memory than one package needs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
 
-/// Memory beside everything that is counted: windows between threads, the plan, what was scanned.
+/// Memory that is not counted: windows between threads, the plan, the results of the scan.
 const ASIDE: u64 = 128 << 20;
 
-/// The share of the budget for threads that compress code objects: one part in so many.
+/// Threads that compress code objects get one part in this many of the budget.
 const THREADS: u64 = 8;
 
-/// Bytes of a thread that reads artifacts: the largest window of a decoder, and a code object
-/// with its frame.
+/// Bytes that a thread needs to read artifacts: the largest window of a decoder, and a code object with its
+/// frame.
 const READER: u64 = 192 << 20;
 
-/// The least that a build can do with.
+/// The minimum that a build needs.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildNeeds {
     /// Bytes of the compressors of one package, with one thread for each of its payloads.
@@ -29,20 +29,20 @@ pub struct BuildNeeds {
     pub jobs: usize,
 }
 
-/// How much a run may take, in bytes; without limits by default.
+/// The limits of a run, in bytes; no limits by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// See [`Use::Records`](super::Use::Records); 96 MiB for all budgets come on top.
+    /// The part for [`Use::Records`](super::Use::Records); every budget allows 96 MiB on top.
     pub records: u64,
-    /// See [`Use::Structures`](super::Use::Structures); 96 MiB for all budgets come on top.
+    /// The part for [`Use::Structures`](super::Use::Structures); every budget allows 96 MiB on top.
     pub structures: u64,
-    /// See [`Use::Held`](super::Use::Held).
+    /// The part for [`Use::Held`](super::Use::Held).
     pub held: u64,
-    /// See [`Use::Frames`](super::Use::Frames).
+    /// The part for [`Use::Frames`](super::Use::Frames).
     pub frames: u64,
-    /// See [`Use::Compressors`](super::Use::Compressors).
+    /// The part for [`Use::Compressors`](super::Use::Compressors).
     pub compressors: u64,
-    /// Threads that read the input and compress code objects; one for each core where this is 0.
+    /// Threads that read the input and compress code objects; 0 means one for each core.
     pub threads: usize,
 }
 
@@ -55,7 +55,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a build in `memory` bytes, or in a quarter of what the machine has.
+    /// The limits of a build in `memory` bytes; `None` means a quarter of the machine's memory.
     pub fn of_build(memory: Option<u64>, needs: BuildNeeds) -> Result<Self> {
         let BuildNeeds { compressors, thread, jobs } = needs;
         let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);
@@ -68,9 +68,9 @@ impl Limits {
         let compressors = (memory / 2).max(compressors);
         let fitting = usize::try_from(memory / THREADS / thread.max(1)).unwrap_or(usize::MAX);
         Ok(Self {
-            // Records that need more than lies beside the budget take from the frames.
+            // Records beyond the uncounted allowance take memory from the frames.
             records: memory / 4,
-            // As long as the input is read, nothing is compressed yet.
+            // Nothing is compressed yet while the input is read.
             structures: compressors,
             held: memory / 8,
             frames: memory / 4,
@@ -79,8 +79,8 @@ impl Limits {
         })
     }
 
-    /// The limits of a command that reads artifacts with up to `jobs` threads and compresses no
-    /// payloads, in `memory` bytes or in a quarter of what the machine has.
+    /// The limits of a command that reads artifacts with up to `jobs` threads and compresses no payloads, in
+    /// `memory` bytes; `None` means a quarter of the machine's memory.
     pub fn of_reader(memory: Option<u64>, jobs: usize) -> Self {
         let memory = memory.unwrap_or_else(|| machine_memory() / 4);
         let fitting = usize::try_from(memory / 2 / READER).unwrap_or(usize::MAX);
@@ -94,8 +94,8 @@ impl Limits {
         }
     }
 
-    /// The limits of a command without an option for them: decoded streams and structures are held in
-    /// parts of a quarter of the machine's memory.
+    /// The limits of a command without an option for them: decoded streams and structures get parts of a
+    /// quarter of the machine's memory.
     pub fn of_machine() -> Self {
         let Self { held, structures, .. } = Self::of_reader(None, 1);
         Self { held, structures, ..Self::default() }
@@ -112,8 +112,8 @@ fn too_little(memory: u64, least: u64) -> Error {
     Error::new(Kind::Usage, message).hint(hint)
 }
 
-/// Bytes that the machine has, or the control groups of this process, if those have less. The groups
-/// count where `/proc` is mounted, as it is in containers.
+/// The memory of the machine in bytes, or the limit of this process's control groups, if that is lower. The
+/// groups count where `/proc` is mounted, as in containers.
 fn machine_memory() -> u64 {
     let machine = rustix::system::sysinfo();
     let total = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
@@ -122,9 +122,8 @@ fn machine_memory() -> u64 {
     limit_files(&groups).filter_map(limit).fold(total, u64::min)
 }
 
-/// The files with the limits of memory for a process whose `/proc/self/cgroup` is `groups`: of each of its
-/// control groups and those around it, by version 2 (`0::/path`) and 1 (`4:memory:/path`). See
-/// cgroups(7).
+/// The files with the memory limits of a process whose `/proc/self/cgroup` is `groups`: those of each control
+/// group and its ancestors, by version 2 (`0::/path`) and 1 (`4:memory:/path`). See cgroups(7).
 fn limit_files(groups: &str) -> impl Iterator<Item = PathBuf> {
     groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -135,13 +134,13 @@ fn limit_files(groups: &str) -> impl Iterator<Item = PathBuf> {
         };
         let is_memory =
             controllers.is_empty() || controllers.split(',').any(|name| name == "memory");
-        // Where a container sees its own group as the root, the path may name what it cannot see.
+        // A container may see its own group as the root, while the path names groups outside of it.
         let own = Path::new(path.trim_start_matches('/')).ancestors();
         own.filter(move |_| is_memory).map(move |group| Path::new(mount).join(group).join(file))
     })
 }
 
-/// The number of bytes that `text` says: digits, or with K, M, G or T for powers of 1024.
+/// Parses a number of bytes: digits, or digits with K, M, G or T for powers of 1024.
 pub fn parse_size(text: &str) -> std::result::Result<u64, String> {
     let (digits, shift) = match text.bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),

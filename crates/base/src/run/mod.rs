@@ -1,9 +1,10 @@
-//! What one run may take, and what asks it to end.
+//! The limits of one run, and the signal that ends it.
 //!
-//! A [`Budget`] is a value: whoever starts a run makes one from its options and hands it down, and
-//! two runs in one process know nothing of each other. Content carries the budget that it was
-//! opened within, so readers of formats draw from it without knowing how it was divided. The only
-//! state of the process is the signal in [`interrupt`] and the listener in [`waiting`].
+//! A [`Budget`] is a value: the caller makes one from its options and hands it down, and two runs in one
+//! process do not affect each other. Content carries the budget that it was opened within, so readers of
+//! formats draw from it without knowing how it was divided. The only global state is the signal in
+//! [`interrupt`] and the listener in [`waiting`].
+//!
 //!
 //! Refused: input that needs more memory than its part, and thread pools made elsewhere.
 

@@ -1,4 +1,4 @@
-//! Amounts that are lent out and come back.
+//! Amounts that are lent out and returned.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,18 +10,18 @@ pub struct Pool {
     returned: Condvar,
 }
 
-/// An amount that was drawn from a pool; it goes back there when this is dropped. The default is nothing.
+/// An amount drawn from a pool, returned on drop. The default is nothing.
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Lease(Option<(Arc<Pool>, u64)>);
 
 impl Pool {
-    /// A pool of which nothing is drawn yet.
+    /// A full pool of `all`.
     pub fn new(all: u64) -> Arc<Self> {
         Arc::new(Self { all, left: Mutex::new(all), returned: Condvar::new() })
     }
 
-    /// The amount in it when nothing is drawn.
+    /// The total, drawn or not.
     pub fn all(&self) -> u64 {
         self.all
     }
@@ -34,7 +34,7 @@ impl Pool {
         Some(Lease(Some((Arc::clone(self), amount))))
     }
 
-    /// Waits until `amount` is left, or everything if the pool is smaller than that.
+    /// Waits until `amount` is left, or the whole pool if it is smaller.
     pub fn draw(self: &Arc<Self>, amount: u64) -> Lease {
         let amount = amount.min(self.all);
         let enough = self.returned.wait_while(self.lock(), |left| *left < amount);
@@ -52,14 +52,14 @@ impl Pool {
         *self.lock()
     }
 
-    /// No thread panics while it holds the lock, so the number is right.
+    /// Locks the amount. No thread panics while it holds the lock, so a poisoned number is right.
     fn lock(&self) -> MutexGuard<'_, u64> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lease {
-    /// Takes over what `other` drew from the same pool; a lease of nothing becomes `other`.
+    /// Merges `other`, drawn from the same pool; a lease of nothing becomes `other`.
     pub(super) fn join(&mut self, mut other: Self) {
         match (&mut self.0, &mut other.0) {
             (Some((_, amount)), Some((_, more))) => *amount += std::mem::take(more),
@@ -91,7 +91,7 @@ mod tests {
         assert!(pool.try_draw(2).is_none());
         assert_eq!(pool.left(), 1);
         thread::scope(|scope| {
-            // A draw of more than the pool has waits for all of it.
+            // A draw of more than the pool's total waits for all of it.
             let all = scope.spawn(|| pool.draw(9));
             drop(two);
             let all = all.join().unwrap();

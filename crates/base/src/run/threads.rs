@@ -1,7 +1,7 @@
-//! The threads that work in parallel. Only this module makes pools of them.
+//! Thread pools. Only this module makes them.
 //!
-//! What uses rayon outside of a pool gets its global one, which panics where the system starts no
-//! thread. So each way into the library that goes parallel asks for its threads here.
+//! Rayon outside of a pool uses its global one, which panics where the system starts no thread. So each entry
+//! point of the library that works in parallel takes its threads from here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,13 +10,13 @@ use rayon::ThreadPoolBuilder;
 
 use crate::error::{Error, Result};
 
-/// Does `work` with `jobs` threads; with one for each core where that is 0.
+/// Does `work` with `jobs` threads; 0 means one for each core.
 pub fn with<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let pool = ThreadPoolBuilder::new().num_threads(jobs).build().map_err(Error::no_thread)?;
     pool.install(work)
 }
 
-/// Does `work` with the threads of whoever calls, or else with one for each core.
+/// Does `work` with the threads of the caller's pool, or else with one for each core.
 pub fn some<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     match rayon::current_thread_index() {
         Some(_) => work(),
@@ -24,7 +24,7 @@ pub fn some<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     }
 }
 
-/// With how many threads whoever calls works, or else the cores.
+/// The number of threads of the caller's pool, or else of cores.
 pub fn count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
@@ -32,8 +32,8 @@ pub fn count() -> usize {
     }
 }
 
-/// Does `work` for each of `items`, on this thread and up to `count - 1` others that belong to no
-/// pool; what it returned, in the order of the items. Fewer do where the system starts no more.
+/// Does `work` for each of `items`, and returns the results in their order. Works on this thread and up to
+/// `count - 1` others outside of any pool; fewer, if the system starts no more.
 pub fn each<I: Sync, T: Send>(
     items: &[I],
     count: usize,

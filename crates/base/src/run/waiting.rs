@@ -1,7 +1,7 @@
-//! Tells whoever started a run what it waits for, so that no run stands still without a word.
+//! Reports what a run waits for, so that it never stands still silently.
 //!
-//! A run waits for locks in places that return nothing until they have them and that know of no
-//! terminal. The program says once who listens; a library without a listener waits in silence.
+//! Code that waits for a lock returns only when it has the lock, and knows no terminal. The program registers
+//! a listener once; a library without a listener waits silently.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Gives all that this process waits for to `listener`. The first call counts.
+/// Registers the listener for everything this process waits for. Only the first call counts.
 pub fn listen(listener: impl Fn(&str) + Send + Sync + 'static) {
     let _ = LISTENER.set(Box::new(listener));
 }

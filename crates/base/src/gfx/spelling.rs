@@ -10,8 +10,8 @@ use rockpack_kpack::target::last_feature;
 ///
 /// Triples have three parts or four, and compilers leave the fourth empty or call it `unknown`:
 /// `hip-amdgcn-amd-amdhsa-gfx906`, `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`,
-/// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. So the target is found by its own beginning, and goes
-/// The target ID is therefore found by its own beginning, and reaches to the end.
+/// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. The target ID is therefore found by its own
+/// beginning, and reaches to the end.
 pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
     if let Some(triple) = id.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
         return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));

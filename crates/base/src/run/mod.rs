@@ -5,7 +5,6 @@
 //! formats draw from it without knowing how it was divided. The only global state is the signal in
 //! [`interrupt`] and the listener in [`waiting`].
 //!
-//!
 //! Refused: input that needs more memory than its part, and thread pools made elsewhere.
 
 mod budget;

@@ -33,7 +33,7 @@ pub struct DanglingLink {
 }
 
 impl LinkSet {
-    /// Adds the paths of a tree, whose name goes before the paths of its links in messages.
+    /// Adds the paths of a tree; messages put `name` before the paths of its links.
     pub fn add_tree<D>(&mut self, tree: &Tree<D>, name: &str) {
         for (path, node) in tree {
             self.add(path);

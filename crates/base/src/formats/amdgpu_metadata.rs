@@ -11,13 +11,13 @@
 //!               ".max_flat_workgroup_size": n, … } ] }
 //! ```
 //!
-//! Source: LLVM's AMDGPU guide ("Code Object V3 Metadata" and later); code objects of LLVM 17 and
-//! 19. The map is read as it comes, without keeping what is not asked for: the arguments of each
-//! kernel are most of the 30 MB that a large kernel database has. Code objects of version 2 have
-//! YAML in another note, which is not read: they have no metadata here.
+//! Source: LLVM's AMDGPU guide ("Code Object V3 Metadata" and later); code objects of LLVM 17 and 19. The map
+//! is read as a stream, and fields that nobody needs are dropped: most of the 30 MB of a large kernel
+//! database are the arguments of kernels. Code objects of version 2 have YAML in another note, which is not
+//! read, so they have no metadata here.
 //!
-//! A code object that was linked of several objects has a note of each: Debian's kernel databases
-//! of rocBLAS have thousands.
+//! A code object linked from several objects has one note of each: Debian's kernel databases of rocBLAS have
+//! thousands.
 //!
 //! Refused: notes that leave their segment, fields of other types, note segments that share bytes
 //! (a segment that is named twice is read once), and notes for more than a few targets.
@@ -34,10 +34,10 @@ use crate::error::{Error, Kind, Result};
 /// NT_AMDGPU_METADATA.
 const METADATA: u32 = 32;
 
-/// The name of the notes of code objects from version 3 on, with its end.
+/// The name of the notes of code objects from version 3 on, with its NUL.
 const OWNER: &[u8] = b"AMDGPU\0";
 
-/// Longest metadata that is read, in bytes: ten times the longest known, of Debian's rocBLAS.
+/// Longest metadata that is read, in bytes: ten times the longest known, which Debian's rocBLAS has.
 const METADATA_LIMIT: u64 = 512 << 20;
 
 /// Deepest nesting that is walked: the format needs five levels, and the walk uses the stack.
@@ -46,7 +46,7 @@ const DEPTH_LIMIT: usize = 32;
 /// Most versions and targets in the notes of one file: real ones have one.
 const TARGETS_LIMIT: usize = 64;
 
-/// What the metadata says of a code object.
+/// The metadata of a code object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeObjectMetadata {
     /// Version of the metadata, e.g. 1 and 2.
@@ -55,21 +55,21 @@ pub struct CodeObjectMetadata {
     /// Triple and target, e.g. `amdgcn-amd-amdhsa--gfx1100`; absent before version 1.1.
     #[serde(rename(deserialize = "amdhsa.target"), default)]
     pub target: Option<String>,
-    /// The kernels in their order.
+    /// The kernels, in order.
     #[serde(rename(deserialize = "amdhsa.kernels"), default)]
     pub kernels: Vec<KernelMetadata>,
 }
 
-/// What the metadata says of a kernel.
+/// The metadata of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelMetadata {
-    /// Its name in the source language.
+    /// The name in the source language.
     #[serde(rename(deserialize = ".name"))]
     pub name: String,
-    /// The symbol of its descriptor, `<name>.kd`.
+    /// The symbol of the kernel's descriptor, `<name>.kd`.
     #[serde(rename(deserialize = ".symbol"))]
     pub symbol: String,
-    /// Bytes of its arguments.
+    /// Bytes of arguments.
     #[serde(rename(deserialize = ".kernarg_segment_size"))]
     pub kernarg_segment_size: u64,
     /// Bytes of memory that a work-group shares (LDS).
@@ -78,25 +78,25 @@ pub struct KernelMetadata {
     /// Bytes of memory of each work-item (scratch).
     #[serde(rename(deserialize = ".private_segment_fixed_size"))]
     pub private_segment_fixed_size: u64,
-    /// Work-items of a wavefront: 32 or 64.
+    /// Work-items in a wavefront: 32 or 64.
     #[serde(rename(deserialize = ".wavefront_size"))]
     pub wavefront_size: u64,
-    /// Scalar registers.
+    /// Number of scalar registers.
     #[serde(rename(deserialize = ".sgpr_count"))]
     pub sgpr_count: u64,
-    /// Vector registers.
+    /// Number of vector registers.
     #[serde(rename(deserialize = ".vgpr_count"))]
     pub vgpr_count: u64,
-    /// Accumulation registers, on processors that have them.
+    /// Number of accumulation registers, on processors that have them.
     #[serde(rename(deserialize = ".agpr_count"), skip_serializing_if = "Option::is_none", default)]
     pub agpr_count: Option<u64>,
-    /// Most work-items of a work-group.
+    /// Largest number of work-items in a work-group.
     #[serde(rename(deserialize = ".max_flat_workgroup_size"))]
     pub max_flat_workgroup_size: u64,
 }
 
-/// Reads the metadata of a code object, in the order of its notes. Notes that differ in their
-/// kernels alone give one value; there is none where no note holds metadata.
+/// Reads the metadata of a code object, in the order of its notes. Notes that differ only in their kernels
+/// are merged. Empty if no note holds metadata.
 pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
     let header = FileHeader::read(content)?.ok_or_else(|| {
         Error::malformed("is no ELF64 file").structure("code object").at(&content.place(0))
@@ -109,7 +109,7 @@ pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
     Ok(found)
 }
 
-/// The segments of notes in table order, without those that name the bytes of an earlier one.
+/// The note segments in table order, each range of bytes once.
 fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
     let headers = file.program_headers.iter().enumerate();
     let is_note = |header: &ProgramHeader| header.p_type == elf::PT_NOTE && header.p_filesz > 0;
@@ -126,10 +126,10 @@ fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
     Ok(notes.into_iter().map(|(_, header)| header).collect())
 }
 
-/// What the metadata is called in messages.
+/// The name of the metadata in messages.
 const STRUCTURE: &str = "AMDGPU metadata note";
 
-/// Adds what the notes of a segment say.
+/// Adds the metadata in the notes of a segment.
 fn collect(
     file: &ElfFile,
     segment: &ProgramHeader,
@@ -169,12 +169,12 @@ fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Res
     Ok(())
 }
 
-/// Where the parts of a note lie within its segment.
+/// The parts of a note, as ranges within its segment.
 struct Note {
     kind: u32,
     name: std::ops::Range<u64>,
     descriptor: std::ops::Range<u64>,
-    /// Where the next one starts.
+    /// The start of the next note.
     end: u64,
 }
 

@@ -10,7 +10,8 @@ fn code_object() -> Content {
     Content::of_bytes(std::fs::read(folder.join("TensileLibrary_gfx1100.co")).unwrap())
 }
 
-/// As `llvm-readelf --notes` shows it; tests/pipeline/inspect/kernels.rs compares with the tool itself.
+/// The expected values are those of `llvm-readelf --notes`; tests/pipeline/inspect/kernels.rs compares with
+/// the tool itself.
 #[test]
 fn the_metadata_of_a_kernel() {
     let found = read(&code_object()).unwrap();
@@ -100,7 +101,7 @@ fn a_note_that_leaves_its_segment_is_refused() {
     assert_eq!(read(&renamed).unwrap(), []);
 }
 
-/// Kernel databases are linked of many objects, each with a note.
+/// Kernel databases are linked from many objects, each with a note.
 #[test]
 fn the_notes_of_all_linked_objects_are_read() {
     let own = code_object();
@@ -115,12 +116,12 @@ fn the_notes_of_all_linked_objects_are_read() {
     let two = read(&with_descriptors(&[descriptor, descriptor])).unwrap();
     assert_eq!((one.len(), two.len()), (1, 1));
     assert_eq!(two[0].kernels, [one[0].kernels.clone(), one[0].kernels.clone()].concat());
-    // {"amdhsa.version": [1]}: of another version.
+    // {"amdhsa.version": [1]}: another version.
     let other = [b"\x81\xaeamdhsa.version\x91\x01".as_slice()].concat();
     assert_eq!(read(&with_descriptors(&[descriptor, &other])).unwrap().len(), 2);
 }
 
-/// A code object with one more note segment, in the place of a header that is not asked for.
+/// A code object with one more note segment, in place of a header that the reader ignores.
 fn with_segment(offset: u64, size: u64) -> Content {
     let whole = code_object();
     let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();

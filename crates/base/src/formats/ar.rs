@@ -25,10 +25,10 @@ pub const MAGIC: &[u8; 8] = b"!<arch>\n";
 /// Bytes of a member header.
 pub const HEADER_SIZE: usize = 60;
 
-/// The largest size that ten decimal digits can say.
+/// The largest size that fits into ten decimal digits.
 pub const SIZE_MAX: u64 = 9_999_999_999;
 
-/// More members than any `.deb` has, signed by however many; a bound for hostile input.
+/// Limit on members for hostile input: more than any `.deb` has, however many signatures it carries.
 const MEMBERS_MAX: usize = 1024;
 
 /// The header of a member owned by root with mode 0644.
@@ -46,16 +46,16 @@ pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {
         .map_err(|_| Error::bug(format!("ar header of {name} has a field that is too long")))
 }
 
-/// A member and where its bytes are.
+/// A member and the range of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArMember {
-    /// Its name, without padding.
+    /// Member name, without padding.
     pub name: String,
-    /// Its bytes within the archive.
+    /// The bytes of the member, as a range of the archive.
     pub range: Range<u64>,
 }
 
-/// All members of the archive, which must end with the last of them.
+/// Reads all members of the archive, which must end with the last of them.
 pub fn members(archive: &Content) -> Result<Vec<ArMember>> {
     let mut magic = [0; MAGIC.len()];
     archive.read_at(0, &mut magic)?;
@@ -96,14 +96,14 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
     Ok(ArMember { name: name.to_owned(), range: start..end })
 }
 
-/// Digits, then blanks; nothing else.
+/// Parses digits followed by nothing but blanks.
 fn decimal(field: &str) -> Option<u64> {
     let digits = field.trim_end_matches(' ');
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// The offset of what follows a member that ends at `end`.
+/// The offset of the next member or the end of the archive, behind a member that ends at `end`.
 fn pad(archive: &Content, end: u64) -> Result<u64> {
     if end.is_multiple_of(2) {
         return Ok(end);

@@ -1,4 +1,4 @@
-//! Armour of OpenPGP: several keys or signatures in one file.
+//! OpenPGP armour: several keys or signatures in one file.
 //!
 //! ```text
 //! -----BEGIN PGP PUBLIC KEY BLOCK-----      RFC 9580, 6.2
@@ -8,10 +8,10 @@
 //!
 //! gpg and apt read every block of a file; the `pgp` crate reads the first.
 
-/// How a block begins, at the beginning of a line.
+/// The beginning of a block, at the beginning of a line.
 const BEGIN: &[u8] = b"-----BEGIN PGP ";
 
-/// The blocks of a file, each with what stands between it and the next; all of a file that has none.
+/// Splits a file into its blocks, each with the text up to the next one; the whole file if it has no block.
 pub fn blocks(bytes: &[u8]) -> Vec<&[u8]> {
     let begins = |at: &usize| {
         let is_first = at.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'\n'));

@@ -12,14 +12,14 @@
 //! uncompressed bundle, in their order (LLVM reads them as one little-endian number); that holds
 //! for clang-offload-bundler 19 and for the sources of LLVM that write any of the versions.
 //!
-//! LLVM, and with it the HIP runtime, hands all that follows the header to `ZSTD_decompress`: several frames
-//! are one stream, and skippable frames are allowed wherever a frame is. The stream of version 1 ends
-//! where no frame begins.
+//! LLVM, and so the HIP runtime, hands everything behind the header to `ZSTD_decompress`: several frames are
+//! one stream, and skippable frames may stand between them. The stream of version 1 ends where no frame
+//! begins.
 //!
 //! Source: LLVM's `CompressedOffloadBundle`; files of clang-offload-bundler 19.
 //!
-//! Refused: other versions and methods, sizes that are not exactly those of the stream, a wrong
-//! hash. [`open`] decodes the whole stream once to know all that: no size is believed before.
+//! Refused: other versions and methods, sizes that are not exactly those of the stream, a wrong hash.
+//! [`open`] decodes the whole stream once to check all that, and trusts no size before.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -31,14 +31,14 @@ use crate::content::{Content, ContentReader, Held, Pinned, StreamSource, WINDOW}
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::zstd_stream::ZstdStream;
 
-/// What every compressed bundle starts with.
+/// The first bytes of every compressed bundle.
 pub const MAGIC: &[u8; 4] = b"CCOB";
 
-/// Longest decoded bundle: four times what version 2 can say. An end to the work that a stream of
-/// a few kilobytes can cause.
+/// Longest decoded bundle in bytes: four times the maximum of version 2. Limits the work that a stream of a
+/// few kilobytes can cause.
 pub const DECODED_LIMIT: u64 = 16 << 30;
 
-/// How the stream is compressed.
+/// The compression of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CcobMethod {
     /// 0: a zlib stream.
@@ -50,15 +50,15 @@ pub enum CcobMethod {
 /// The header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CcobHeader {
-    /// 1, 2 or 3.
+    /// Version 1, 2 or 3.
     pub version: u16,
-    /// How the stream is compressed.
+    /// The compression of the stream.
     pub method: CcobMethod,
-    /// Bytes of header and stream; version 1 does not say.
+    /// Bytes of header and stream; absent in version 1.
     pub total_size: Option<u64>,
-    /// Bytes of the bundle.
+    /// Bytes of the uncompressed bundle.
     pub uncompressed_size: u64,
-    /// First 8 bytes of the bundle's MD5.
+    /// First 8 bytes of the uncompressed bundle's MD5.
     pub hash: [u8; 8],
 }
 
@@ -74,16 +74,16 @@ impl CcobHeader {
     }
 }
 
-/// A compressed bundle whose stream has been decoded once and found whole.
+/// A compressed bundle whose stream has been decoded and checked once.
 #[derive(Debug)]
 pub struct Opened {
-    /// Its header.
+    /// The header of the bundle.
     pub header: CcobHeader,
     /// Bytes of header and stream.
     pub extent: u64,
     /// The uncompressed bundle.
     pub content: Content,
-    /// Keeps the decoded bytes as long as it lives, if they are few enough to be held.
+    /// A guard that keeps the decoded bytes in memory, if they are few enough to be held.
     pub pinned: Pinned,
 }
 
@@ -139,7 +139,7 @@ pub fn open(content: &Content) -> Result<Opened> {
     Ok(Opened { header, extent, content, pinned })
 }
 
-/// Where the compressed stream ends at the latest.
+/// Checks the sizes in the header, and returns the latest possible end of the compressed stream.
 fn check_sizes(header: &CcobHeader, available: u64) -> Result<u64> {
     if header.uncompressed_size > DECODED_LIMIT {
         let message = format!(
@@ -189,8 +189,8 @@ impl StreamSource for CcobStream {
 /// Size of the buffer in front of a decoder; larger ones are no faster.
 const INPUT_BUFFER: usize = 128 << 10;
 
-/// A decoder of zstd frames with the window limit of the library, 128 MiB, which is also the
-/// window that LLVM's long-distance matching uses.
+/// A decoder of zstd frames with the library's window limit of 128 MiB, the window that LLVM's long-distance
+/// matching uses.
 fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
     ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
 }
@@ -200,7 +200,7 @@ struct DecodedBundle {
     held: Option<Held>,
 }
 
-/// Decodes `payload` to its end and checks sizes and hash.
+/// Decodes `payload` to its end, and checks sizes and hash.
 fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
     let mut input = Counting::new(&payload);
     let expected = header.uncompressed_size;
@@ -235,8 +235,8 @@ struct Output {
     held: Option<Held>,
 }
 
-/// Reads `decoder` to its end, which must come after exactly `expected` bytes. The bytes are kept as
-/// they come if there is room for them in `held`.
+/// Reads `decoder` to its end, which must come after exactly `expected` bytes. The bytes are kept if there is
+/// room for them in `held`.
 fn drain(decoder: &mut impl Read, expected: u64, mut held: Option<Held>) -> Result<Output> {
     let mut window = vec![0; WINDOW];
     let (mut md5, mut len) = (Md5::new(), 0_u64);
@@ -275,7 +275,7 @@ fn decoder_fault(fault: io::Error) -> Error {
     }
 }
 
-/// A buffered reader that knows how much of its input a decoder has used.
+/// A buffered reader that counts the bytes that a decoder has used.
 struct Counting {
     inner: BufReader<ContentReader>,
     consumed: u64,

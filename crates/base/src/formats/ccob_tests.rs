@@ -19,7 +19,7 @@ fn compress(method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A compressed bundle put together by hand.
+/// A hand-made compressed bundle.
 fn ccob(version: u16, method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     let stream = compress(method, bytes);
     let mut out = MAGIC.to_vec();

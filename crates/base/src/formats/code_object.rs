@@ -15,9 +15,9 @@
 //! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
-//! Refused: files that are no ELF64 for AMDGPU, whole ones of another type, ABI or version than those
-//! above, which loaders refuse, tables that reach beyond the file, and symbols whose names are far longer
-//! than their string table.
+//! Refused: files that are no ELF64 for AMDGPU. [`read_whole`] also refuses files that loaders refuse
+//! (another type, ABI or version than those above), tables that reach beyond the file, and symbols whose
+//! names are far longer than their string table.
 
 use std::collections::BTreeSet;
 
@@ -34,23 +34,23 @@ const OS_ABI_HSA: elf::OsAbi = elf::OsAbi(64);
 /// EI_ABIVERSION of code object V6, the newest one.
 const ABI_VERSION_MAX: u8 = 4;
 
-/// What the flags say about a target feature.
+/// The state of a target feature in the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureState {
-    /// The format version cannot say.
+    /// The format version has no bits for it.
     Unknown,
-    /// The processor does not have it.
+    /// The processor lacks the feature.
     Unsupported,
-    /// The code runs whatever its setting is.
+    /// The code runs with either setting.
     Any,
-    /// The code needs it off.
+    /// The code needs the feature off.
     Off,
-    /// The code needs it on.
+    /// The code needs the feature on.
     On,
 }
 
 impl FeatureState {
-    /// The setting that the code needs, if it needs one.
+    /// The setting that the code needs; `None` if it runs with either.
     pub fn fixed(self) -> Option<bool> {
         match self {
             Self::On => Some(true),
@@ -60,10 +60,10 @@ impl FeatureState {
     }
 }
 
-/// What the ELF header says.
+/// The ELF header of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeObjectHeader {
-    /// The processor or generic target, if its value is known.
+    /// The processor or generic target; `None` if its number is unknown.
     pub processor: Option<BaseArch>,
     /// e_flags.
     pub flags: u32,
@@ -73,7 +73,7 @@ pub struct CodeObjectHeader {
     pub xnack: FeatureState,
     /// State of SRAMECC.
     pub sramecc: FeatureState,
-    /// The processor with the features that the code needs.
+    /// The processor with the features that the code needs; `None` if the processor is unknown.
     pub target: Option<Target>,
 }
 
@@ -103,8 +103,8 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     })
 }
 
-/// Refuses what the loaders of code objects refuse by the ELF header at the beginning of `content`:
-/// another type than that of a shared object, another ABI than ROCm's, an unknown version of it.
+/// Refuses what loaders refuse by the ELF header of a code object: a type other than a shared object, an ABI
+/// other than ROCm's, or an unknown version of it.
 pub fn check_loadable(content: &Content) -> Result<()> {
     let header = file_header(content)?;
     let (kind, abi, version) = (header.e_type(), header.os_abi(), header.abi_version());
@@ -127,8 +127,8 @@ pub fn check_loadable(content: &Content) -> Result<()> {
     ))
 }
 
-/// Reads the ELF header of a code object, and checks that loaders take it and that everything its
-/// tables name is there: a file that was copied in part still has a header.
+/// Reads the ELF header of a code object, and checks that loaders take the file and that it holds everything
+/// its tables name: a partial copy still has a header.
 pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
     check_loadable(content)?;
     let file = ElfFile::with_header(content, file_header(content)?)?;
@@ -158,7 +158,7 @@ fn file_header(content: &Content) -> Result<FileHeader> {
     }
 }
 
-/// The features that the flags of a header have.
+/// The target features in the flags of a header.
 struct Features {
     xnack: FeatureState,
     sramecc: FeatureState,
@@ -171,7 +171,7 @@ fn features(file: &FileHeader) -> Features {
         2 => FeatureState::Off,
         _ => FeatureState::On,
     };
-    // A clear bit of V3 means off, or no such feature.
+    // A clear bit of V3 means off, or that the processor lacks the feature.
     let one_bit = |bit: u32| match file.e_flags() & bit {
         0 => FeatureState::Unknown,
         _ => FeatureState::On,
@@ -183,7 +183,7 @@ fn features(file: &FileHeader) -> Features {
     }
 }
 
-/// The names of the kernels that the code object defines, without their `.kd`.
+/// The names of the kernels that the code object defines, without `.kd`.
 pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
     let file = ElfFile::with_header(content, file_header(content)?)?;
     let mut found = BTreeSet::new();

@@ -3,7 +3,7 @@ use super::*;
 /// Length of a symbol: u32 name | u8 info | u8 other | u16 section | u64 value | u64 size.
 const SYMBOL_LEN: usize = 24;
 
-/// An AMDGPU ELF of one section table: null, .dynsym of `symbols` (name, section), its names.
+/// An AMDGPU ELF with a section table of null, .dynsym with `symbols` (name, section), and its names.
 fn code_object(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> {
     let (mut names, mut table) = (vec![0_u8], vec![0_u8; SYMBOL_LEN]);
     for (name, section) in symbols {
@@ -68,7 +68,7 @@ fn headers_that_loaders_refuse_are_refused() {
         bytes[at] = value;
         let error = read_whole(&Content::of_bytes(bytes.clone())).unwrap_err();
         assert!(error.hint_text().is_some() && error.to_string().contains(expected), "{error}");
-        // What is only shown is not judged.
+        // Displaying a header refuses nothing.
         read_header(&Content::of_bytes(bytes)).unwrap();
     }
 }

@@ -1,14 +1,13 @@
-//! The compressed streams inside packages: zstd, xz and gzip; and lzma, in packages of others.
+//! The compressed streams inside packages: zstd, xz and gzip, and in packages of others lzma.
 //!
-//! Written are single zstd frames (dpkg stops after the first) with a window of at most 128 MiB
-//! (window log 28 is refused by rpm 4.18 and dpkg 1.21) and multi-block xz streams. Both are made
-//! by the multi-threaded encoders, whose output does not depend on the number of workers as long
-//! as there is one; zstd without workers gives other bytes and is never used. Of this crate,
-//! `formats::deb` alone writes gzip, uncompressed. Bytes after the end of a stream are refused when
-//! reading.
+//! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
+//! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
+//! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
+//! workers gives other bytes and is never used. In this crate, only `formats::deb` writes gzip, in stored
+//! blocks. Readers refuse bytes after the end of a stream.
 //!
-//! The size of a payload is known before it is written, and zstd is told: window and tables are
-//! then no larger than the payload needs, for the writer and for everyone who installs it.
+//! The size of a payload is known before it is written, and zstd is told: window and tables are then no
+//! larger than the payload needs, for the writer and for everyone who installs it.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -21,21 +20,21 @@ pub use crate::formats::zstd_frame::{Contexts, Effort};
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
 
-/// Memory an xz decoder may use: that of preset 9, with room.
+/// Memory that an xz decoder may use, in bytes: that of preset 9, with room.
 const XZ_DECODER_MEMORY: u64 = 128 << 20;
 
-/// Memory of a zstd job at level 9 with long-distance matching: input, output and tables.
+/// Memory of a zstd job at level 9 with long-distance matching, in bytes: input, output and tables.
 const ZSTD_JOB_MEMORY: u64 = 96 << 20;
 
-/// The same at level 13 and above, whose tables and jobs are larger.
+/// Memory of a zstd job at level 13 and above, in bytes, where tables and jobs are larger.
 const ZSTD_JOB_MEMORY_HIGH: u64 = 288 << 20;
 
-/// How a payload is compressed.
+/// The compression of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// One zstd frame.
     Zstd {
-        /// 1 to 19; beyond, the memory of both package managers' users is at stake.
+        /// Compression level, 1 to 19; higher ones would cost users of both package managers too much memory.
         level: i32,
         /// Logarithm of the window size, at most [`WINDOW_LOG_MAX`].
         window_log: u32,
@@ -44,7 +43,7 @@ pub enum Compression {
     },
     /// An xz stream of blocks.
     Xz {
-        /// 0 to 9.
+        /// Compression preset, 0 to 9.
         preset: u32,
     },
 }
@@ -56,7 +55,7 @@ impl Default for Compression {
 }
 
 impl Compression {
-    /// For package managers that cannot read zstd.
+    /// The compression for package managers that cannot read zstd.
     pub const XZ: Self = Self::Xz { preset: 6 };
 
     /// The name in a deb's member (`data.tar.<name>`).
@@ -67,7 +66,7 @@ impl Compression {
         }
     }
 
-    /// The method that reads it back.
+    /// The method that decodes the stream.
     pub fn method(self) -> Method {
         match self {
             Self::Zstd { .. } => Method::Zstd,
@@ -75,7 +74,7 @@ impl Compression {
         }
     }
 
-    /// The level or preset, as rpm's PAYLOADFLAGS has it.
+    /// The level or preset, as in rpm's PAYLOADFLAGS.
     pub fn level(self) -> i64 {
         match self {
             Self::Zstd { level, .. } => level.into(),
@@ -83,21 +82,21 @@ impl Compression {
         }
     }
 
-    /// An upper estimate of the memory that an encoder with `workers` threads takes, in bytes.
+    /// An upper bound of the memory that an encoder with `workers` threads takes, in bytes.
     pub fn memory(self, workers: u32) -> u64 {
         let workers = workers.max(1);
         match self {
             Self::Zstd { window_log, level, .. } => {
                 let job = if level < 13 { ZSTD_JOB_MEMORY } else { ZSTD_JOB_MEMORY_HIGH };
-                // The window, and per thread its job's input and output (32 MiB each at level 9)
-                // and tables; one job more is being filled.
+                // The window, and per thread the input and output of a job (32 MiB each at level 9) and its
+                // tables; one job more is being filled.
                 (1 << window_log.min(63)) + (u64::from(workers) + 1) * job
             }
             Self::Xz { preset } => xz_builder(preset, workers).memusage(),
         }
     }
 
-    /// Refuses what package managers could not read back.
+    /// Refuses settings that package managers could not decode.
     pub fn check(self) -> Result<()> {
         match self {
             Self::Zstd { level, window_log, .. } => {
@@ -139,9 +138,9 @@ fn xz_dictionary(preset: u32) -> u64 {
 /// The threads of a compressor. The bytes do not depend on them.
 #[derive(Debug, Clone)]
 pub struct Workers {
-    /// How many, at least one.
+    /// Number of threads, at least one.
     pub count: u32,
-    /// What other compressors allocated and do not need any more.
+    /// Contexts that other compressors allocated and no longer need.
     pub contexts: Contexts,
 }
 
@@ -163,7 +162,7 @@ enum MethodEncoder<W: Write> {
 }
 
 impl<W: Write> Encoder<W> {
-    /// A compressor of `size` bytes, no more and no less, on threads of its own.
+    /// A compressor of exactly `size` bytes, on threads of its own.
     pub fn new(sink: W, compression: Compression, threads: &Workers, size: u64) -> Result<Self> {
         compression.check()?;
         let workers = threads.count.max(1);
@@ -179,7 +178,7 @@ impl<W: Write> Encoder<W> {
         Ok(Self { inner })
     }
 
-    /// Changes how hard it tries from here on. xz tries as hard as ever.
+    /// Changes the effort from here on. xz ignores it.
     pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
         match &mut self.inner {
             MethodEncoder::Zstd(encoder) => encoder.set_effort(effort),
@@ -187,7 +186,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Ends the stream and gives the sink back.
+    /// Ends the stream and returns the sink.
     pub fn finish(self) -> io::Result<W> {
         match self.inner {
             MethodEncoder::Zstd(encoder) => encoder.finish(),
@@ -196,7 +195,8 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-/// Blocks of three dictionaries, liblzma's own choice, set explicitly so that it stays.
+/// An xz encoder. Blocks have three dictionaries, which is liblzma's default; it is set explicitly so that it
+/// never changes.
 fn xz_encoder<W: Write>(
     sink: W,
     preset: u32,
@@ -230,7 +230,7 @@ impl<W: Write> Write for Encoder<W> {
     }
 }
 
-/// A method of compression, as packages name it.
+/// A compression method in a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Not compressed.
@@ -241,12 +241,12 @@ pub enum Method {
     Xz,
     /// zstd.
     Zstd,
-    /// lzma, which xz came after: read, and never written.
+    /// lzma, the predecessor of xz: read, and never written.
     Lzma,
 }
 
 impl Method {
-    /// By the extension of a deb's member; the empty extension is [`Method::Stored`].
+    /// The method of a deb member's extension; the empty extension is [`Method::Stored`].
     pub fn of_extension(extension: &str) -> Option<Self> {
         Some(match extension {
             "" => Self::Stored,
@@ -269,7 +269,7 @@ impl Method {
         }
     }
 
-    /// By the value of rpm's PAYLOADCOMPRESSOR.
+    /// The method of a value of rpm's PAYLOADCOMPRESSOR.
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma]
             .into_iter()
@@ -277,9 +277,9 @@ impl Method {
     }
 }
 
-/// Decompresses from a source that holds one stream and nothing else, or nothing but streams.
+/// Decompresses a source that holds one stream, or several, and nothing else.
 pub enum Decoder<R: BufRead> {
-    /// Copies.
+    /// Copies bytes.
     Stored(R),
     /// Decodes gzip.
     Gzip(flate2::bufread::GzDecoder<R>),
@@ -301,8 +301,8 @@ impl<R: BufRead> Decoder<R> {
         })
     }
 
-    /// A decoder for `method` that goes on with the stream that follows a stream: several zstd
-    /// frames or xz streams in a row are the content of all of them, as for the tools of both.
+    /// A decoder for `method` that goes on with the next stream: like their tools, it takes consecutive zstd
+    /// frames or xz streams as one content.
     pub fn of_streams(source: R, method: Method) -> Result<Self> {
         match method {
             Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
@@ -311,8 +311,7 @@ impl<R: BufRead> Decoder<R> {
         }
     }
 
-    /// Checks that the stream ended and that the source holds nothing behind it, and gives the
-    /// source back.
+    /// Checks that the stream ended and that the source holds nothing behind it, and returns the source.
     pub fn finish(mut self) -> Result<R> {
         if self.read(&mut [0]).map_err(decoder_fault)? != 0 {
             return Err(Error::malformed("bytes follow the end of the archive"));
@@ -360,7 +359,7 @@ impl<R: BufRead> Read for Decoder<R> {
     }
 }
 
-/// The error of a read that went through a decoder.
+/// Makes an error for a failed read through a decoder.
 pub fn decoder_fault(source: io::Error) -> Error {
     Error::from_io(source).unwrap_or_else(|source| {
         let message = "cannot decode the compressed stream";

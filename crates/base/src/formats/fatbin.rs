@@ -23,31 +23,31 @@ pub const ALIGNMENT: usize = 8;
 /// A bundle within a section or file.
 #[derive(Debug)]
 pub struct FatbinBundle {
-    /// Offset of its magic from the start of the section.
+    /// Offset of the bundle's magic from the start of the section.
     pub offset: u64,
-    /// Bytes that it takes up there.
+    /// Bytes that the bundle takes up in the section.
     pub extent: u64,
-    /// Its header, if it is compressed.
+    /// The header of a compressed bundle; `None` for a plain one.
     pub compression: Option<ccob::CcobHeader>,
-    /// What is in it.
+    /// The decoded bundle.
     pub bundle: Bundle,
 }
 
-/// All bundles of `section`, in order.
+/// Reads all bundles of `section`, in order.
 pub fn parse(section: &Content) -> Result<Vec<FatbinBundle>> {
     Bundles::new(section).map(|next| Ok(next?.bundle)).collect()
 }
 
-/// A bundle and what keeps its decoded bytes in memory.
+/// A bundle and a guard that keeps its decoded bytes in memory.
 #[derive(Debug)]
 pub struct PinnedBundle {
     /// The bundle.
     pub bundle: FatbinBundle,
-    /// Compressed bundles are not decoded again as long as this lives.
+    /// The guard: while it lives, a compressed bundle is not decoded again.
     pub pinned: Pinned,
 }
 
-/// The bundles of a section, one by one; ends after the first error.
+/// Iterates over the bundles of a section, and ends after the first error.
 #[derive(Debug)]
 pub struct Bundles<'a> {
     section: &'a Content,
@@ -55,7 +55,7 @@ pub struct Bundles<'a> {
 }
 
 impl<'a> Bundles<'a> {
-    /// From the start of `section`.
+    /// Starts at the first byte of `section`.
     pub fn new(section: &'a Content) -> Self {
         Self { section, position: 0 }
     }
@@ -82,7 +82,7 @@ impl Iterator for Bundles<'_> {
     }
 }
 
-/// Whether `content` starts like a bundle, plain or compressed.
+/// Whether `content` starts with the magic of a bundle, plain or compressed.
 pub fn starts_bundle(content: &Content) -> Result<bool> {
     let plain = content.len() >= 24 && content.read_array(0)? == *offload_bundle::MAGIC;
     Ok(plain || (content.len() >= 4 && content.read_array(0)? == *ccob::MAGIC))
@@ -140,7 +140,7 @@ fn skip_zeros(content: &Content, start: u64) -> Result<Option<u64>> {
     }
 }
 
-/// Padding is rarely longer than a page.
+/// Bytes that are searched at once: padding is rarely longer than a page.
 const PADDING_WINDOW: usize = 4096;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use crate::error::Kind;
 
 const ID: &[u8] = b"hipv4-amdgcn-amd-amdhsa--gfx906";
 
-/// A bundle with one entry at 128.
+/// A bundle with one entry at offset 128.
 fn bundle(code: &[u8]) -> Vec<u8> {
     let mut bytes = offload_bundle::MAGIC.to_vec();
     for number in [1, 128, code.len() as u64, ID.len() as u64] {
@@ -30,7 +30,7 @@ fn compressed(version: u16, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The parts, each at the next multiple of `alignment`.
+/// A section of `parts`, each at the next multiple of `alignment`.
 fn section(parts: &[Vec<u8>], alignment: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for part in parts {

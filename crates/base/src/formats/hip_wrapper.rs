@@ -17,16 +17,16 @@ use crate::error::{Error, Result};
 
 /// Bytes of a wrapper.
 pub const SIZE: usize = 24;
-/// The wrapper's alignment, and the step at which wrappers are looked for.
+/// The wrapper's alignment, and the step of the search for wrappers.
 const STEP: usize = 8;
 /// Offset of the pointer within the wrapper.
 pub const POINTER: u64 = 8;
 /// The only known version.
 pub const VERSION: u32 = 1;
-/// Sections above this are refused: it holds 700,000 wrappers, real libraries have some hundred.
+/// Largest section that is read, in bytes: it holds 700,000 wrappers, and real libraries have some hundred.
 pub const MAX_SECTION: u64 = 16 << 20;
 
-/// What a wrapper points to.
+/// The kind of target that a wrapper points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Magic {
     /// "HIPF": an offload bundle.
@@ -36,7 +36,7 @@ pub enum Magic {
 }
 
 impl Magic {
-    /// The number in the file.
+    /// The number of the magic in the file.
     pub fn value(self) -> u32 {
         match self {
             Magic::Fat => 0x4849_5046,
@@ -49,16 +49,16 @@ impl Magic {
     }
 }
 
-/// A wrapper as it stands in the file, before relocation.
+/// A wrapper as stored in the file, before relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wrapper {
     /// Offset within the section.
     pub offset: u64,
-    /// What it points to.
+    /// The kind of target.
     pub magic: Magic,
-    /// The pointer's bytes: an address, or anything at all where a relocation gives the address.
+    /// The pointer's bytes: an address, or arbitrary bytes if a relocation sets the address.
     pub pointer: u64,
-    /// The last field.
+    /// The reserved field.
     pub reserved: u64,
 }
 
@@ -69,7 +69,7 @@ impl Wrapper {
         u32::from_le_bytes([a, b, c, d])
     }
 
-    /// The 24 bytes.
+    /// The 24 bytes of the wrapper.
     pub fn to_bytes(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         bytes[0..4].copy_from_slice(&self.magic.value().to_le_bytes());

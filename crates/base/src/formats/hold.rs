@@ -1,17 +1,17 @@
-//! Keeps a stream at hand: in memory if it is short, in an anonymous temporary file if not.
+//! Stores a stream for later reads: in memory if it is short, in an anonymous temporary file otherwise.
 
 use std::io::Read;
 
 use crate::content::{Content, Spool, WINDOW};
 use crate::error::{Error, Result};
 
-/// Longest stream that is kept in memory, in bytes: one for every thread, beside a decoder's
-/// window of up to 128 MiB.
+/// Longest stream that is kept in memory, in bytes. Every thread may hold one, beside a decoder's window of
+/// up to 128 MiB.
 const MEMORY_LIMIT: u64 = 64 << 20;
 
-/// The bytes of `reader`, which must be exactly `size`.
+/// Reads all bytes of `reader`, which must be exactly `size`.
 pub fn hold(reader: &mut dyn Read, size: u64) -> Result<Content> {
-    // One byte more than announced is enough to know that the announcement is wrong.
+    // One byte beyond the announced size is enough to refuse it.
     let mut limited = reader.take(size.saturating_add(1));
     let content = if size <= MEMORY_LIMIT {
         let mut bytes = Vec::new();
@@ -39,7 +39,7 @@ fn spooled(reader: &mut dyn Read) -> Result<Content> {
     }
 }
 
-/// The error of a read from a payload or a compressed stream.
+/// Makes an error for a failed read from a payload or a compressed stream.
 pub fn fault(source: std::io::Error) -> Error {
     super::compression::decoder_fault(source)
 }

@@ -14,8 +14,8 @@
 //!     "kernel_count": n } } }
 //! ```
 //!
-//! Source: AMD's `rocm_kpack`. Loaders of a short period read `file`, the documentation says
-//! `filename`; either is read here, both are written.
+//! Source: AMD's `rocm_kpack`. Loaders of a short period read `file`, but the documentation says `filename`;
+//! rockpack reads either and writes both.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -28,16 +28,16 @@ use super::message_pack_stream::{Skip, Token, TokenReader};
 use crate::content::Content;
 use crate::error::{Error, Place, Result};
 
-/// The only version there is.
+/// The only known version.
 const VERSION: u64 = 1;
 /// Largest manifest in bytes: room for thousands of archs, where a few hundred bytes are usual.
 const MANIFEST_LIMIT: u64 = 1 << 20;
 const STRUCTURE: &str = "kpm manifest";
 
-/// A manifest.
+/// A kernel manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manifest {
-    /// E.g. `blas_lib`.
+    /// The component, e.g. `blas_lib`.
     pub component_name: String,
     /// Install-relative directory that holds `.kpack/`.
     pub prefix: String,
@@ -52,12 +52,12 @@ pub struct ManifestArchive {
     pub file: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Number of code objects that wrappers name in it.
+    /// Number of code objects that wrappers refer to in the archive.
     pub kernel_count: u64,
 }
 
 impl Manifest {
-    /// The archives by generation of their arch: gfx942 before gfx1100.
+    /// The archives, sorted by generation of their arch: gfx942 before gfx1100.
     pub fn by_generation(&self) -> Vec<(&str, &ManifestArchive)> {
         let mut archives: Vec<_> = self.archives.iter().map(|(k, v)| (k.as_str(), v)).collect();
         archives.sort_by_key(|(arch, _)| {
@@ -80,8 +80,8 @@ impl Manifest {
         Ok(Content::of_bytes(bytes))
     }
 
-    /// Tells a manifest from other MessagePack values, by a key that only manifests have. One that is
-    /// damaged behind that key is one, too.
+    /// Whether `content` is a manifest: a MessagePack value with a key that only manifests have. Damage
+    /// behind that key does not matter.
     pub fn is_one(content: &Content) -> Result<bool> {
         if content.len() > MANIFEST_LIMIT {
             return Ok(false);
@@ -137,7 +137,7 @@ fn has_own_key(tokens: &mut TokenReader<impl Skip>) -> io::Result<bool> {
                     return Ok(true);
                 }
             }
-            // Its keys are texts.
+            // Manifests have text keys.
             _ => return Ok(false),
         }
         tokens.skip_value()?;

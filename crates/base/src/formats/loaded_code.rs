@@ -1,14 +1,14 @@
-//! What a code object does on a GPU, apart from its names and debug information.
+//! The loaded part of a code object: everything but names and debug information.
 //!
-//! Sections that are allocated and PROGBITS (code, kernel descriptors, constants, data) or NOBITS
-//! (zeroed data) are what kernels run on. Notes, symbol and hash tables, strings and everything
-//! that is not allocated only describe it, and differ between translation units whose code is the
-//! same: in Debian 13's librocblas, 17 of 65 code objects per arch share their kernels and, byte
-//! for byte, their `.text` and `.rodata` with another one, and differ in debug information.
+//! Kernels run on allocated sections of type PROGBITS (code, kernel descriptors, constants, data) and NOBITS
+//! (zeroed data). Notes, symbol and hash tables, strings and everything that is not allocated only describe
+//! them, and differ between translation units with the same code: in Debian 13's librocblas, 17 of 65 code
+//! objects per arch share their kernels and, byte for byte, their `.text` and `.rodata` with another one, and
+//! differ in debug information.
 //!
-//! Source: the ELF specification (gABI). What is no ELF file (SPIR-V) counts as a whole.
+//! Source: the ELF specification (gABI). Other device code than ELF (SPIR-V) counts as a whole.
 //!
-//! Refused: sections that have more bytes together than the file, since they share some.
+//! Refused: sections that together have more bytes than the file, because they must overlap.
 
 use object::elf;
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use super::elf::{ElfFile, FileHeader, SectionHeader};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
-/// The SHA-256 of all code and data that loading `content` puts before its kernels.
+/// The SHA-256 of all code and data that loading `content` gives to its kernels.
 pub fn digest(content: &Content) -> Result<[u8; 32]> {
     let Some(header) = FileHeader::read(content)? else {
         return content.sha256();
@@ -49,7 +49,7 @@ fn holds_code_or_data(section: &SectionHeader) -> bool {
 }
 
 fn add(digest: &mut Sha256, file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
-    // Size and flags first, so that sections cannot be taken for one another.
+    // Flags and size come first, so that different sections cannot give the same bytes.
     digest.update(section.sh_flags.0.to_le_bytes());
     digest.update(section.sh_size.to_le_bytes());
     if section.sh_type == elf::SHT_NOBITS {
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// As many sections of code as there are, all of them the same bytes.
+    /// Every section of code is made to name the same bytes.
     #[test]
     fn sections_that_share_bytes_are_refused() {
         let whole = object_file("int f(int x) { return x + 1; }", &[]);

@@ -1,5 +1,5 @@
-//! The reference to kernel archives inside a transformed host binary: see
-//! [`rockpack_kpack::marker`], where it is read and written.
+//! The reference to kernel archives inside a transformed host binary; [`rockpack_kpack::marker`] reads and
+//! writes it.
 
 pub use rockpack_kpack::marker::{ARCH_PLACEHOLDER, AnyMarker, LIMIT, Marker};
 
@@ -7,7 +7,7 @@ use rockpack_kpack::marker::MarkerFault;
 
 use crate::error::{Error, Kind, Result};
 
-/// Reads a marker of any form from the bytes of its section, as strictly as tools should.
+/// Reads a marker of any form from the bytes of its section, with the strict rules for tools.
 pub fn parse(bytes: &[u8]) -> Result<AnyMarker> {
     rockpack_kpack::marker::parse(bytes).map_err(refused)
 }

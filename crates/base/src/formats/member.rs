@@ -1,38 +1,38 @@
-//! What reading and writing archives of members have in common in tar and cpio: content whose
-//! length is announced before it, and padding of zeros.
+//! Common parts of reading and writing tar and cpio archives: members whose length is announced before their
+//! content, and padding of zeros.
 
 use std::io::Read;
 
 use super::compression::decoder_fault;
 use crate::error::{Error, Result};
 
-/// Whether `path`, relative to the root, stays below it and says nothing but names: no empty, `.` or
-/// `..` part, no control character.
+/// Whether `path`, relative to the root, stays below it and consists of names only: no empty, `.` or `..`
+/// part, no control character.
 pub(super) fn is_plain(path: &str) -> bool {
     let odd = |part: &str| part.is_empty() || part == "." || part == "..";
     !path.split('/').any(odd) && !path.contains(char::is_control)
 }
 
-/// Bytes of content that the member being written still has to get.
+/// Bytes that the current member still lacks.
 #[derive(Debug, Default)]
 pub(super) struct Announced(u64);
 
 impl Announced {
-    /// A member of `size` bytes begins; the one before has to be whole.
+    /// Begins a member of `size` bytes; the one before must be complete.
     pub fn begin(&mut self, size: u64) -> Result<()> {
         self.end()?;
         self.0 = size;
         Ok(())
     }
 
-    /// `bytes` are its next ones.
+    /// Counts `bytes` of the current member.
     pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
         let left = self.0.checked_sub(bytes.len() as u64);
         self.0 = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
         Ok(())
     }
 
-    /// It is whole.
+    /// Ends the current member, which must be complete.
     pub fn end(&self) -> Result<()> {
         match self.0 {
             0 => Ok(()),
@@ -41,20 +41,20 @@ impl Announced {
     }
 }
 
-/// An archive that is read from its first byte to its last; reading gives the content of the
-/// current member, as far as it was announced.
+/// An archive that is read from its first byte to its last. Reads return the content of the current member,
+/// up to its announced length.
 pub(super) struct MemberSource<R> {
     inner: R,
-    /// What the archive is called in messages.
+    /// The name of the archive in messages.
     archive: &'static str,
     /// Bytes read so far.
     at: u64,
-    /// Bytes of the current member that are still to come.
+    /// Bytes of the current member that are still unread.
     left: u64,
 }
 
 impl<R: Read> MemberSource<R> {
-    /// Reads from the first byte on.
+    /// A source that reads `inner` from its first byte on.
     pub fn new(inner: R, archive: &'static str) -> Self {
         Self { inner, archive, at: 0, left: 0 }
     }
@@ -64,21 +64,21 @@ impl<R: Read> MemberSource<R> {
         self.at
     }
 
-    /// Bytes of the current member that are still to come.
+    /// Bytes of the current member that are still unread.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// What follows is the content of a member of `size` bytes.
+    /// Announces the content of a member of `size` bytes.
     pub fn expect(&mut self, size: u64) {
         self.left = size;
     }
 
-    /// The next bytes, which are no member's content.
+    /// Reads the next bytes, outside of any member's content.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
         let structure = structure(self.archive, self.at);
         self.inner.read_exact(buffer).map_err(|e| {
-            // What a decoder says about its own end has a text.
+            // The end that a decoder reports has a text of its own.
             let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
             let error = if plain {
                 Error::truncated("the archive ends too early")
@@ -91,7 +91,7 @@ impl<R: Read> MemberSource<R> {
         Ok(())
     }
 
-    /// The next bytes, which are no member's content; `false` where the archive ends before them.
+    /// Reads the next bytes, outside of any member's content; `false` if the archive ends before them.
     pub fn fill_unless_ended(&mut self, buffer: &mut [u8]) -> Result<bool> {
         let len = self.inner.read(buffer).map_err(decoder_fault)?;
         self.at += len as u64;
@@ -99,13 +99,13 @@ impl<R: Read> MemberSource<R> {
         if len > 0 { self.fill(rest).map(|()| true) } else { Ok(false) }
     }
 
-    /// What is left of the current member, and the zeros behind it.
+    /// Skips the rest of the current member, and its padding of zeros.
     pub fn skip(&mut self, multiple: usize) -> Result<()> {
         self.drain()?;
         self.align(multiple)
     }
 
-    /// What is left of the current member.
+    /// Skips the rest of the current member.
     pub fn drain(&mut self) -> Result<()> {
         let mut buffer = [0; BUFFER];
         while self.left > 0 {
@@ -114,13 +114,13 @@ impl<R: Read> MemberSource<R> {
         Ok(())
     }
 
-    /// Zeros up to the next multiple of `multiple` bytes from the start of the archive.
+    /// Skips zeros up to the next multiple of `multiple` bytes from the start of the archive.
     pub fn align(&mut self, multiple: usize) -> Result<()> {
         if self.padding(multiple)? { Ok(()) } else { Err(self.fault(PADDING)) }
     }
 
-    /// The bytes up to the next multiple of `multiple` from the start of the archive: whether they are
-    /// zeros.
+    /// Skips bytes up to the next multiple of `multiple` from the start of the archive, and returns whether
+    /// they are zeros.
     pub fn padding(&mut self, multiple: usize) -> Result<bool> {
         let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
         let mut padding = vec![0; (multiple - over) % multiple];
@@ -128,7 +128,7 @@ impl<R: Read> MemberSource<R> {
         Ok(padding.iter().all(|byte| *byte == 0))
     }
 
-    /// Nothing but zeros up to the end.
+    /// Checks that only zeros follow up to the end.
     pub fn zeros_to_end(&mut self) -> Result<()> {
         while let Some(is_zero) = self.rest()? {
             if !is_zero {
@@ -138,7 +138,7 @@ impl<R: Read> MemberSource<R> {
         Ok(())
     }
 
-    /// Some of the bytes up to the end: whether they are zeros; none at the end.
+    /// Reads some of the remaining bytes, and returns whether they are zeros; `None` at the end.
     pub fn rest(&mut self) -> Result<Option<bool>> {
         let mut buffer = [0; BUFFER];
         let len = self.inner.read(&mut buffer).map_err(decoder_fault)?;
@@ -146,7 +146,7 @@ impl<R: Read> MemberSource<R> {
         Ok((len > 0).then(|| buffer[..len].iter().all(|byte| *byte == 0)))
     }
 
-    /// The reader, and the bytes read from it.
+    /// Returns the reader, and the number of bytes read from it.
     pub fn into_inner(self) -> (R, u64) {
         (self.inner, self.at)
     }
@@ -156,13 +156,13 @@ impl<R: Read> MemberSource<R> {
     }
 }
 
-/// The fault of bytes between members.
+/// The message for bytes between members.
 pub(super) const PADDING: &str = "has padding that is not zero";
 
-/// The fault of bytes behind the end.
+/// The message for bytes behind the end.
 pub(super) const BEHIND: &str = "has data behind its end";
 
-/// Bytes that are skipped at once.
+/// Number of bytes that are skipped at once.
 const BUFFER: usize = 8192;
 
 impl<R: Read> Read for MemberSource<R> {
@@ -178,13 +178,13 @@ impl<R: Read> Read for MemberSource<R> {
     }
 }
 
-/// What a byte of an archive is part of. Archives are compressed, so its place in the package is
-/// not known.
+/// The structure of an error at a byte of an archive. Archives are compressed, so the offset in the package
+/// is unknown.
 pub(super) fn structure(archive: &str, at: u64) -> String {
     format!("{archive} at its byte {at:#x}")
 }
 
-/// An archive that does not follow its format.
+/// Makes an error for an archive that does not follow its format.
 pub(super) fn fault(archive: &str, at: u64, message: &str) -> Error {
     Error::malformed(message.to_owned()).structure(structure(archive, at))
 }

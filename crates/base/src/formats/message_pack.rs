@@ -1,9 +1,8 @@
 //! MessagePack maps with string keys, as kernel archives, manifests and markers use them.
 //!
-//! Owns decoding into open values with a ceiling, and access to fields with errors that name the
-//! field. Refuses keys that are no strings, keys that occur twice (loaders disagree on which one
-//! counts), strings that are not UTF-8, nesting deeper than `DEPTH_LIMIT`, and bytes behind the
-//! value.
+//! This module decodes into open values with a ceiling, and reads fields with errors that name the field.
+//! Refused: keys that are no strings, keys that occur twice (loaders disagree on which one counts), strings
+//! that are not UTF-8, nesting deeper than `DEPTH_LIMIT`, and bytes behind the value.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +11,11 @@ use rmpv::Value;
 use crate::content::Content;
 use crate::error::{Error, Place, Result};
 
-/// Deepest nesting that is decoded: the formats need five levels, and a decoder that recurses
-/// without a limit can be made to exhaust its stack.
+/// Deepest nesting that is decoded: the formats need five levels, and a recursive decoder without a limit can
+/// exhaust its stack.
 const DEPTH_LIMIT: usize = 32;
 
-/// The one value that fills `content`, of at most `limit` bytes.
+/// Decodes the one value that fills `content`, of at most `limit` bytes.
 pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<Value> {
     let bytes = content.read_vec(0..content.len(), limit, structure)?;
     let mut rest = bytes.as_slice();
@@ -35,7 +34,7 @@ pub(super) fn decode(content: &Content, limit: u64, structure: &str) -> Result<V
     Err(fault.structure(structure).at(&content.place(position)))
 }
 
-/// Whether all strings in `value` are UTF-8: rmpv decodes others, and writes them as binary data.
+/// Whether all strings in `value` are UTF-8: rmpv also decodes others, and writes them as binary data.
 pub fn is_text(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_str(),
@@ -45,7 +44,7 @@ pub fn is_text(value: &Value) -> bool {
     }
 }
 
-/// `value` in its shortest encoding.
+/// Encodes `value` in its shortest form.
 pub(super) fn encode(value: &Value) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     rmpv::encode::write_value(&mut bytes, value)
@@ -66,7 +65,7 @@ pub(super) struct MapFields<'a> {
 }
 
 impl<'a> MapFields<'a> {
-    /// The fields of `value`, which is `structure` and lies at `place`.
+    /// Reads the fields of `value`, which is `structure` and lies at `place`.
     pub(super) fn of(value: &'a Value, structure: &str, place: &Place) -> Result<Self> {
         let mut fields = Self {
             structure: structure.to_owned(),
@@ -87,7 +86,7 @@ impl<'a> MapFields<'a> {
         Ok(fields)
     }
 
-    /// A fault of this map.
+    /// Makes an error for this map.
     pub(super) fn fault(&self, message: impl Into<String>) -> Error {
         Error::malformed(message).structure(self.structure.clone()).at(&self.place)
     }
@@ -97,7 +96,7 @@ impl<'a> MapFields<'a> {
         self.by_name.iter().map(|(name, value)| (*name, *value))
     }
 
-    /// The field `name`, if it is there.
+    /// The field `name`; `None` if the map lacks it.
     pub(super) fn optional(&self, name: &str) -> Option<&'a Value> {
         self.by_name.get(name).copied()
     }

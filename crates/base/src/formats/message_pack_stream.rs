@@ -1,4 +1,4 @@
-//! MessagePack read token by token: of no value more is held than its reader asks for.
+//! A reader of MessagePack, token by token. It holds no more of a value than its caller asks for.
 //!
 //! A token is a first byte with what belongs to it: a number, or the length of what follows. Lengths
 //! have up to 32 bits, big-endian. Source: the specification of MessagePack.
@@ -6,14 +6,14 @@
 //! | first byte | token | length |
 //! |---|---|---|
 //! | 00–7f, e0–ff, cc–d3 | integer | in the byte, or 1 to 8 bytes behind it |
-//! | 80–8f, de, df | map of so many keys, each followed by its value | 4, 16, 32 bits |
-//! | 90–9f, dc, dd | array of so many values | 4, 16, 32 bits |
-//! | a0–bf, d9, da, db | text of so many bytes | 5, 8, 16, 32 bits |
-//! | c4, c5, c6 | binary data of so many bytes | 8, 16, 32 bits |
-//! | c7–c9, d4–d8 | extension: a type in one byte, and so many bytes | 8, 16, 32 bits; 1 to 16 bytes |
+//! | 80–8f, de, df | map: number of keys, each followed by its value | 4, 16, 32 bits |
+//! | 90–9f, dc, dd | array: number of values | 4, 16, 32 bits |
+//! | a0–bf, d9, da, db | text: number of bytes | 5, 8, 16, 32 bits |
+//! | c4, c5, c6 | binary data: number of bytes | 8, 16, 32 bits |
+//! | c7–c9, d4–d8 | extension: number of bytes behind a type of one byte | 8, 16, 32 bits; 1 to 16 bytes |
 //! | c0, c2, c3, ca, cb | nil, false, true, numbers with a fraction | 0, 0, 0, 4, 8 bytes |
 //!
-//! Refused: the byte c1, which begins nothing, and an end inside of a value.
+//! Refused: the byte c1, which begins nothing, and an end inside a value.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -21,26 +21,26 @@ use rmp::Marker;
 
 use crate::content::ContentReader;
 
-/// A value of a stream, or the beginning of one.
+/// A value of a stream, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     /// An integer.
     Integer(i128),
-    /// A text of so many bytes, which follow.
+    /// A text: its length in bytes, which follow.
     Text(u32),
-    /// Binary data of so many bytes, which follow.
+    /// Binary data: its length in bytes, which follow.
     Binary(u32),
-    /// An array: so many values follow.
+    /// An array: its number of values, which follow.
     Array(u32),
-    /// A map: so many pairs of a key and a value follow.
+    /// A map: its number of pairs of key and value, which follow.
     Map(u32),
-    /// Nil, true or false, a number with a fraction, or an extension, all of which was read.
+    /// Nil, true or false, a number with a fraction, or an extension, read to its end.
     Other,
 }
 
-/// A source that can pass over bytes.
+/// A source that can skip bytes.
 pub trait Skip: Read {
-    /// Passes over `len` bytes; fails if fewer are left.
+    /// Skips `len` bytes; fails if fewer are left.
     fn skip(&mut self, len: u64) -> io::Result<()>;
 }
 
@@ -61,7 +61,7 @@ impl Skip for BufReader<ContentReader> {
     }
 }
 
-/// Reads the tokens of a stream.
+/// Reads a stream token by token.
 pub struct TokenReader<R> {
     source: R,
     position: u64,
@@ -78,12 +78,12 @@ impl<R: Skip> TokenReader<R> {
         self.position
     }
 
-    /// The source, behind the last token.
+    /// Returns the source, behind the last token.
     pub fn into_source(self) -> R {
         self.source
     }
 
-    /// The next token.
+    /// Reads the next token.
     pub fn token(&mut self) -> io::Result<Token> {
         Ok(match Marker::from_u8(self.byte()?) {
             Marker::FixPos(number) => Token::Integer(number.into()),
@@ -112,7 +112,7 @@ impl<R: Skip> TokenReader<R> {
             Marker::Null | Marker::True | Marker::False => Token::Other,
             Marker::F32 => self.other(4)?,
             Marker::F64 => self.other(8)?,
-            // The type of an extension is one byte more.
+            // The type of an extension takes one more byte.
             Marker::FixExt1 => self.other(2)?,
             Marker::FixExt2 => self.other(3)?,
             Marker::FixExt4 => self.other(5)?,
@@ -135,14 +135,14 @@ impl<R: Skip> TokenReader<R> {
         Ok(())
     }
 
-    /// Passes over `len` bytes.
+    /// Skips `len` bytes.
     pub fn skip(&mut self, len: u64) -> io::Result<()> {
         self.source.skip(len).map_err(ended)?;
         self.position = self.position.saturating_add(len);
         Ok(())
     }
 
-    /// Passes over a value with everything in it, however deep.
+    /// Skips a value with everything in it, however deep.
     pub fn skip_value(&mut self) -> io::Result<()> {
         let mut left: u64 = 1;
         while left > 0 {
@@ -179,13 +179,13 @@ impl<R: Skip> TokenReader<R> {
     }
 }
 
-/// An error about what the stream holds.
+/// Makes an error for invalid data in the stream.
 pub fn fault(message: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message.into())
 }
 
 fn ended(error: io::Error) -> io::Error {
-    // An end that a decoder of the source tells has a text of its own.
+    // The end that a decoder of the source reports has a text of its own.
     match error.kind() {
         io::ErrorKind::UnexpectedEof if error.get_ref().is_none() => {
             fault("it ends in the middle of a value")

@@ -66,7 +66,7 @@ fn an_end_inside_of_a_value_is_told() {
         let error = tokens(&content.slice(0..len).unwrap()).skip_value().unwrap_err();
         assert_eq!(error.to_string(), "it ends in the middle of a value", "{len}");
     }
-    // Such a length is longer than the memory of most machines.
+    // This length exceeds the memory of most machines.
     let error = tokens(&Content::of_bytes(*b"\xc6\xff\xff\xff\xffx")).skip_value().unwrap_err();
     assert_eq!(error.to_string(), "it ends in the middle of a value");
     let error = tokens(&Content::of_bytes(*b"\x92\x01\xc1")).skip_value().unwrap_err();

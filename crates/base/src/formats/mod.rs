@@ -1,5 +1,5 @@
-//! Bytes ↔ types. The module of a format opens with its byte table and the source of that knowledge. No
-//! module decides policy, and none opens a file by a path that it reads.
+//! Bytes ↔ types, with a module for each file format. It opens with its byte table and the source of that
+//! knowledge. No module decides policy, and none opens a file by a path that it reads.
 
 pub mod amdgpu_metadata;
 pub mod apt_index;

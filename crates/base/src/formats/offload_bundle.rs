@@ -11,12 +11,11 @@
 //! `hipv4-amdgcn-amd-amdhsa--gfx942:xnack+`, `hip-spirv64-amd-amdhsa--amdgcnspirv`. Triples have
 //! three or four parts depending on the compiler ([`split_entry_id`] tells where they end).
 //!
-//! Source: LLVM's documentation of clang-offload-bundler; bundles of LLVM 17 and 19. Real bundles
-//! name the host entry in odd ways (LLVM 19 may write it twice into one id), so nothing but its
-//! kind is read from it.
+//! Source: LLVM's documentation of clang-offload-bundler; bundles of LLVM 17 and 19. Real bundles name the
+//! host entry in odd ways (LLVM 19 may write it twice into one id), so only its kind is read from it.
 //!
-//! Refused: entries that overlap each other or the table, reach beyond the content, or share an
-//! id. The number of entries is not believed: nothing is allocated before its bytes are there.
+//! Refused: entries that overlap each other or the table, reach beyond the content, or share an id. The
+//! number of entries is not trusted: nothing is allocated before its bytes are there.
 
 use std::fmt;
 
@@ -24,10 +23,10 @@ use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::gfx::{Target, no_target, split_entry_id};
 
-/// What every bundle starts with.
+/// The first bytes of every bundle.
 pub const MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 
-/// Longest id that is read. The longest known ones have under 100 bytes; the field has 64 bits.
+/// Longest id that is read, in bytes. The longest known ones have under 100; the field has 64 bits.
 pub const ID_LIMIT: u64 = 1024;
 
 /// Most entries that are read. There are under a hundred GPU targets, each with a few feature
@@ -37,7 +36,7 @@ pub const ENTRY_LIMIT: u64 = 4096;
 /// Length of the magic and the number of entries.
 pub const HEADER_LEN: u64 = 32;
 
-/// Who an entry is for.
+/// The recipient of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BundleEntryKind {
     /// `host`: the host compiler; empty in a linked binary.
@@ -46,14 +45,14 @@ pub enum BundleEntryKind {
     Hip,
     /// `openmp`: OpenMP device code.
     OpenMp,
-    /// Anything else, as written.
+    /// Any other kind, as written.
     Other(String),
 }
 
 /// The id of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
-    /// As written.
+    /// The id as written.
     pub text: String,
     /// The part before the first `-`.
     pub kind: BundleEntryKind,
@@ -64,7 +63,7 @@ pub struct EntryId {
 }
 
 impl EntryId {
-    /// Reads `text`.
+    /// Parses `text`.
     pub fn parse(text: &str) -> Result<Self> {
         let (kind, rest) = text.split_once('-').ok_or_else(|| {
             Error::malformed(format!("`{}` is no entry id", text.escape_debug()))
@@ -98,27 +97,27 @@ impl fmt::Display for EntryId {
 /// One entry of a bundle.
 #[derive(Debug, Clone)]
 pub struct BundleEntry {
-    /// Who it is for.
+    /// The id of the entry.
     pub id: EntryId,
-    /// Its bytes.
+    /// The bytes of the entry.
     pub content: Content,
-    /// Offset of its bytes from the start of the bundle.
+    /// Offset of the entry's bytes from the start of the bundle.
     pub offset: u64,
 }
 
-/// A bundle.
+/// An offload bundle.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// In the order of the table.
+    /// The entries, in the order of the table.
     pub entries: Vec<BundleEntry>,
     /// Bytes from the magic to the end of the table or of the last entry, whichever is later.
     pub len: u64,
 }
 
-/// Compilers align the bytes of each entry so: they are mapped as pages.
+/// The alignment of each entry, which compilers choose because entries are mapped as pages.
 const ENTRY_ALIGNMENT: u64 = 4096;
 
-/// A bundle of `entries` (id, bytes), in their order.
+/// Writes a bundle of `entries` (id, bytes), in their order.
 pub fn write(entries: &[(String, Content)]) -> Result<Content> {
     let too_long =
         || Error::unsupported("is longer than 64 bits can say").structure("offload bundle");
@@ -159,7 +158,7 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
     Ok(Bundle { entries, len })
 }
 
-/// Reads the table in one pass, so that a compressed source is decoded once.
+/// A reader of the table, in one pass, so that a compressed source is decoded once.
 struct EntryTable<'a> {
     content: &'a Content,
     reader: ContentReader,
@@ -171,7 +170,7 @@ impl<'a> EntryTable<'a> {
         Self { content, reader: content.reader(), position: 0 }
     }
 
-    /// The number of entries, after the magic.
+    /// Reads the magic and the number of entries.
     fn header(&mut self) -> Result<u64> {
         if self.array()? != *MAGIC {
             return Err(Error::malformed("the magic is missing"));
@@ -206,7 +205,7 @@ impl<'a> EntryTable<'a> {
         EntryId::parse(&text.map_err(|_| Error::malformed("an entry id is not text"))?)
     }
 
-    /// An empty entry has no place, whatever its offset says.
+    /// The bytes of an entry. An empty entry may have any offset.
     fn bytes(&self, id: &EntryId, offset: u64, size: u64) -> Result<Content> {
         if size == 0 {
             return Ok(Content::default());
@@ -252,7 +251,7 @@ fn check_ids(entries: &[BundleEntry]) -> Result<()> {
     }
 }
 
-/// Where the last entry ends; an error if any two of the entries and the table overlap.
+/// Returns the end of the last entry; an error if any two of the entries and the table overlap.
 fn check_ranges(entries: &[BundleEntry], table_end: u64, content: &Content) -> Result<u64> {
     let mut filled: Vec<&BundleEntry> = entries.iter().filter(|e| !e.content.is_empty()).collect();
     filled.sort_by_key(|entry| entry.offset);

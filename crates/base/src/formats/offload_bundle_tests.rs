@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A bundle of (id, offset, bytes) with the entries wherever their offsets say.
+/// A bundle of (id, offset, bytes), with each entry at its offset.
 fn bundle(entries: &[(&str, u64, &[u8])]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((entries.len() as u64).to_le_bytes());

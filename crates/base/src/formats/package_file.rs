@@ -1,5 +1,4 @@
-//! A package file of either format: what it takes to write one, and a reader that tells the format
-//! by the first bytes.
+//! Package files of either format: their writers, and a reader that recognises the format by the first bytes.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -25,10 +24,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Both, in the order in which packages are listed.
+    /// Both formats, in the order of package lists.
     pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
 
-    /// Its name in texts, plans and receipts.
+    /// The word in texts, plans and receipts.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Deb => "deb",
@@ -36,8 +35,8 @@ impl Format {
         }
     }
 
-    /// The format that the name of a package file ends in, in letters of either case. `.ddeb` are
-    /// packages of debug files, `.udeb` those of Debian's installer.
+    /// The format of a package file by its extension, in upper or lower case. `.ddeb` files are packages of
+    /// debug files, `.udeb` files those of Debian's installer.
     pub fn of_file_name(name: &Path) -> Option<Self> {
         const ENDINGS: [(&str, Format); 4] = [
             ("deb", Format::Deb),
@@ -50,7 +49,7 @@ impl Format {
         found.map(|(_, format)| format)
     }
 
-    /// Compares two full versions as the package manager of this format does.
+    /// Compares two full versions as the format's package manager does.
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
         match self {
             Self::Deb => deb::compare_versions(one, other),
@@ -65,17 +64,17 @@ impl fmt::Display for Format {
     }
 }
 
-/// Everything about a package of either format but the content of its files.
+/// A package of either format, without the content of its files.
 #[derive(Debug)]
 pub enum PackageSpecification {
-    /// Of a `.deb`.
+    /// The specification of a `.deb`.
     Deb(Box<deb::DebSpecification>),
-    /// Of an `.rpm`.
+    /// The specification of an `.rpm`.
     Rpm(Box<rpm::RpmSpecification>),
 }
 
 impl PackageSpecification {
-    /// A writer into `file`, which is empty.
+    /// A writer into the empty `file`.
     pub fn writer(self, file: File) -> Result<Box<dyn PayloadWriter + Send>> {
         Ok(match self {
             Self::Deb(specification) => Box::new(deb::DebWriter::create(file, *specification)?),
@@ -83,7 +82,7 @@ impl PackageSpecification {
         })
     }
 
-    /// What is around a payload that need not be compressed again.
+    /// The bytes around a payload that was compressed earlier and is reused.
     pub fn around(&self, ready: &Ready<'_>) -> Result<Around> {
         match self {
             Self::Deb(specification) => deb::around(specification, ready),
@@ -91,7 +90,7 @@ impl PackageSpecification {
         }
     }
 
-    /// The entries in their order.
+    /// The entries, in order.
     pub fn entries(&self) -> &[PayloadEntry] {
         match self {
             Self::Deb(specification) => &specification.entries,
@@ -99,7 +98,7 @@ impl PackageSpecification {
         }
     }
 
-    /// How the payload is compressed.
+    /// The compression of the payload.
     pub fn compression(&self) -> Compression {
         match self {
             Self::Deb(specification) => specification.compression,
@@ -126,7 +125,7 @@ pub enum PackageReader {
 }
 
 impl PackageReader {
-    /// Opens a package by its magic bytes.
+    /// Opens a package and recognises its format by the magic bytes.
     pub fn open(content: Content) -> Result<Self> {
         let mut magic = [0; 8];
         let known = usize::try_from(content.len()).map_or(8, |len| len.min(8));
@@ -140,7 +139,7 @@ impl PackageReader {
         Err(Error::unsupported("is neither a .deb nor an .rpm").at(&content.place(0)))
     }
 
-    /// Goes once through the payload, in its order.
+    /// Visits the entries of the payload once, in order.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
         match self {
             Self::Deb(reader) => reader.visit(visitor),

@@ -1,7 +1,7 @@
-//! The paths that a package owns, as numbers of 48 bits: the first bytes of their SHA-256. As JSON,
-//! they are one text in hex. A repository of 20,000 packages has some ten million paths, and states
-//! have to remember them: among so many, two paths have one number once in five such repositories,
-//! so that whoever finds a number twice looks at the paths.
+//! The paths of a package as 48-bit numbers, the first bytes of their SHA-256. As JSON, they are one text in
+//! hex. A repository of 20,000 packages has some ten million paths, and states must store them. One in five
+//! such repositories has two paths with the same number, so callers that find a number twice compare the
+//! paths.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
@@ -9,23 +9,23 @@ use sha2::{Digest, Sha256};
 /// Bytes of a number.
 const BYTES: usize = 6;
 
-/// Numbers of paths, in their order.
+/// Numbers of paths, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathDigests(Vec<u64>);
 
-/// The number of a path, with a slash in front or without.
+/// The number of a path, with or without a leading slash.
 pub fn path_digest(path: &str) -> u64 {
     let digest = Sha256::digest(path.trim_start_matches('/'));
     digest.iter().take(BYTES).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 impl PathDigests {
-    /// The numbers of `paths`, each once.
+    /// The numbers of `paths`, sorted and deduplicated.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         Self::of_numbers(paths.into_iter().map(path_digest).collect())
     }
 
-    /// `digests`, each once.
+    /// Sorts and deduplicates `digests`.
     pub fn of_numbers(mut digests: Vec<u64>) -> Self {
         digests.sort_unstable();
         digests.dedup();
@@ -33,7 +33,7 @@ impl PathDigests {
         Self(digests)
     }
 
-    /// All of them.
+    /// All numbers, sorted.
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }

@@ -1,9 +1,9 @@
-//! What the payloads of `.deb` and `.rpm` have in common: entries, and the way they are written
-//! and read one after the other.
+//! Common parts of the payloads of `.deb` and `.rpm`: entries, and the traits and types to write and read
+//! them one after the other.
 //!
-//! Both formats carry an archive of directories, symbolic links and regular files, owned by root.
-//! Nothing else is written. Hard links, pipes and devices in a `.deb` of another tool are read; they, sparse
-//! files and capabilities are refused elsewhere.
+//! Both formats carry an archive of directories, symbolic links and regular files, owned by root; rockpack
+//! writes nothing else. Hard links, pipes and devices are read from a `.deb` of another tool. They are
+//! refused elsewhere, and so are sparse files and capabilities.
 
 use std::io::Read;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::compression::Effort;
 use crate::error::Result;
 
-/// What stands at a path of a package.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PayloadEntryKind {
     /// A directory.
@@ -20,17 +20,17 @@ pub enum PayloadEntryKind {
     File,
     /// A symbolic link.
     Link {
-        /// Its text, as stored.
+        /// Link text, as stored.
         target: String,
     },
-    /// Something that only packages of other tools have.
+    /// A kind that only packages of other tools have.
     Special(SpecialKind),
 }
 
-/// Entries that rockpack writes in no package.
+/// The kinds of entries that rockpack never writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpecialKind {
-    /// A further name of a file.
+    /// Another name of a file.
     HardLink {
         /// The path of the file, relative to the root.
         target: String,
@@ -44,7 +44,7 @@ pub enum SpecialKind {
 }
 
 impl SpecialKind {
-    /// Its name in texts.
+    /// The words in messages.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::HardLink { .. } => "hard link",
@@ -55,16 +55,16 @@ impl SpecialKind {
     }
 }
 
-/// How a package manager treats a file.
+/// The treatment of a file by the package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marking {
     /// Replaced on upgrade.
     Plain,
     /// Kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
     Config,
-    /// rpm `%doc`; nothing in deb.
+    /// Documentation: rpm `%doc`; nothing in deb.
     Doc,
-    /// rpm `%license`; nothing in deb.
+    /// A licence: rpm `%license`; nothing in deb.
     License,
 }
 
@@ -73,23 +73,23 @@ pub enum Marking {
 pub struct PayloadEntry {
     /// The absolute install path without its leading slash; empty for the root directory.
     pub path: String,
-    /// What stands there.
+    /// The kind of the entry.
     pub kind: PayloadEntryKind,
-    /// Permission bits, `0o777` at most with the three special bits above.
+    /// Permission bits, with the three special bits (at most `0o7777`).
     pub mode: u32,
-    /// Bytes of content; 0 unless it is a regular file.
+    /// Bytes of content; 0 for other kinds than regular files.
     pub size: u64,
-    /// How the package manager treats it.
+    /// The treatment by the package manager.
     pub marking: Marking,
 }
 
 impl PayloadEntry {
-    /// Whether it is a regular file.
+    /// Whether the entry is a regular file.
     pub fn is_file(&self) -> bool {
         self.kind == PayloadEntryKind::File
     }
 
-    /// The text of a link.
+    /// The text of a symbolic link; `None` for other kinds.
     pub fn target(&self) -> Option<&str> {
         match &self.kind {
             PayloadEntryKind::Link { target } => Some(target),
@@ -99,33 +99,33 @@ impl PayloadEntry {
         }
     }
 
-    /// Bytes that a payload stores for it in rpm's archive: a link's text is its content.
+    /// Bytes that rpm's archive stores for the entry, where a link's text is its content.
     pub fn stored_size(&self) -> u64 {
         self.target().map_or(self.size, |target| target.len() as u64)
     }
 }
 
-/// A digest that a package states about one of its files.
+/// A digest that a package states for one of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digest {
-    /// Of a deb's `md5sums`.
+    /// MD5, from a deb's `md5sums`.
     Md5([u8; 16]),
-    /// Of an rpm's header.
+    /// SHA-256, from an rpm's header.
     Sha256([u8; 32]),
 }
 
-/// The digests of a file's content that packages state.
+/// The digests of a file's content, as packages state them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileDigests {
-    /// For the receipt and for an rpm's header.
+    /// SHA-256, for the receipt and an rpm's header.
     pub sha256: [u8; 32],
-    /// For a deb's `md5sums`; none where no `.deb` is written.
+    /// MD5, for a deb's `md5sums`; `None` if no `.deb` is written.
     pub md5: Option<[u8; 16]>,
-    /// For an SPDX document; none where none is written.
+    /// SHA-1, for an SPDX document; `None` if no document is written.
     pub sha1: Option<[u8; 20]>,
 }
 
-/// An entry as it was read back.
+/// An entry read from a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
     /// Path, kind, mode, size, marking.
@@ -136,76 +136,76 @@ pub struct ReadEntry {
     pub group: String,
     /// Modification time, seconds since 1970.
     pub mtime: u64,
-    /// The digest that the package states; whoever reads the content compares it.
+    /// The digest that the package states; the reader of the content compares it.
     pub declared: Option<Digest>,
 }
 
-/// What dpkg passes over in an archive, and no writer of archives need make.
+/// Irregularities of an archive that dpkg ignores and regular writers avoid.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Oddities {
-    /// The first one, with its place.
+    /// The first irregularity, with its place.
     pub first: Option<String>,
-    /// How many there are.
+    /// Number of irregularities.
     pub count: usize,
 }
 
 impl Oddities {
-    /// These, and `later` ones.
+    /// Joins two lists, with `later` at the end.
     pub(super) fn and(self, later: &Self) -> Self {
         Self { first: self.first.or_else(|| later.first.clone()), count: self.count + later.count }
     }
 
-    /// Adds one that was met at a place.
+    /// Adds an irregularity at `place`.
     pub(super) fn add(&mut self, place: String, message: &str) {
         self.first.get_or_insert_with(|| format!("{place}: {message}"));
         self.count += 1;
     }
 }
 
-/// Called with every entry and, where it is a regular file, a reader of its content.
+/// A callback for every entry, with a reader of its content, which is empty unless it is a regular file.
 pub type Visitor<'a> = dyn FnMut(&ReadEntry, &mut dyn Read) -> Result<()> + 'a;
 
-/// Takes the entries of a payload in the order in which they were announced.
+/// Writes the entries of a payload, in the announced order.
 pub trait PayloadWriter {
-    /// The next entry begins, with content that is worth `effort`.
+    /// Begins the next entry, and compresses its content with `effort`.
     fn begin(&mut self, effort: Effort) -> Result<()>;
-    /// More content of the entry that began last.
+    /// Writes more content of the current entry.
     fn data(&mut self, bytes: &[u8]) -> Result<()>;
-    /// The entry is whole; with the digests of its content if it is a regular file.
+    /// Ends the current entry, with the digests of its content if it is a regular file.
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()>;
-    /// All entries are whole: writes what is left and what only now is known.
+    /// Writes the rest of the package after all entries, with values that are known only now.
     fn finish(self: Box<Self>) -> Result<Finished>;
 }
 
-/// A payload that was written.
+/// A finished payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Where its compressed bytes lie in the package.
+    /// The compressed bytes, as a range of the package.
     pub payload: Range<u64>,
-    /// What the package states about the content outside of its payload: the MD5 sum of each file
-    /// in a deb; the SHA-256 of the archive and the color of each entry, as u32, in an rpm. A
-    /// payload that is reused ([`Ready`]) needs it again.
+    /// Facts that the package states outside of its payload. For a deb, the MD5 sum of each file; for an rpm,
+    /// the SHA-256 of the archive and the color of each entry, as u32. A reused payload ([`Ready`]) needs
+    /// them again.
     pub facts: Vec<u8>,
 }
 
-/// A payload that was compressed before.
+/// A payload that was compressed earlier.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready<'a> {
-    /// Number of its compressed bytes.
+    /// Number of compressed bytes.
     pub len: u64,
-    /// Their digest.
+    /// SHA-256 of the compressed bytes.
     pub sha256: [u8; 32],
-    /// [`Finished::facts`].
+    /// The facts of [`Finished::facts`].
     pub facts: &'a [u8],
-    /// SHA-256 of the content of each entry that is a regular file.
+    /// SHA-256 of the content of each entry; `None` for other kinds than regular files.
     pub files: &'a [Option<[u8; 32]>],
 }
 
 /// The bytes of a package in front of and behind its payload.
 #[derive(Debug)]
 pub struct Around {
-    /// Those in front.
+    /// The bytes in front of the payload.
     pub front: Vec<u8>,
-    /// Those behind.
+    /// The bytes behind the payload.
     pub back: &'static [u8],
 }

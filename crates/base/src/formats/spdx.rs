@@ -1,4 +1,4 @@
-//! SPDX documents: what is in a set of packages, in the words of a software bill of materials.
+//! SPDX documents: a software bill of materials for a set of packages.
 //!
 //! | key of the document | what it holds |
 //! |---|---|
@@ -22,96 +22,96 @@ use sha2::{Digest as _, Sha256};
 
 use crate::content::hex;
 
-/// What is not known.
+/// The value for unknown information.
 pub const NO_ASSERTION: &str = "NOASSERTION";
 
 /// The element of the document itself.
 pub const DOCUMENT: &str = "SPDXRef-DOCUMENT";
 
-/// What a creator that is a program begins with.
+/// The prefix of a creator that is a program.
 const TOOL: &str = "Tool: ";
 
-/// A document.
+/// An SPDX document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document {
     /// Version of the format.
     pub spdx_version: String,
-    /// Licence of the document itself, which is always this one.
+    /// Licence of the document itself, always `CC0-1.0`.
     pub data_license: String,
-    /// [`DOCUMENT`].
+    /// The id of the document, [`DOCUMENT`].
     #[serde(rename = "SPDXID")]
     pub id: String,
-    /// For people.
+    /// A title for people.
     pub name: String,
-    /// A URI of its own.
+    /// A URI that no other document has.
     pub document_namespace: String,
-    /// When, and by what.
+    /// The time and the tool of creation.
     pub creation_info: CreationInfo,
     /// Packages by file name, then artifacts by shard and name.
     pub packages: Vec<SpdxPackage>,
-    /// In path order.
+    /// The files, in path order.
     pub files: Vec<File>,
-    /// By element.
+    /// The relationships, by element.
     pub relationships: Vec<Relationship>,
 }
 
-/// When a document was made, and by what.
+/// The time and the tool of a document's creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreationInfo {
-    /// `2025-01-01T00:00:00Z`.
+    /// The time, such as `2025-01-01T00:00:00Z`.
     pub created: String,
-    /// `Tool: rockpack-0.1.0`.
+    /// The tools, such as `Tool: rockpack-0.1.0`.
     pub creators: Vec<String>,
 }
 
-/// Something that is distributed, or that it was made from.
+/// A distributed package, or an artifact that packages were made from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpdxPackage {
-    /// `SPDXRef-…`.
+    /// The id, `SPDXRef-…`.
     #[serde(rename = "SPDXID")]
     pub id: String,
-    /// Its name.
+    /// Package name.
     pub name: String,
-    /// Its full version.
+    /// Full version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version_info: Option<String>,
-    /// The name of its file.
+    /// File name of the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package_file_name: Option<String>,
-    /// `INSTALL`, `ARCHIVE`, `OTHER`.
+    /// The purpose: `INSTALL`, `ARCHIVE`, `OTHER`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary_package_purpose: Option<String>,
-    /// `Organization: …`.
+    /// The supplier, `Organization: …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supplier: Option<String>,
-    /// Where it was fetched from.
+    /// The URL that the package comes from.
     pub download_location: String,
-    /// Whether its files are listed.
+    /// Whether the files of the package are listed.
     pub files_analyzed: bool,
-    /// Of its files, if they are listed.
+    /// A digest over the files, if they are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package_verification_code: Option<VerificationCode>,
-    /// Of its own file.
+    /// Digests of the package file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<SpdxChecksum>,
     /// Home page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
-    /// What whoever made the document found out.
+    /// The licence that the document's author found.
     pub license_concluded: String,
-    /// What the package says: an expression, or [`NO_ASSERTION`].
+    /// The licence that the package states: an expression, or [`NO_ASSERTION`].
     pub license_declared: String,
-    /// About both.
+    /// A comment on both licences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license_comments: Option<String>,
-    /// Who has the copyright.
+    /// The copyright holder.
     pub copyright_text: String,
-    /// In one line.
+    /// A summary in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Whatever else is to be said.
+    /// Further remarks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
 }
@@ -125,8 +125,8 @@ pub struct VerificationCode {
 }
 
 impl VerificationCode {
-    /// Of files with these SHA-1s: the SHA-1 of their hexadecimal forms, sorted and without anything
-    /// between them (SPDX 2.3, 7.9).
+    /// The code of files with these SHA-1s: the SHA-1 of their hexadecimal forms, sorted and joined without
+    /// separators (SPDX 2.3, 7.9).
     pub fn of(mut files: Vec<[u8; 20]>) -> Self {
         files.sort_unstable();
         let mut digest = Sha1::new();
@@ -141,51 +141,51 @@ impl VerificationCode {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// `./opt/rocm/lib/libx.so`.
+    /// The path, such as `./opt/rocm/lib/libx.so`.
     pub file_name: String,
-    /// `SPDXRef-…`.
+    /// The id, `SPDXRef-…`.
     #[serde(rename = "SPDXID")]
     pub id: String,
     /// SHA-1 and SHA-256.
     pub checksums: Vec<SpdxChecksum>,
 }
 
-/// A digest.
+/// A digest of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SpdxChecksum {
-    /// `SHA1` or `SHA256`.
+    /// The algorithm, `SHA1` or `SHA256`.
     pub algorithm: String,
-    /// In hex.
+    /// The digest in hex.
     pub checksum_value: String,
 }
 
 impl SpdxChecksum {
-    /// A SHA-1.
+    /// Wraps a SHA-1.
     pub fn sha1(digest: &[u8; 20]) -> Self {
         Self { algorithm: "SHA1".to_owned(), checksum_value: hex(digest) }
     }
 
-    /// A SHA-256.
+    /// Wraps a SHA-256.
     pub fn sha256(digest: &[u8; 32]) -> Self {
         Self { algorithm: "SHA256".to_owned(), checksum_value: hex(digest) }
     }
 }
 
-/// What one element is to another.
+/// A relationship between two elements.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relationship {
-    /// Id of the one.
+    /// Id of the first element.
     pub spdx_element_id: String,
-    /// `DESCRIBES`, `CONTAINS` or `GENERATED_FROM`.
+    /// The type: `DESCRIBES`, `CONTAINS` or `GENERATED_FROM`.
     pub relationship_type: String,
-    /// Id of the other.
+    /// Id of the second element.
     pub related_spdx_element: String,
 }
 
 impl Document {
-    /// An empty document that `tool` made at `created`.
+    /// Makes an empty document, created by `tool` at `created`.
     pub fn new(name: String, created: String, tool: &str) -> Self {
         let creators = vec![format!("{TOOL}{tool}")];
         Self {
@@ -210,8 +210,8 @@ impl Document {
         });
     }
 
-    /// Gives it a namespace: a UUID (version 8) of everything else that it says, so that the same
-    /// document has the same one everywhere and no other document has it.
+    /// Sets the namespace: a UUID (version 8) computed from the rest of the document. The same document has
+    /// the same namespace everywhere, and no other document has it.
     pub fn name_space(&mut self) -> io::Result<()> {
         self.document_namespace.clear();
         let mut digest = HashWriter(Sha256::new());
@@ -220,19 +220,19 @@ impl Document {
         Ok(())
     }
 
-    /// Reads it from JSON. Keys that are not listed here say nothing.
+    /// Reads a document from JSON. Unknown keys are ignored.
     pub fn read(source: impl Read) -> serde_json::Result<Self> {
         serde_json::from_reader(source)
     }
 
-    /// Writes it as JSON.
+    /// Writes the document as JSON.
     pub fn write(&self, mut sink: impl Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut sink, self)?;
         sink.write_all(b"\n")
     }
 }
 
-/// The first 16 bytes of a digest with the version and the variant that RFC 9562 (5.8) asks for.
+/// A UUID of the first 16 bytes of a digest, with the version and variant bits of RFC 9562 (5.8).
 fn uuid(digest: [u8; 32]) -> String {
     let [mut bytes, _] =
         [0, 16].map(|at| <[u8; 16]>::try_from(&digest[at..at + 16]).unwrap_or_default());
@@ -255,8 +255,7 @@ impl Write for HashWriter {
     }
 }
 
-/// An id of the characters that ids may have (letters, digits, `.` and `-`), and unlike all in
-/// `taken`, to which it is added.
+/// Makes an id of legal characters (letters, digits, `.` and `-`) that is not in `taken`, and adds it there.
 pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let first: String = format!("SPDXRef-{kind}-").chars().chain(name.chars().map(legal)).collect();
@@ -269,7 +268,7 @@ pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
     id
 }
 
-/// Whether `text` is a licence expression that SPDX knows every part of.
+/// Whether `text` is a licence expression and SPDX knows all its parts.
 pub fn is_known_license(text: &str) -> bool {
     let known = |expression: spdx::Expression| {
         expression.requirements().all(|required| required.req.license.id().is_some())
@@ -277,8 +276,7 @@ pub fn is_known_license(text: &str) -> bool {
     spdx::Expression::parse(text).is_ok_and(known)
 }
 
-/// Whether the bytes of `source` are a document that a `tool` of any version made. An error is one
-/// of `source`.
+/// Whether `source` is a document that any version of `tool` made. Fails if `source` cannot be read.
 pub fn is_made_by(tool: &str, source: impl Read) -> io::Result<bool> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -335,7 +333,7 @@ mod tests {
         let (one, other) = (new("a"), new("b"));
         assert_eq!(one, new("a"));
         assert_ne!(one.document_namespace, other.document_namespace);
-        // Version and variant.
+        // The version and variant of the UUID.
         let uuid = one.document_namespace.strip_prefix("urn:uuid:").unwrap();
         assert!(uuid.len() == 36 && &uuid[14..15] == "8", "{uuid}");
         assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");

@@ -1,4 +1,4 @@
-//! How names, versions and architectures of packages are spelt, as package managers take them.
+//! The spelling rules of package managers for names, versions and architectures of packages.
 //!
 //! | | `.deb` (deb-version(7), Debian policy 5.6.1) | `.rpm` (rpm's build/parsePreamble.c) |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 
 use super::package_file::Format;
 
-/// Whether a package of the format may have this name.
+/// Whether `text` is a valid package name of the format.
 pub fn is_name(format: Format, text: &str) -> bool {
     let (first, all) = match format {
         Format::Deb => ("", "+-."),
@@ -17,7 +17,7 @@ pub fn is_name(format: Format, text: &str) -> bool {
     is_of(text, all) && text.starts_with(|c: char| c.is_ascii_alphanumeric() || first.contains(c))
 }
 
-/// Whether a package of the format may have this version, with its epoch and release, if any.
+/// Whether `text` is a valid version of the format, with an optional epoch and release.
 pub fn is_version(format: Format, text: &str) -> bool {
     let rest = match text.split_once(':') {
         None => text,
@@ -33,12 +33,12 @@ pub fn is_version(format: Format, text: &str) -> bool {
     }
 }
 
-/// Whether an `.rpm` may have this version or release, without the other.
+/// Whether `text` is a valid version or release of an `.rpm`, each by itself.
 pub fn is_rpm_part(text: &str) -> bool {
     is_of(text, "._+~^") && !text.starts_with('.')
 }
 
-/// Whether a package of the format may be for this architecture.
+/// Whether `text` is a valid architecture of the format.
 pub fn is_architecture(format: Format, text: &str) -> bool {
     match format {
         Format::Deb => is_of(text, "-") && !text.starts_with('-'),

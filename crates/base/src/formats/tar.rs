@@ -8,19 +8,19 @@
 //! magic:      "ustar " + " \0" (GNU) or "ustar\0" + "00" (POSIX)
 //! ```
 //!
-//! A member of type `L` or `K` (GNU) holds the name or link name of the next one, with a NUL; one
-//! of type `x` (POSIX.1-2001, "pax") holds records `<length> <key>=<value>\n` about the next one,
-//! of type `g` about all that follow. Sizes from 8 GiB on are big-endian with the top bit set, or
-//! a pax record. Source: POSIX pax(1), GNU tar's manual, and what GNU tar and Python write.
+//! A member of type `L` or `K` (GNU) holds the name or link name of the next one, with a NUL. A member of
+//! type `x` (POSIX.1-2001, "pax") holds records `<length> <key>=<value>\n` about the next one, and one of
+//! type `g` about all that follow. Sizes from 8 GiB on are big-endian with the top bit set, or a pax record.
+//! Source: POSIX pax(1), GNU tar's manual, and the output of GNU tar and Python.
 //!
-//! Every header's checksum is checked, and in archives of artifacts every byte of padding and the end of
-//! the archive, too; archives of packages may have there what dpkg passes over ([`Dialect`]). Of pax
-//! records, `path`, `linkpath` and `size` count, and whether there are capabilities; times and owners
-//! are passed over. Refused: names that are not UTF-8, records of type `g` that would say any of this
-//! of all members, sparse members. A volume label (type `V`, whose header has no magic) is skipped, as
-//! GNU tar does. Which of the other types may occur is the caller's to say.
-//! The `tar` crate's header and record types are used. Its reader takes the end of the bytes for
-//! the end of the archive, checks no padding, and holds extended headers of any length.
+//! Every header's checksum is verified. In archives of artifacts, all padding and the end of the archive are
+//! verified too; packages may have irregularities there that dpkg ignores ([`Dialect`]). The pax records
+//! `path`, `linkpath` and `size` count, and those of capabilities are noted; times and owners are ignored.
+//! Refused: names that are not UTF-8, records of type `g` that state any of these for all members, sparse
+//! members. A volume label (type `V`, whose header has no magic) is skipped, as in GNU tar. The caller
+//! decides which other types may occur. The `tar` crate's header and record types are used. Its reader takes
+//! the end of the bytes for the end of the archive, checks no padding, and holds extended headers of any
+//! length.
 
 use std::io::Read;
 
@@ -34,29 +34,29 @@ pub use super::tar_header::Dialect;
 use super::tar_header::{ARCHIVE, BLOCK, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
 use crate::error::{Error, Result};
 
-/// Linux's PATH_MAX; a bound for hostile input.
+/// Linux's PATH_MAX, a bound for hostile input.
 pub(super) const LONG_NAME_MAX: u64 = 4096;
 
-/// Longest extended header. Two paths and the attributes that a file system stores with a file
-/// (64 KiB on Linux) fit several times.
+/// Longest extended header, in bytes. Two paths and the attributes that a file system stores with a file (64
+/// KiB on Linux) fit several times.
 const PAX_MAX: u64 = 256 << 10;
 
 const TWICE: &str = "names or sizes a member twice";
 
-/// The pax records in which GNU tar and star, and bsdtar, keep file capabilities.
+/// The pax records for file capabilities of GNU tar and star, and of bsdtar.
 const CAPABILITIES: [&[u8]; 2] =
     [b"SCHILY.xattr.security.capability", b"LIBARCHIVE.xattr.security.capability"];
 
-/// What the members before a member say about it.
+/// The names and records that earlier members give to the next one.
 #[derive(Default)]
 struct Extended {
     name: Option<String>,
     target: Option<String>,
-    /// What its pax header says, which counts for more.
+    /// The pax header, which overrides the GNU members.
     pax: Option<PaxHeader>,
 }
 
-/// What a pax header says.
+/// The records of a pax header.
 #[derive(Default)]
 struct PaxHeader {
     name: Option<String>,
@@ -70,7 +70,7 @@ impl Extended {
         self.pax.is_none() && self.name.is_none() && self.target.is_none()
     }
 
-    /// Whether a GNU member and a pax header say one thing.
+    /// Whether a GNU member and a pax header both give the name or the link name.
     fn says_twice(&self) -> bool {
         let both = |own: &Option<String>, pax: &Option<String>| own.is_some() && pax.is_some();
         let pax = self.pax.as_ref();
@@ -78,7 +78,7 @@ impl Extended {
     }
 }
 
-/// Reads an archive member by member; reading gives the content of the current one.
+/// Reads an archive member by member; reads return the content of the current one.
 pub struct TarMembers<R: Read> {
     source: MemberSource<R>,
     dialect: Dialect,
@@ -86,14 +86,13 @@ pub struct TarMembers<R: Read> {
 }
 
 impl<R: Read> TarMembers<R> {
-    /// Reads from the first member on.
+    /// A reader that starts at the first member.
     pub fn new(source: R, dialect: Dialect) -> Self {
         let source = MemberSource::new(source, ARCHIVE);
         Self { source, dialect, oddities: Oddities::default() }
     }
 
-    /// The next member, or none at the end of the archive; what is left of the one before is
-    /// skipped.
+    /// Skips the rest of the current member, and returns the next one, or `None` at the end of the archive.
     pub fn next_member(&mut self) -> Result<Option<TarMember>> {
         self.source.drain()?;
         self.align()?;
@@ -107,7 +106,7 @@ impl<R: Read> TarMembers<R> {
                 Some((block, _)) if block == [0; BLOCK] => {
                     return self.end(&extended, start, false);
                 }
-                // The name of a header is not empty, so that dpkg takes this for the end.
+                // A block without a name ends the archive for dpkg.
                 Some(([0, ..], Err(_))) if self.dialect == Dialect::Dpkg => {
                     return self.end(&extended, start, false);
                 }
@@ -120,7 +119,7 @@ impl<R: Read> TarMembers<R> {
         }
     }
 
-    /// Notes what is unusual in a header.
+    /// Notes irregularities of a header.
     fn note(&mut self, header: &Header, start: u64) -> Result<()> {
         // GNU tar leaves magic and size of a label blank.
         if is_label(header) {
@@ -136,7 +135,7 @@ impl<R: Read> TarMembers<R> {
         Ok(())
     }
 
-    /// Something that dpkg takes: a fault where the archive is read strictly.
+    /// Notes an irregularity that dpkg accepts; fails where the archive is read strictly.
     pub fn odd(&mut self, at: u64, message: &str) -> Result<()> {
         if self.dialect == Dialect::Strict {
             return Err(fault(at, message));
@@ -145,7 +144,7 @@ impl<R: Read> TarMembers<R> {
         Ok(())
     }
 
-    /// Notes a member about other members, which readers of artifacts take, too.
+    /// Notes a member about other members, which readers of artifacts accept too.
     fn note_extension(&mut self, message: &str) {
         self.oddities.add(member::structure(ARCHIVE, self.source.at()), message);
     }
@@ -155,7 +154,7 @@ impl<R: Read> TarMembers<R> {
         if self.source.padding(BLOCK)? { Ok(()) } else { self.odd(start, PADDING) }
     }
 
-    /// Whether the header is that of a member about other members, which then is read.
+    /// Whether the header belongs to a member about other members, which is then read.
     fn extends(&mut self, header: &Header, size: u64, extended: &mut Extended) -> Result<bool> {
         let pax = self.dialect != Dialect::Dpkg;
         let lenient = self.dialect != Dialect::Strict;
@@ -195,7 +194,7 @@ impl<R: Read> TarMembers<R> {
         Ok(true)
     }
 
-    /// Whether a member of this type is a pax header of the next. GNU tar takes those of Solaris, too.
+    /// Whether a member of this type is a pax header of the next one. GNU tar accepts those of Solaris too.
     fn is_pax(&self, kind: EntryType) -> bool {
         match kind {
             EntryType::XHeader => self.dialect != Dialect::Dpkg,
@@ -227,13 +226,13 @@ impl<R: Read> TarMembers<R> {
         if kind == EntryType::GNUSparse && !is_dpkg {
             return Err(sparse(start).context(format!("reading the member {}", member.name)));
         }
-        // dpkg reads content of files alone, whatever other members announce.
+        // dpkg reads only the content of files, even if other members announce some.
         let has_content = !is_dpkg || kind == EntryType::Regular;
         self.source.expect(if has_content { size } else { 0 });
         Ok(member)
     }
 
-    /// A name that is no UTF-8: dpkg takes it, and it is not read here.
+    /// Makes an error for a name that is not UTF-8: dpkg accepts it, rockpack does not.
     fn no_utf8(&self, start: u64) -> Error {
         let message = "has a name that is no UTF-8";
         let structure = member::structure(ARCHIVE, start);
@@ -281,7 +280,7 @@ impl<R: Read> TarMembers<R> {
         Ok(found)
     }
 
-    /// The content of a member about other members.
+    /// Reads the content of a member about other members.
     fn bytes(&mut self, size: u64, limit: u64, beyond: &str) -> Result<Vec<u8>> {
         let start = self.source.at();
         let len = usize::try_from(size).ok().filter(|_| size <= limit);
@@ -291,8 +290,8 @@ impl<R: Read> TarMembers<R> {
         Ok(bytes)
     }
 
-    /// The end of the archive: two blocks of zeros, and nothing but zeros behind it. dpkg and GNU tar are
-    /// content with one, or with the end of the bytes, and pass over what follows.
+    /// Reads the end of the archive: two blocks of zeros, and only zeros behind them. dpkg and GNU tar accept
+    /// one block, or the end of the bytes, and ignore the rest.
     fn end(&mut self, extended: &Extended, start: u64, is_bare: bool) -> Result<Option<TarMember>> {
         if !extended.is_empty() {
             self.odd(start, "a long name is followed by no member")?;
@@ -315,7 +314,7 @@ impl<R: Read> TarMembers<R> {
         Ok(None)
     }
 
-    /// The next block; none where the archive ends, if it may.
+    /// Reads the next block; `None` at the end of the archive, where the dialect allows that.
     fn block(&mut self) -> Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         if self.dialect == Dialect::Strict {
@@ -324,12 +323,12 @@ impl<R: Read> TarMembers<R> {
         Ok(self.source.fill_unless_ended(&mut block)?.then_some(block))
     }
 
-    /// What was unusual so far.
+    /// The irregularities so far.
     pub fn oddities(&self) -> &Oddities {
         &self.oddities
     }
 
-    /// The source, after the end of the archive.
+    /// Returns the source, after the end of the archive.
     pub fn into_inner(self) -> R {
         self.source.into_inner().0
     }

@@ -11,23 +11,22 @@ use crate::error::{Error, Result};
 /// Unit of headers and padding, in bytes.
 pub(super) const BLOCK: usize = 512;
 
-/// The most bytes that a member may announce: sums of sizes stay in range.
+/// The largest size that a member may announce, in bytes, so that sums of sizes stay in range.
 pub(super) const SIZE_MAX: u64 = (1 << 56) - 1;
 
-/// How an archive is read.
+/// The rules for reading an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// As dpkg reads the data of a package: GNU's long names, and no other member about members.
+    /// dpkg's rules for the data of a package: GNU's long names, and no other members about members.
     Dpkg,
-    /// As GNU tar reads the control files of a package, for dpkg: also pax records, of which the last one
-    /// counts and more than a long name, and volume labels.
+    /// GNU tar's rules for the control files of a package: pax records too, the last of which overrides
+    /// earlier ones and long names, and volume labels.
     Control,
-    /// As archives of artifacts are read: the same members, and nothing that a writer of archives
-    /// would not make.
+    /// The rules for archives of artifacts: the members of GNU tar, without any irregularity.
     Strict,
 }
 
-/// The numbers of a header that are checked: their places, and what they can be.
+/// The checked numbers of a header: name, position and range of values.
 const NUMBERS: [(&str, Range<usize>, RangeInclusive<i128>); 4] = [
     ("user", USER, 0..=U32_MAX),
     ("group", GROUP, 0..=U32_MAX),
@@ -48,25 +47,25 @@ const I64_MAX: i128 = i64::MAX as i128;
 /// The type of a volume label (`tar --label`).
 const VOLUME_LABEL: u8 = b'V';
 
-/// What the archive is called in messages.
+/// The name of the archive in messages.
 pub(super) const ARCHIVE: &str = "tar archive";
 
 /// A member, without its content.
 #[derive(Debug)]
 pub struct TarMember {
-    /// As stored, from whichever place.
+    /// The name, from the header or an earlier member, as stored.
     pub name: String,
-    /// The name that a link leads to; empty for other members.
+    /// The target of a link; empty for other members.
     pub target: String,
-    /// Its type.
+    /// The member type.
     pub kind: EntryType,
     /// Bytes of content.
     pub size: u64,
-    /// Whether a pax record gives it file capabilities.
+    /// Whether a pax record gives the member file capabilities.
     pub has_capabilities: bool,
-    /// Its header, in which name, link name and size do not count.
+    /// The header; its name, link name and size are overridden by the fields here.
     pub header: Box<Header>,
-    /// Where its header starts in the archive, in bytes.
+    /// Offset of the header in the archive, in bytes.
     pub start: u64,
 }
 
@@ -77,25 +76,25 @@ impl TarMember {
         Ok(mode & 0o7777)
     }
 
-    /// The permission bits as dpkg sees them: the last ones of the number, or none where that is none.
+    /// The permission bits as dpkg sees them: the low bits of the number, or 0 if the field is no number.
     pub fn lenient_mode(&self) -> u32 {
         let mode = number(self.field(MODE)).unwrap_or_default();
         u32::try_from(mode & 0o7777).unwrap_or_default()
     }
 
-    /// Whether the number of its mode has nothing but permission bits.
+    /// Whether the mode is a number with nothing but permission bits.
     pub fn has_plain_mode(&self) -> bool {
         number(self.field(MODE)) == Some(self.lenient_mode().into())
     }
 
-    /// The modification time, in seconds since 1970; 0 for times before.
+    /// The modification time, in seconds since 1970; 0 for earlier times.
     pub fn time(&self) -> u64 {
         let time = number(self.field(TIME)).unwrap_or_default();
         u64::try_from(time).unwrap_or_default()
     }
 
-    /// The user and the group: `root`, the name of another one, or a number, with a name that
-    /// contradicts it in front.
+    /// The user and the group: a name, or a number if there is no name. If name and number disagree about
+    /// `root`, both: `name (number)`.
     pub fn owners(&self) -> [String; 2] {
         [(USER, 265..297), (GROUP, 297..329)].map(|(id, name)| {
             let id = number(self.field(id)).unwrap_or_default();
@@ -113,29 +112,29 @@ impl TarMember {
         self.header.as_bytes().get(place).unwrap_or_default()
     }
 
-    /// An error about its header.
+    /// Makes an error about the header.
     pub fn fault(&self, message: &str) -> Error {
         member::fault(ARCHIVE, self.start, message)
     }
 
-    /// Whether it is a volume label.
+    /// Whether the member is a volume label.
     pub fn is_label(&self) -> bool {
         is_label(&self.header)
     }
 
-    /// Refuses its type.
+    /// Makes an error for a member type that is refused.
     pub fn unsupported(&self, message: impl Into<String>) -> Error {
         Error::unsupported(message).structure(member::structure(ARCHIVE, self.start))
     }
 }
 
-/// Whether the header is that of a volume label, and of no file.
+/// Whether the header belongs to a volume label instead of a file.
 pub(super) fn is_label(header: &Header) -> bool {
     header.entry_type().as_byte() == VOLUME_LABEL
 }
 
-/// The header and the size in a block, with its sum and numbers checked. GNU tar passes over modes, owners
-/// and times that are no numbers, unless they are blank, and takes sums of signed bytes.
+/// Reads the header and the size in a block, and checks sum and numbers. Like GNU tar, it ignores invalid
+/// modes, owners and times unless they are blank, and accepts sums of signed bytes.
 pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
     let field = |place: Range<usize>| number(block.get(place).unwrap_or_default());
     let stated = field(148..156).ok_or_else(|| fault(start, "has no checksum"))?;
@@ -166,12 +165,12 @@ pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result
     Ok((header, size.ok_or_else(|| fault(start, "has no size"))?))
 }
 
-/// Whether GNU tar sees nothing in a field for a number, and fails: blanks, also behind a NUL.
+/// Whether GNU tar fails on a number field because it is blank, also behind a NUL.
 fn is_blank(field: &[u8]) -> bool {
     field.strip_prefix(&[0]).unwrap_or(field).iter().all(|byte| *byte == b' ')
 }
 
-/// The name in a header, with the prefix that ustar has.
+/// The name in a header, with ustar's prefix.
 pub(super) fn name_in(header: &Header) -> Vec<u8> {
     let bytes = header.as_bytes();
     let name = cut(&header.as_old().name);
@@ -185,7 +184,7 @@ pub(super) fn cut(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().copied().take_while(|byte| *byte != 0).collect()
 }
 
-/// An error about what stands at a byte of the archive.
+/// Makes an error at a byte of the archive.
 pub(super) fn fault(at: u64, message: &str) -> Error {
     member::fault(ARCHIVE, at, message)
 }

@@ -7,10 +7,10 @@
 //! 0xff, then the number, big-endian in two's complement, which is negative
 //! ```
 //!
-//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops what does not fit, and everything
+//! Source: `lib/dpkg/tarfn.c` of dpkg 1.21. The `tar` crate drops digits that do not fit, and everything
 //! behind a NUL.
 
-/// The number in a field of up to twelve bytes; none where dpkg sees none.
+/// The number in a field of up to twelve bytes; `None` if dpkg finds no number.
 pub(super) fn number(field: &[u8]) -> Option<i128> {
     match field.split_first() {
         Some((0x80, rest)) => Some(big_endian(0, rest)),

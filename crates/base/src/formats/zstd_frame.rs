@@ -1,8 +1,8 @@
 //! One zstd frame, made by several threads, with a level that may change within it.
 //!
-//! zstd takes new levels while it compresses and applies them from its next job on. A flush before
-//! the change ends the job at a place that the content alone decides, so the bytes do not depend on
-//! threads. Matches over long distances are looked for whatever the level is.
+//! zstd accepts new levels while it compresses, and applies them from its next job on. A flush before the
+//! change ends the job at a position that only depends on the content, so the bytes do not depend on threads.
+//! Long-distance matching stays on at every level.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use std::thread;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 
-/// Contexts that are not in use, shared by all clones. Their memory, a window and jobs of some
-/// hundred MB, is taken from the system once and not for every package.
+/// Idle contexts, shared by all clones. Their memory, a window and jobs of some hundred MB, is allocated once
+/// and not for every package.
 #[derive(Clone, Default)]
 pub struct Contexts(Arc<Mutex<Vec<CCtx<'static>>>>);
 
@@ -33,73 +33,73 @@ impl fmt::Debug for Contexts {
     }
 }
 
-/// Bytes of compressed output that are gathered before they are written.
+/// Bytes of compressed output that are buffered before they are written.
 const OUTPUT: usize = 128 << 10;
 
-/// The level for content that is compressed already. What zstd finds in it are repeated parts, and
-/// those the search over long distances finds at any level; below zero, the search for others takes
-/// larger steps, and what is left is copied.
+/// The level for compressed content. Such content compresses only by repeated parts, which long-distance
+/// matching finds at any level. Below zero, the search for other matches takes larger steps, and the rest is
+/// copied.
 const LOW: i32 = -1000;
 
-/// Logarithm of the number of positions that are remembered at that level: the least there is, as
-/// the table is cleared for every job.
+/// Logarithm of the number of remembered positions at that level: the minimum, because the table is cleared
+/// for every job.
 const LOW_HASH_LOG: u32 = 6;
 
-/// In place of that, what the level says.
+/// The value that returns to the level's own table size.
 const LEVELS_HASH_LOG: u32 = 0;
 
-/// The search over long distances remembers one of 2^9 positions. zstd's own choice is one of 2^6
-/// or 2^7: a third more time for content that is compressed already, to find half a percent more,
-/// and at level 9 what else there is becomes larger by it (`benches/RESULTS.md`).
+/// Long-distance matching remembers one of 2^9 positions. zstd's own choice is one of 2^6 or 2^7. It takes a
+/// third more time on compressed content to save half a percent, and makes other content larger at level 9
+/// (`benches/RESULTS.md`).
 const LDM_HASH_RATE_LOG: u32 = 9;
 
-/// The levels from which on zstd searches for the best way among all, where every match counts and
-/// time does not: it chooses there.
+/// The first level at which zstd uses its optimal parser. There every match counts and time does not, so zstd
+/// chooses the rate of long-distance matching.
 const OPTIMAL: i32 = 13;
 
-/// Bytes from which on content is worth a change of the level.
+/// Shortest content that is worth a change of the level, in bytes.
 const LONG: u64 = 1 << 20;
 
-/// First bytes of content that is compressed: kernel archives, which consist of zstd frames, offload
-/// bundles (CCOB), and streams of zstd, xz, gzip and bzip2.
+/// First bytes of compressed content: kernel archives, which consist of zstd frames, offload bundles (CCOB),
+/// and streams of zstd, xz, gzip and bzip2.
 const COMPRESSED: [&[u8]; 6] =
     [b"KPAK", b"CCOB", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"\x1f\x8b\x08", b"BZh"];
 
-/// How hard the compressor tries.
+/// The effort of the compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
-    /// As the level says.
+    /// The effort of the level.
     #[default]
     Full,
-    /// As little as it can.
+    /// The least effort.
     Low,
 }
 
 impl Effort {
-    /// Bytes that [`Effort::of`] looks at.
+    /// Number of bytes that [`Effort::of`] needs.
     pub const START: usize = 8;
 
-    /// What content of `len` bytes that begins with `start` is worth.
+    /// The effort that content of `len` bytes that begins with `start` is worth.
     pub fn of(start: &[u8], len: u64) -> Self {
         let compressed = COMPRESSED.iter().any(|magic| start.starts_with(magic));
         if compressed && len >= LONG { Self::Low } else { Self::Full }
     }
 }
 
-/// What a frame is made with.
+/// The settings of a frame.
 pub(super) struct FrameSettings {
     pub level: i32,
     pub window_log: u32,
     pub long: bool,
-    /// Threads, at least one.
+    /// Number of threads, at least one.
     pub workers: u32,
-    /// Bytes of the content.
+    /// Size of the content in bytes.
     pub size: u64,
 }
 
 /// Compresses into a sink.
 pub(super) struct FrameEncoder<W> {
-    /// None when the frame is whole.
+    /// The context; `None` when the frame is finished.
     context: Option<CCtx<'static>>,
     idle: Contexts,
     sink: W,
@@ -109,7 +109,7 @@ pub(super) struct FrameEncoder<W> {
 }
 
 impl<W: Write> FrameEncoder<W> {
-    /// Takes a context that is idle, if there is one.
+    /// Begins a frame, with an idle context if there is one.
     pub fn new(sink: W, settings: &FrameSettings, idle: Contexts) -> io::Result<Self> {
         let mut context = match idle.take() {
             Some(context) => context,
@@ -130,12 +130,12 @@ impl<W: Write> FrameEncoder<W> {
         let output = Vec::with_capacity(OUTPUT);
         let mut encoder =
             Self { context: Some(context), idle, sink, output, level, effort: Effort::Full };
-        // Begins the frame, so that nothing but the level of its jobs changes later.
+        // Begins the frame, so that only the level of its jobs changes later.
         encoder.run(&[], ZSTD_EndDirective::ZSTD_e_continue)?;
         Ok(encoder)
     }
 
-    /// Changes how hard it tries from here on.
+    /// Changes the effort from here on.
     pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
         if effort == self.effort {
             return Ok(());
@@ -151,7 +151,7 @@ impl<W: Write> FrameEncoder<W> {
         told(context.set_parameter(CParameter::HashLog(hash_log))).map(drop)
     }
 
-    /// Ends the frame and gives the sink back.
+    /// Ends the frame and returns the sink.
     pub fn finish(mut self) -> io::Result<W> {
         self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
         if let Some(mut context) = self.context.take() {
@@ -165,7 +165,7 @@ impl<W: Write> FrameEncoder<W> {
         self.context.as_mut().ok_or_else(|| io::Error::other("the frame is whole"))
     }
 
-    /// Passes `bytes` on and writes what comes out, all that there is if the frame is flushed.
+    /// Passes `bytes` on and writes the available output, all of it when the frame is flushed or ended.
     fn run(&mut self, bytes: &[u8], directive: ZSTD_EndDirective) -> io::Result<()> {
         let mut input = InBuffer::around(bytes);
         let goes_on = directive == ZSTD_EndDirective::ZSTD_e_continue;
@@ -179,8 +179,8 @@ impl<W: Write> FrameEncoder<W> {
             if input.pos() == bytes.len() && (goes_on || left == 0) {
                 return Ok(());
             }
-            // Between a job's end and its thread's there is nothing to wait on, and zstd comes
-            // back at once. To ask again and again could keep just that thread from its processor.
+            // Between the end of a job and the end of its thread, zstd has nothing to wait for and returns at
+            // once. Without a yield, this loop could keep that very thread off its processor.
             if self.output.is_empty() && input.pos() == before {
                 thread::yield_now();
             }
@@ -200,12 +200,12 @@ impl<W: Write> Write for FrameEncoder<W> {
     }
 }
 
-/// Zero lets zstd choose.
+/// The rate of long-distance matching at `level`; zero lets zstd choose.
 fn ldm_hash_rate_log(level: i32) -> u32 {
     if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 }
 }
 
-/// What a call of zstd returned, or the error that it names.
+/// The result of a call of zstd, or an error with zstd's text.
 pub(super) fn told(result: Result<usize, usize>) -> io::Result<usize> {
     result.map_err(|code| io::Error::other(get_error_name(code)))
 }
@@ -222,7 +222,7 @@ mod tests {
         })
     }
 
-    /// Text, noise twice, text.
+    /// Parts: text, the same noise twice, text.
     fn parts() -> [(Effort, Vec<u8>); 4] {
         let text = |seed| numbers(seed).take(3 << 20).map(|byte| byte & 7).collect();
         let noise: Vec<u8> = numbers(1).take(2 << 20).collect();
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn changes_of_effort_give_one_frame_whatever_the_threads() {
         let parts = parts();
-        // The second frame and those after it reuse the context of the first.
+        // The second frame and later ones reuse the context of the first.
         let idle = Contexts::default();
         let expected = frame(&parts, 1, 1 << 20, &idle);
         for (workers, chunk) in [(1, 99_999), (2, 1 << 20), (3, 77_777)] {
@@ -263,7 +263,7 @@ mod tests {
         let len = zstd::zstd_safe::find_frame_compressed_size(&expected).unwrap();
         assert_eq!(len, expected.len(), "a single frame");
         assert!(zstd::decode_all(&expected[..]).unwrap() == whole);
-        // The second copy of the noise is found all the same.
+        // The second copy of the noise is still found.
         assert!(expected.len() < (6 << 20) / 2 + (2 << 20) + (1 << 16), "{}", expected.len());
     }
 

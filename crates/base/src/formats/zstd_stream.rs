@@ -4,13 +4,13 @@
 //! frame | skippable frame | frame | …    the magic of a frame is fd2fb528, of a skippable one 184d2a5?
 //! ```
 //!
-//! A skippable frame has no content, wherever it stands. The stream ends before the first bytes that are no
-//! magic of either: what they are is for the caller to judge. [`ZstdStream::unused`] says how many of them
-//! were read to know that.
+//! A skippable frame has no content and may stand anywhere. The stream ends before the first bytes that are
+//! no magic of either kind, and the caller judges them. [`ZstdStream::unused`] counts how many of them were
+//! read to detect the end.
 //!
 //! Source: RFC 8878, sections 3.1.1 and 3.1.2. `ZSTD_decompress` reads such streams alike.
 //!
-//! Refused: a frame that is cut, and windows that are larger than the limit of the library, 128 MiB.
+//! Refused: a truncated frame, and windows larger than the library's limit of 128 MiB.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -27,12 +27,12 @@ const SKIPPABLE_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];
 
 const MAGIC_LEN: usize = 4;
 
-/// Where the reader is.
+/// The position of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// Before the magic of a frame, or the end.
     Between,
-    /// In a frame, whose magic the decoder has.
+    /// In a frame; the decoder has its magic.
     Within,
     /// Behind the last frame.
     End,
@@ -43,24 +43,24 @@ pub struct ZstdStream<R> {
     source: R,
     context: DCtx<'static>,
     position: Position,
-    /// What was read last at a place where a frame may begin.
+    /// The bytes last read where a frame may begin.
     magic: Vec<u8>,
 }
 
 impl<R: BufRead> ZstdStream<R> {
-    /// Begins at the next byte of `source`.
+    /// A decoder that starts at the next byte of `source`.
     pub fn new(source: R) -> io::Result<Self> {
         let context = DCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
         let magic = Vec::with_capacity(MAGIC_LEN);
         Ok(Self { source, context, position: Position::Between, magic })
     }
 
-    /// Bytes at the end of what was read that belong to no frame; known once the stream has ended.
+    /// Number of bytes read that belong to no frame; 0 until the stream has ended.
     pub fn unused(&self) -> u64 {
         if self.position == Position::End { self.magic.len() as u64 } else { 0 }
     }
 
-    /// Looks whether a frame begins, and gives its magic to the decoder.
+    /// Checks whether a frame begins, and gives its magic to the decoder.
     fn begin(&mut self) -> io::Result<()> {
         self.magic.clear();
         self.source.by_ref().take(MAGIC_LEN as u64).read_to_end(&mut self.magic)?;
@@ -75,7 +75,7 @@ impl<R: BufRead> ZstdStream<R> {
         Ok(())
     }
 
-    /// Decodes what the source has at hand into `buffer`.
+    /// Decodes buffered input of the source into `buffer`.
     fn step(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.source.fill_buf()?;
         let is_end = bytes.is_empty();
@@ -92,7 +92,7 @@ impl<R: BufRead> ZstdStream<R> {
     }
 }
 
-/// Whether `magic`, four bytes, begins a frame or a skippable frame.
+/// Whether the four bytes `magic` begin a frame or a skippable frame.
 pub fn begins_frame(magic: &[u8]) -> bool {
     let skippable = |[first, rest @ ..]: &[u8; MAGIC_LEN]| {
         (0x50..=0x5f).contains(first) && *rest == SKIPPABLE_MAGIC
@@ -141,7 +141,7 @@ mod tests {
         bytes
     }
 
-    /// The content, and how many bytes of `stream` it took.
+    /// Decodes `stream`, and returns the content and the number of bytes that it took.
     fn read(stream: &[u8], at_once: usize) -> io::Result<(Vec<u8>, usize)> {
         let mut rest = stream;
         let mut decoder = ZstdStream::new(BufReader::with_capacity(at_once, &mut rest))?;
@@ -187,7 +187,7 @@ mod tests {
         }
         for len in 0..stream.len() {
             let end = *ends.iter().rfind(|end| **end <= len).unwrap();
-            // Less than a magic may be anything.
+            // Fewer bytes than a magic may be anything.
             let expected = (len - end < MAGIC_LEN).then_some(end);
             assert_eq!(read(&stream[..len], 5).ok().map(|(_, used)| used), expected, "{len}");
         }

@@ -9,8 +9,8 @@
 //! …/by-hash/SHA256/<digest>       the same indexes under names that never change their content
 //! ```
 //!
-//! Source: Debian's description of the repository format, apt-secure(8), sources.list(5), and the
-//! output of apt-ftparchive. Written are SHA-256 and SHA-512; MD5 and SHA-1 are trusted by nobody.
+//! Source: Debian's description of the repository format, apt-secure(8), sources.list(5), and the output of
+//! apt-ftparchive. rockpack writes SHA-256 and SHA-512; apt trusts neither MD5 nor SHA-1.
 
 mod packages;
 mod release;

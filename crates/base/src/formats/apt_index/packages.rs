@@ -1,10 +1,9 @@
 //! The index `Packages`.
 //!
-//! A paragraph is the control file as the package has it, in its order, with the fields behind it
-//! that only an index has. Left out are fields without a value, as dpkg-scanpackages does, and
-//! `Status`, which says what a machine has installed, as apt-ftparchive does. Refused: control files
-//! that state a field of the index themselves, and names, versions and architectures that Debian's
-//! policy does not allow, because paths are made of them.
+//! A paragraph is the control file of the package, in its order, followed by the fields that only an index
+//! has. Fields without a value are left out, as by dpkg-scanpackages, and so is `Status`, as by
+//! apt-ftparchive: it describes an installed package. Refused: control files that state a field of the index,
+//! and names, versions and architectures that Debian's policy does not allow, because paths are made of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +11,10 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{ControlFields, FIELDS_MAX, parse_control, parse_fields};
 use crate::formats::path_digests::PathDigests;
 
-/// Fields that an index adds; a package that states one would contradict it.
+/// Fields that the index adds; a package that states one would contradict it.
 const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
 
-/// What an index says of a package beside its place, size and digests.
+/// A package in an index, without its path, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DebPackage {
     /// Field `Package`.
@@ -26,17 +25,17 @@ pub struct DebPackage {
     pub architecture: String,
     /// Name of the source package: field `Source` without version, or the package's name.
     pub source: String,
-    /// The control file, every line ended.
+    /// The control file, every line with a line feed.
     pub control: String,
-    /// Why the package's data archive cannot be unpacked, if it cannot.
+    /// The reason if the data archive cannot be unpacked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-    /// Numbers of its files and links; where its data archive cannot be unpacked, of the files that
-    /// the lists in its control archive name.
+    /// Digests of the paths of files and links. If the data archive cannot be unpacked, those of the files in
+    /// the lists of the control archive.
     pub paths: PathDigests,
 }
 
-/// Whether an index passes over a field that a control file has.
+/// Whether an index leaves out a field of a control file.
 pub fn is_left_out(name: &str, value: &str) -> bool {
     value.is_empty() || name.eq_ignore_ascii_case("Status")
 }
@@ -67,7 +66,7 @@ impl DebPackage {
             paths: PathDigests::default(),
         };
         package.check(&fields)?;
-        // dpkg refuses it, and readers of indexes take it for the end of the paragraph.
+        // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
         match text.trim_matches('\n').lines().position(|line| line.trim().is_empty()) {
             None => Ok(package),
             Some(index) => Err(fault(format!("line {} is blank", index + 1))),
@@ -99,18 +98,18 @@ impl DebPackage {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// The version as file names have it.
+    /// The version without its epoch, as in file names.
     pub fn without_epoch(&self) -> &str {
         self.version.split_once(':').map_or(&self.version, |(_, rest)| rest)
     }
 
-    /// `<name>_<version>_<architecture>.deb`.
+    /// The file name, `<name>_<version>_<architecture>.deb`.
     pub fn file_name(&self) -> String {
         format!("{}_{}_{}.deb", self.name, self.without_epoch(), self.architecture)
     }
 }
 
-/// The control file `text` as an index has it.
+/// The control file `text` without the fields that an index leaves out.
 fn paragraph(text: &str, fields: &ControlFields) -> String {
     let mut paragraph = String::new();
     let mut is_kept = true;
@@ -132,7 +131,7 @@ fn paragraph(text: &str, fields: &ControlFields) -> String {
 pub struct Stanza<'a> {
     /// The package.
     pub package: &'a DebPackage,
-    /// Its path, relative to the root of the repository.
+    /// Path of the package, relative to the root of the repository.
     pub path: &'a str,
     /// Bytes of the file.
     pub size: u64,
@@ -143,7 +142,7 @@ pub struct Stanza<'a> {
 }
 
 impl Stanza<'_> {
-    /// Appends the paragraph and the empty line behind it.
+    /// Appends the paragraph and an empty line.
     pub fn render(&self, text: &mut String) {
         let Self { package, path, size, sha256, sha512 } = self;
         text.push_str(&package.control);
@@ -153,8 +152,7 @@ impl Stanza<'_> {
     }
 }
 
-/// The paragraphs of an index, or of several, one after the other. None is longer than a control file
-/// may be.
+/// Parses the paragraphs of one or several indexes. None is longer than a control file may be.
 pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
     let paragraphs = text.split("\n\n").map(|text| text.trim_matches('\n'));
     paragraphs.filter(|text| !text.is_empty()).map(|text| {
@@ -213,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing.
+    /// This fault was found by fuzzing.
     #[test]
     fn a_blank_line_would_end_the_paragraph_and_is_refused() {
         for blank in [" ", "\t", " \u{c}", " \u{a0}", " \r"] {

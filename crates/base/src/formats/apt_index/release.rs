@@ -1,4 +1,4 @@
-//! The file `Release`: what the suite is, until when it is valid, and the digests of its indexes.
+//! The file `Release`: the description of the suite, the end of its validity, and the digests of its indexes.
 //!
 //! Dates are RFC 5322's in UTC, as in `Fri, 21 Nov 2025 12:00:00 UTC`. Paths are relative to the
 //! folder of the file. Refused when writing: values with line breaks.
@@ -13,41 +13,40 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{excerpt, parse_fields};
 
-/// An index file as `Release` lists it.
+/// An index file in `Release`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IndexFile {
-    /// Relative to the folder of `Release`.
+    /// Path, relative to the folder of `Release`.
     pub path: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: String,
-    /// SHA-512 in hex, if the list of those is there.
+    /// SHA-512 in hex; `None` if `Release` does not list SHA-512.
     pub sha512: Option<String>,
 }
 
 /// The file `Release`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Release {
-    /// Fields in their order, without those of digests.
+    /// The fields in order, without those that list digests.
     pub fields: Vec<(String, String)>,
-    /// The indexes in the order of their paths.
+    /// The indexes, sorted by path.
     pub files: Vec<IndexFile>,
 }
 
-/// The field with the fingerprints of the keys that clients get, where they are several; clients pass over
-/// it.
+/// The field with the fingerprints of several keys that clients get; apt ignores it.
 pub const KEYRING_KEYS: &str = "X-Keyring-Keys";
 
-/// Fields that list files; MD5 and SHA-1 are trusted by nobody.
+/// The fields that list files. Nobody trusts MD5 and SHA-1.
 const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
-/// Files that are listed at most: ten and more times what the largest distributions list.
+/// Most files that are listed: more than ten times as many as in the largest distributions.
 const FILES_MAX: usize = 100_000;
 
 const DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S UTC";
 
-/// A time in seconds since 1970 as `Release` writes it.
+/// Formats a time in seconds since 1970 as `Release` does.
 pub fn format_date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
@@ -55,9 +54,9 @@ pub fn format_date(seconds: i64) -> Result<String> {
     Ok(time.to_zoned(TimeZone::UTC).strftime(DATE_FORMAT).to_string())
 }
 
-/// The seconds since 1970 of a date of `Release`.
+/// Parses a date of `Release` into seconds since 1970.
 pub fn parse_date(text: &str) -> Result<i64> {
-    // `UTC` and `GMT` are the names that apt knows, beside `+0000`.
+    // apt accepts the names `UTC` and `GMT`, and `+0000`.
     let zone = [" UTC", " GMT", " +0000"].iter().find_map(|zone| text.strip_suffix(zone));
     let parsed = zone.and_then(|rest| {
         let time = strtime::parse("%a, %d %b %Y %H:%M:%S", rest).ok()?;
@@ -68,13 +67,13 @@ pub fn parse_date(text: &str) -> Result<i64> {
 }
 
 impl Release {
-    /// The value of a field.
+    /// The value of a field; `None` if the field is missing.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut fields = self.fields.iter();
         fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The text of the file.
+    /// Renders the file.
     pub fn render(&self) -> Result<String> {
         let mut text = String::new();
         for (name, value) in &self.fields {
@@ -96,8 +95,8 @@ impl Release {
         Ok(text)
     }
 
-    /// Reads the file, which must list SHA-256; where it lists SHA-512, of no other files. Weaker
-    /// digests are passed over.
+    /// Parses the file, which must list SHA-256. SHA-512 may be missing, but must not name other files.
+    /// Weaker digests are ignored.
     pub fn parse(text: &str) -> Result<Self> {
         let mut release = Self::default();
         let fields = parse_fields(text)?;
@@ -126,8 +125,8 @@ impl Release {
     }
 }
 
-/// Size and digest of every path in a list. Clients take one row of a path and pass over the others,
-/// which therefore must not differ.
+/// Size and digest of every path in a list. Clients read one row of a path and ignore the others, so
+/// duplicates must not differ.
 fn rows(list: &str) -> Result<BTreeMap<String, (u64, String)>> {
     let mut rows = BTreeMap::new();
     for line in list.lines().filter(|line| !line.trim().is_empty()) {

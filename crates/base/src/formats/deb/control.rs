@@ -1,9 +1,9 @@
 //! The control archive: fields, sums, conffiles, triggers, maintainer scripts.
 //!
-//! A control file is one paragraph of `Name: value` lines; a line that begins with a blank
-//! continues the field above it, and ` .` stands for an empty line. Refused when writing: values
-//! with line breaks (a description brings its lines separately), names with blanks or colons.
-//! Reading is left to [`super::fields`].
+//! A control file is one paragraph of `Name: value` lines; a line that begins with a blank continues the
+//! field above it, and ` .` encodes an empty line. Refused when writing: values with line breaks (a
+//! description passes its lines separately), names with blanks or colons. [`super::fields`] reads control
+//! files.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub struct ControlField {
 }
 
 impl ControlField {
-    /// A field of one line.
+    /// A field with one line.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), lines: vec![value.into()] }
     }
@@ -60,10 +60,10 @@ impl ControlField {
     }
 }
 
-/// What the control archive holds beside what follows from the entries.
+/// The parts of the control archive that do not follow from the entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Control {
-    /// The fields in their order.
+    /// The fields, in order.
     pub fields: Vec<ControlField>,
     /// Lines of the `triggers` file.
     pub triggers: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Control {
 const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
 
 impl Control {
-    /// Refuses what dpkg would refuse or misread.
+    /// Refuses anything that dpkg would refuse or misread.
     pub fn check(&self) -> Result<()> {
         let mut faults: Vec<Error> = self.fields.iter().filter_map(|f| f.check().err()).collect();
         for (name, text) in &self.scripts {
@@ -99,7 +99,8 @@ impl Control {
         text
     }
 
-    /// The gzip member: stored blocks only, so that its length does not depend on the sums.
+    /// The control archive as a gzip member, in stored blocks only, so that its length does not depend on the
+    /// sums.
     pub(super) fn archive(
         &self,
         entries: &[PayloadEntry],
@@ -125,7 +126,7 @@ impl Control {
         gzip.finish().map_err(|e| Error::io_unplaced("write control.tar.gz", e))
     }
 
-    /// The files that have a text.
+    /// The files of the control archive that have a text.
     fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<ControlFile> {
         let plain = [
             ("control", self.fields_text()),
@@ -174,8 +175,7 @@ fn conffiles(entries: &[PayloadEntry]) -> String {
     conffiles.map(|e| format!("/{}\n", e.path)).collect()
 }
 
-/// One line per regular file that is no conffile, as `dh_md5sums` does; `sums` has one per
-/// regular file.
+/// One line per regular file that is no conffile, as in `dh_md5sums`; `sums` has one sum per regular file.
 fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
     let files = entries.iter().filter(|entry| entry.is_file()).zip(sums);
     files
@@ -184,7 +184,7 @@ fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
         .collect()
 }
 
-/// Writes `bytes` and checks that they are as many as were reserved.
+/// Writes `bytes`, which must have exactly the reserved length.
 pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Result<()> {
     if bytes.len() as u64 != reserved {
         let message = format!("control archive has {} bytes, {reserved} reserved", bytes.len());

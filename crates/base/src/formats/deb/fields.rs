@@ -1,9 +1,9 @@
-//! Reads a paragraph of fields: a control file, one of an index, `Release`.
+//! A reader of one paragraph of fields: a control file, a paragraph of an index, `Release`.
 //!
-//! dpkg and apt tell names of fields apart without case, so that `depends` is `Depends`, and a
-//! second one of them. Refused: a second paragraph, comments, a field twice, control characters but
-//! tabs and line breaks (`\n`, `\r\n`): for dpkg 1.21, 0x1a ends a line, NUL ends a value, and a line
-//! that begins with `\r`, `\v` or `\f` continues the one above; apt ends a paragraph at `\n\r\n`.
+//! dpkg and apt compare names of fields without case, so `depends` repeats `Depends`. Refused: a second
+//! paragraph, comments, a field twice, and control characters except tabs and line breaks (`\n`, `\r\n`). For
+//! dpkg 1.21, 0x1a ends a line, NUL ends a value, and a line that begins with `\r`, `\v` or `\f` continues
+//! the one above; apt ends a paragraph at `\n\r\n`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::ops::Deref;
 
 use crate::error::{Error, Kind, Result};
 
-/// The name of a field as it is written. Names that differ in case are equal.
+/// The name of a field as written. Names that differ only in case are equal.
 #[derive(Debug, Clone)]
 pub struct FieldName(String);
 
@@ -49,25 +49,25 @@ impl PartialEq for FieldName {
 
 impl Eq for FieldName {}
 
-/// Fields that were read: name → value, continuation lines joined by line feeds. In the order of
-/// their names; an index has many paragraphs of few fields, for which a map is large.
+/// The fields of a paragraph: name → value, continuation lines joined by line feeds. They are a sorted list
+/// because an index has many paragraphs of few fields, and a map takes more memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControlFields(Vec<(FieldName, String)>);
 
 impl ControlFields {
-    /// The value of a field, however its name is written.
+    /// The value of a field, in any case of its name; `None` if the field is missing.
     pub fn get(&self, name: &str) -> Option<&String> {
         let name = FieldName(name.to_owned());
         let found = self.0.binary_search_by(|(field, _)| field.cmp(&name));
         found.ok().and_then(|at| self.0.get(at)).map(|(_, value)| value)
     }
 
-    /// The names, in the order of their letters.
+    /// The names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &FieldName> {
         self.0.iter().map(|(name, _)| name)
     }
 
-    /// Names as they are written, with their values.
+    /// The names as written, with their values.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.0.iter().map(|(name, value)| (name.0.clone(), value.clone())).collect()
     }
@@ -76,11 +76,10 @@ impl ControlFields {
 /// More fields than control files have.
 const MANY: usize = 100;
 
-/// Bytes that a field takes at least where there are [`MANY`], on the average: in memory it takes a
-/// hundred.
+/// Shortest average field in bytes, if there are [`MANY`]: in memory, a field takes a hundred bytes.
 const SHORTEST: usize = 12;
 
-/// Parses a control file, in front of which dpkg passes over empty lines.
+/// Parses a control file; like dpkg, it skips empty lines in front.
 pub fn parse_control(text: &str) -> Result<ControlFields> {
     parse(text.trim_start_matches('\n'))
 }
@@ -111,7 +110,7 @@ pub fn parse(text: &str) -> Result<ControlFields> {
         return Err(Error::new(Kind::Limit, message).structure("control file"));
     }
     fields.shrink_to_fit();
-    // Stable, so that the later one of two is named.
+    // The sort is stable, so that the error names the later one of two.
     fields.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut pairs = fields.iter().zip(fields.iter().skip(1));
     match pairs.find(|((one, _), (other, _))| one == other) {
@@ -120,7 +119,7 @@ pub fn parse(text: &str) -> Result<ControlFields> {
     }
 }
 
-/// The first line of a field.
+/// Parses the first line of a field.
 fn field(line: &str) -> Result<(FieldName, String)> {
     let parts = line.split_once(':');
     parts

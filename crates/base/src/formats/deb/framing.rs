@@ -1,4 +1,4 @@
-//! The members of a `.deb`, and which of them are control and data.
+//! The members of a `.deb`, and the recognition of control and data among them.
 //!
 //! ```text
 //! debian-binary       lines, the first of which is the version of the format: "2.<minor>"
@@ -8,9 +8,9 @@
 //! *                   any number of members for others
 //! ```
 //!
-//! Source: deb(5), and what dpkg-deb 1.21 and apt 2.6 read. The members for others are passed over:
-//! signatures (`_gpgorigin`) are among them. Refused: a further member by a name that stands for one
-//! of the three, of which dpkg takes the first and apt the last.
+//! Source: deb(5), dpkg-deb 1.21 and apt 2.6. Members for others, such as signatures (`_gpgorigin`), are
+//! ignored. Refused: two members with names of one of the three, because dpkg reads the first and apt the
+//! last.
 
 use super::excerpt;
 use crate::content::Content;
@@ -22,10 +22,10 @@ const VERSION: &str = "debian-binary";
 const CONTROL: &str = "control.tar";
 const DATA: &str = "data.tar";
 
-/// Endings of archives that dpkg or apt know.
+/// Extensions of archives that dpkg or apt know.
 const ENDINGS: [&str; 7] = ["", ".gz", ".xz", ".zst", ".bz2", ".lzma", ".lz4"];
 
-/// Longest content of `debian-binary`, in bytes: that of all packages has four.
+/// Longest content of `debian-binary`, in bytes: four are usual.
 const VERSION_MAX: u64 = 4096;
 
 /// The two archives of a package.
@@ -37,7 +37,7 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// Finds them in `package`.
+    /// Finds control and data in `package`.
     pub fn read(package: &Content) -> Result<Self> {
         let mut members = ar::members(package)?.into_iter();
         let version = members.next().filter(|member| member.name == VERSION);
@@ -60,7 +60,7 @@ impl Framing {
         }
     }
 
-    /// How the control archive is compressed.
+    /// The compression method of the control archive.
     pub fn control_method(&self) -> Result<Method> {
         let name = &self.control.name;
         let method = Method::of_extension(ending(name, CONTROL)?);
@@ -72,7 +72,7 @@ impl Framing {
         })
     }
 
-    /// How the data archive is compressed, if that is a way that is read.
+    /// The compression method of the data archive; `None` if rockpack cannot read it.
     pub fn data_method(&self) -> Result<Option<Method>> {
         ending(&self.data.name, DATA).map(Method::of_extension)
     }
@@ -83,7 +83,7 @@ fn at(member: &ArMember) -> u64 {
     member.range.start.saturating_sub(ar::HEADER_SIZE as u64)
 }
 
-/// The ending of an archive's name behind `stem`, without its dot.
+/// The extension of an archive's name behind `stem`, without its dot.
 fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
     let rest = name.strip_prefix(stem);
     let ending = match rest {
@@ -99,7 +99,7 @@ fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
     })
 }
 
-/// Whether dpkg or apt would take a member of this name for one of the three.
+/// Whether dpkg or apt would take a member of this name for version, control or data.
 fn stands_for_one(name: &str) -> bool {
     let archive = |stem: &str| name.strip_prefix(stem).is_some_and(|rest| ENDINGS.contains(&rest));
     name == VERSION || archive(CONTROL) || archive(DATA)
@@ -111,8 +111,8 @@ fn refuse_second(package: &Content, second: &ArMember) -> Error {
         .hint("dpkg reads the first and apt the last: take one of them out, or build it again")
 }
 
-/// The first line is the version of the format, of which the major number is 2. What a later minor
-/// number brings can be passed over.
+/// Checks the version of the format in the first line; its major number must be 2. Additions of later minor
+/// versions can be ignored.
 fn check_version(package: &Content, member: &ArMember) -> Result<()> {
     let stated = package.slice(member.range.clone())?;
     let bytes = stated.read_vec(0..stated.len(), VERSION_MAX, VERSION)?;

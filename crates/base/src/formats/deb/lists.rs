@@ -5,10 +5,10 @@
 //! conffiles  /<path>, or `remove-on-upgrade /<path>` for one that the package no longer has
 //! ```
 //!
-//! Source: deb-md5sums(5), deb-conffiles(5), and dpkg 1.21, which passes over blanks behind a line of
-//! conffiles and over empty lines. Refused: as dpkg does, lines of conffiles that are no path from
-//! the root or have another flag, and a last line without an end; a path twice in md5sums; more
-//! conffiles than any package has.
+//! Source: deb-md5sums(5), deb-conffiles(5), and dpkg 1.21, which ignores blanks at the end of conffiles
+//! lines and empty lines. Refused, as by dpkg: lines of conffiles without an absolute path or with another
+//! flag, and a last line without a line feed. Also refused: a path twice in md5sums, and more conffiles than
+//! any package has.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,25 +17,24 @@ use super::fields::excerpt;
 use crate::content::unhex;
 use crate::error::{Error, Kind, Result};
 
-/// More conffiles than any package has; a bound for hostile input.
+/// Most conffiles, a bound for hostile input: more than any package has.
 const CONFFILES_MAX: usize = 1 << 20;
 
-/// Bytes of the shortest row of md5sums: sum, two blanks, a path and a line break.
+/// Bytes of the shortest row of md5sums: sum, two blanks, a path and a line feed.
 const SHORTEST_SUM: usize = 36;
 
-/// Paths, each with what its row says of it. A list can be of as many rows as bytes allow: paths
-/// stay where they are in the text.
+/// Paths with the values of their rows. A list may have very many rows, so the paths stay in the text.
 #[derive(Debug)]
 pub(super) struct Paths<T> {
     text: Arc<String>,
-    /// By path.
+    /// The rows, sorted by path.
     rows: Vec<(Range<u32>, T)>,
 }
 
 /// The list `md5sums`.
 pub(super) type Sums = Paths<[u8; 16]>;
 
-/// The list `conffiles`, without those that the package no longer has.
+/// The list `conffiles`, without files that the package no longer has.
 pub(super) type Conffiles = Paths<()>;
 
 impl<T> Paths<T> {
@@ -45,20 +44,20 @@ impl<T> Paths<T> {
         Self { text, rows }
     }
 
-    /// What the list says of a path without leading slash, if it has it.
+    /// The value of a path without leading slash; `None` if the list lacks it.
     pub fn get(&self, path: &str) -> Option<&T> {
         let found = self.rows.binary_search_by(|(range, _)| part(&self.text, range).cmp(path));
         found.ok().and_then(|at| self.rows.get(at)).map(|(_, said)| said)
     }
 
-    /// The paths without leading slash, in their order.
+    /// The paths without leading slash, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|(range, _)| part(&self.text, range))
     }
 }
 
 impl Sums {
-    /// Reads md5sums.
+    /// Parses md5sums.
     pub fn parse(text: Arc<String>) -> Result<Self> {
         let fault = |message: String| Error::malformed(message).structure("md5sums");
         let mut rows = Vec::with_capacity(text.len() / SHORTEST_SUM);
@@ -85,7 +84,7 @@ impl Sums {
 }
 
 impl Conffiles {
-    /// Reads conffiles.
+    /// Parses conffiles.
     pub fn parse(text: Arc<String>) -> Result<Self> {
         let fault = |message: String| Error::malformed(message).structure("conffiles");
         if !text.is_empty() && !text.ends_with('\n') {
@@ -118,14 +117,14 @@ impl Conffiles {
     }
 }
 
-/// The paths that both lists name, without leading slash; lines that are none are passed over.
+/// The paths that the two lists name, without leading slash; other lines are ignored.
 pub(super) fn paths<'a>(sums: &'a str, conffiles: &'a str) -> impl Iterator<Item = &'a str> {
     let sums = sums.lines().filter_map(|line| line.split_once("  ").map(|(_, path)| path));
     let own = conffiles.lines().map(str::trim_end).filter(|line| line.starts_with('/'));
     sums.chain(own).map(below_root).filter(|path| !path.is_empty())
 }
 
-/// A path from the root without what dpkg leaves out in front of it: any number of `/` and `./`.
+/// A path below the root, without any number of leading `/` and `./`, which dpkg ignores.
 pub(super) fn below_root(path: &str) -> &str {
     let mut rest = path;
     while let Some(next) = rest.strip_prefix("./").or_else(|| rest.strip_prefix('/')) {
@@ -138,7 +137,7 @@ fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
     text.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
-/// A control archive is far smaller than what this can say.
+/// A range of the text in 32 bits: a control archive is far smaller than 4 GiB.
 fn range(range: Range<usize>) -> Result<Range<u32>> {
     let narrow = |at| u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"));
     Ok(narrow(range.start)?..narrow(range.end)?)

@@ -7,9 +7,9 @@
 //!   data.tar.<zst|xz>   the files, as GNU tar
 //! ```
 //!
-//! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals.
-//! Written in one pass: the control archive is gzip without compression, so that its length is
-//! known before the MD5 sums in it are; it is filled in when the data archive is complete.
+//! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals. The file is
+//! written in one pass: the control archive is gzip without compression, so that its length is known before
+//! its MD5 sums are. It is filled in when the data archive is complete.
 
 mod control;
 mod fields;
@@ -40,8 +40,8 @@ const FORMAT_VERSION: &[u8; 4] = b"2.0\n";
 /// Bytes per unit of `Installed-Size`.
 pub const INSTALLED_UNIT: u64 = 1024;
 
-/// `Installed-Size` by dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB
-/// per directory, and one for the root directory.
+/// `Installed-Size` in KiB by dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB per
+/// directory, and one for the root directory.
 pub fn installed_kib(entries: &[PayloadEntry]) -> u64 {
     let kib = |entry: &PayloadEntry| match entry.kind {
         PayloadEntryKind::Directory => 1,

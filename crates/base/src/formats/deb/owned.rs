@@ -8,19 +8,19 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::compression::Decoder;
 use crate::formats::payload::PayloadEntryKind;
 
-/// Members of a data archive that are looked at; a bound for hostile input. The largest package of
-/// Debian has 120,000.
+/// Most members of a data archive that are read, a bound for hostile input. The largest package of Debian has
+/// 120,000.
 const MEMBERS_MAX: usize = 1 << 22;
 
-/// Bytes that a name may have which dpkg writes with `.dpkg-new` behind it.
+/// Longest file name in bytes, so that dpkg can append `.dpkg-new`.
 const NAME_MAX: usize = 246;
 
-/// Bytes that such a path may have, without its leading slash.
+/// Longest path in bytes, without its leading slash, so that dpkg can append `.dpkg-new`.
 const PATH_MAX: usize = 4085;
 
-/// Calls `own` with the path of everything but folders in the data archive, without leading slash, in its
-/// order. Refused: data that cannot be unpacked here ([`Kind::Unsupported`]), what is no archive, and what
-/// dpkg would not install.
+/// Calls `own` with the path of each member of the data archive except folders, in order and without leading
+/// slash. Refused: data that rockpack cannot unpack ([`Kind::Unsupported`]), invalid archives, and packages
+/// that dpkg would not install.
 pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<()> {
     let framing = Framing::read(package)?;
     let method = framing.data_method()?;
@@ -32,7 +32,7 @@ pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<(
     walked.map_err(|error| error.at(&place).context(format!("reading {name}")))
 }
 
-/// Why [`each_owned_path`] failed, in one line: where in the data, and what is there.
+/// The failure of [`each_owned_path`] in one line: the place in the data, and the reason.
 pub fn why_unread(error: &Error) -> String {
     let structure = error.place().structure.as_ref();
     match structure.filter(|structure| !error.message().starts_with(structure.as_str())) {
@@ -41,7 +41,7 @@ pub fn why_unread(error: &Error) -> String {
     }
 }
 
-/// Refuses a path that Linux does not have with `.dpkg-new` behind it.
+/// Refuses a path that would be too long for Linux with `.dpkg-new` appended.
 fn refuse_overlong(path: &str) -> Result<(), String> {
     let longest = path.split('/').map(str::len).max().unwrap_or_default();
     if longest <= NAME_MAX && path.len() <= PATH_MAX {

@@ -1,12 +1,12 @@
-//! Reads a `.deb` back, streaming, as dpkg does: the data as its own reader of tar archives does, and the
-//! control archive as GNU tar does, which it has unpack that. What rockpack would have written in another
-//! way is counted.
+//! A streaming reader of `.deb` files. It reads the data as dpkg's own tar reader does, and the control
+//! archive as GNU tar does, because dpkg runs GNU tar for it. Anything that rockpack would have written
+//! differently is counted.
 //!
-//! Stricter than dpkg: one compressed stream each for control and data, nothing behind their ends, and in
-//! the control archive files alone, each once. Refused, too: control files, with their
-//! names and headers, of more than 256 MiB, and one named `control` of more than 4 MiB, or of more than
-//! 256 KiB and 64 times the packed bytes of the control archive. Content is
-//! compared with its stated MD5 sum by whoever visits the entries.
+//! It is stricter than dpkg: control and data are one compressed stream each, nothing follows them, and the
+//! control archive has only files, each once. Refused too: control files that exceed 256 MiB in total with
+//! their names and headers, and a file `control` of more than 4 MiB, or of more than both 256 KiB and 64
+//! times the packed bytes of the control archive. The visitor of the entries compares content with its stated
+//! MD5 sum.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
@@ -24,23 +24,23 @@ use crate::formats::payload::{Digest, Marking, Oddities, Visitor};
 use crate::formats::tar::{Dialect, EntryType, TarMember, TarMembers};
 use crate::formats::tar_header::BLOCK;
 
-/// A control archive is read into memory; md5sums of a million files stay below this.
+/// Most bytes of control files, which are read into memory: md5sums of a million files have fewer.
 const CONTROL_MAX: u64 = 256 << 20;
 
-/// Fields and relations take many times the bytes that state them. Debian's longest control file is
-/// of 75 KiB.
+/// Longest control file in bytes. Fields and relations take many times their text in memory. Debian's longest
+/// has 75 KiB.
 pub(in crate::formats) const FIELDS_MAX: u64 = 4 << 20;
 
-/// Bytes of fields that any package may have.
+/// Bytes of fields that any package may have, however small it is packed.
 const FIELDS_ASIDE: u64 = 256 << 10;
 
-/// Bytes of fields for one packed byte of the control archive: texts have some five.
+/// Bytes of fields per packed byte of the control archive: normal text has about five.
 const UNPACKED: u64 = 64;
 
-/// The type of a folder in GNU tar's incremental archives, which has the names of its files for content.
+/// The type of a folder in GNU tar's incremental archives, whose content is the names of its files.
 const DUMPED_FOLDER: u8 = b'D';
 
-/// Where the decoder of a member reads from.
+/// The source of a member's decoder.
 pub(super) type BufferedContent = BufReader<ContentReader>;
 
 /// Control files by name.
@@ -52,18 +52,18 @@ pub struct DebReader {
     data: Content,
     /// The name of the data archive.
     name: String,
-    /// How it is compressed, if that is a way that is read.
+    /// The compression method of the data archive; `None` if rockpack cannot read it.
     method: Option<Method>,
     fields: ControlFields,
     files: ControlFiles,
     sums: Sums,
     conffiles: Conffiles,
-    /// Those of the control archive.
+    /// Irregularities of the control archive.
     oddities: Oddities,
 }
 
 impl DebReader {
-    /// Reads the control archive; the data archive stays where it is.
+    /// Reads the control archive; the data archive is not read yet.
     pub fn open(package: Content) -> Result<Self> {
         let framing = Framing::read(&package)?;
         let (control, method) = (framing.control_method()?, framing.data_method()?);
@@ -89,13 +89,13 @@ impl DebReader {
         &self.files
     }
 
-    /// The paths in md5sums, without leading slash. Visiting the entries gives each sum with its
-    /// file; this list also shows those without a file.
+    /// The paths in md5sums, without leading slash. Visiting the entries gives each sum with its file; this
+    /// list also has those without a file.
     pub fn md5sums(&self) -> impl Iterator<Item = &str> {
         self.sums.paths()
     }
 
-    /// The name of the data archive, if that is compressed in a way that is not read.
+    /// The name of the data archive, if rockpack cannot read its compression method.
     pub fn unread(&self) -> Option<&str> {
         self.method.is_none().then_some(&self.name)
     }
@@ -105,13 +105,13 @@ impl DebReader {
         self.conffiles.paths()
     }
 
-    /// Goes once through the data archive, in its order. The root directory is not visited.
+    /// Visits the entries of the data archive once, in order, without the root directory.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
         self.visit_noting(visitor).map(drop)
     }
 
-    /// Goes once through the data archive, and tells what rockpack would have written in another way in
-    /// either archive.
+    /// Visits the entries of the data archive once, and returns everything in both archives that rockpack
+    /// would have written differently.
     pub fn visit_noting(&self, visitor: &mut Visitor<'_>) -> Result<Oddities> {
         let place = self.data.place(0);
         let method = self.method.ok_or_else(|| unread(&self.name).at(&place))?;
@@ -135,8 +135,8 @@ impl DebReader {
     }
 }
 
-/// The part of a package that an index is made of, which takes packages of other tools, too: the
-/// control archive, without a look at the rest of the package but its framing.
+/// The part of a package that an index is made of: the control archive. It accepts packages of other tools,
+/// and reads nothing else but the framing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebFront {
     /// The text of the control file.
@@ -146,7 +146,7 @@ pub struct DebFront {
 }
 
 impl DebFront {
-    /// Reads it.
+    /// Reads the control archive of `package`.
     pub fn read(package: &Content) -> Result<Self> {
         let framing = Framing::read(package)?;
         let method = framing.control_method()?;
@@ -162,8 +162,8 @@ impl DebFront {
         Ok(Self { control, sums: list("md5sums"), conffiles: list("conffiles") })
     }
 
-    /// The files that the lists of the control archive name, without leading slash: all regular files
-    /// of a package that has both. Lines that are none of a list are passed over.
+    /// The files in the lists of the control archive, without leading slash: all regular files of a package
+    /// that has both lists. Invalid lines are ignored.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         lists::paths(&self.sums, &self.conffiles)
     }
@@ -173,7 +173,7 @@ pub(super) fn decoder(member: &Content, method: Method) -> Result<Decoder<Buffer
     Decoder::new(BufReader::with_capacity(1 << 18, member.reader()), method)
 }
 
-/// The data archive cannot be unpacked.
+/// Makes an error for a data archive that rockpack cannot unpack.
 pub(super) fn unread(name: &str) -> Error {
     let message = format!("{name} is compressed in a way that rockpack does not read");
     let hint = "rockpack reads .gz, .xz, .zst and .lzma, so nothing that the package installs can be \
@@ -181,8 +181,8 @@ pub(super) fn unread(name: &str) -> Error {
     Error::unsupported(message).structure(name).hint(hint)
 }
 
-/// The files of a control archive, of those that are not `wanted` the names alone; and what rockpack would
-/// have written in another way.
+/// The files of a control archive, without the text of those that are not `wanted`, and everything that
+/// rockpack would have written differently.
 fn control_files(
     member: &Content,
     method: Method,
@@ -206,7 +206,7 @@ fn control_files(
         }
         let mut bytes = Vec::new();
         if wanted(&name) {
-            // Not by doubling: that would take twice the limit.
+            // A growing buffer would take twice the limit.
             bytes.reserve_exact(size);
             members.read_to_end(&mut bytes).map_err(|e| decoder_fault(e).at(&place))?;
         }
@@ -225,8 +225,8 @@ fn control_files(
     Ok((files, oddities))
 }
 
-/// The name of a control file, however it is spelt; empty for the root. dpkg-deb unpacks whatever else is
-/// there: a link in the place of `control` would stand for another file than the one that is read here.
+/// The name of a control file, in any spelling; empty for the root. Other kinds of members are refused:
+/// dpkg-deb unpacks them, and a link called `control` would lead it to another file than the one read here.
 fn control_name(member: &TarMember) -> Result<&str> {
     let name = below_root(&member.name);
     match member.kind {
@@ -241,12 +241,12 @@ fn control_name(member: &TarMember) -> Result<&str> {
     }
 }
 
-/// Whether GNU tar unpacks a member of this type as a file: types that it does not know, it does.
+/// Whether GNU tar unpacks a member of this type as a file, as it does for unknown types.
 fn is_file(kind: EntryType) -> bool {
     !b"123456DKLMSVXgx".contains(&kind.as_byte())
 }
 
-/// The size of a member that, with its name and header, is within what is left.
+/// Subtracts a member with its name and header from what is left, and returns its size.
 fn charge(name: &str, size: u64, left: &mut u64) -> Result<usize> {
     let limit = |what: &str, most: u64| {
         Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
@@ -261,7 +261,7 @@ fn charge(name: &str, size: u64, left: &mut u64) -> Result<usize> {
     usize::try_from(size).map_err(|_| limit("control archive", CONTROL_MAX))
 }
 
-/// Refuses fields that a small package unpacks to: whoever reads many packages holds those of all.
+/// Refuses fields that unpack from a much smaller package: a reader of many packages holds the fields of all.
 fn check_ratio(name: &str, size: u64, packed: u64) -> Result<()> {
     let most = FIELDS_ASIDE.max(packed.saturating_mul(UNPACKED));
     if name != "control" || size <= most {

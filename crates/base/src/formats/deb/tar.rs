@@ -1,10 +1,9 @@
 //! GNU tar as dpkg reads it; the byte table is in [`crate::formats::tar`].
 //!
-//! Written: `./` before every path, `/` behind every directory, owner root:root. dpkg refuses PAX
-//! (`x`, `g`) and sparse (`S`) members, so they are neither written nor read; hard links and
-//! devices are not written, because no package of this project has them.
-//! The `tar` crate's header type is used; its path helpers strip `./` and may write what dpkg
-//! refuses.
+//! rockpack writes `./` before every path, `/` behind every directory, and owner root:root. dpkg refuses PAX
+//! (`x`, `g`) and sparse (`S`) members, so they are neither written nor read. Hard links and devices are not
+//! written, because no package of this project has them. The `tar` crate's header type is used. Its path
+//! helpers are not: they strip `./` and may write names that dpkg refuses.
 
 use std::io::Write;
 
@@ -16,10 +15,10 @@ use crate::formats::payload::{PayloadEntry, PayloadEntryKind};
 use crate::formats::tar::LONG_NAME_MAX;
 use crate::formats::tar_header::BLOCK;
 
-/// Bytes that a header has for a name and for a link name.
+/// Bytes in a header for a name and for a link name each.
 const NAME_SIZE: usize = 100;
 
-/// Bytes of a whole archive of `entries`.
+/// Size in bytes of a whole archive of `entries`.
 pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntry>) -> u64 {
     let members = entries.into_iter().map(|entry| {
         let names = [member_name(entry).len(), entry.target().map_or(0, str::len)];
@@ -30,7 +29,7 @@ pub(super) fn archive_size<'a>(entries: impl IntoIterator<Item = &'a PayloadEntr
     members.sum::<u64>() + 2 * BLOCK as u64
 }
 
-/// Bytes of a header and `content` bytes with their padding.
+/// Bytes of a header and of `content` bytes with their padding.
 fn member_size(content: u64) -> u64 {
     BLOCK as u64 + content + padding(content) as u64
 }
@@ -40,7 +39,7 @@ pub(super) struct TarWriter<W: Write> {
     sink: W,
     mtime: u64,
     announced: Announced,
-    /// Zeros that follow the current member.
+    /// Number of zeros that follow the current member.
     padding: usize,
 }
 
@@ -50,12 +49,12 @@ impl<W: Write> TarWriter<W> {
         Self { sink, mtime, announced: Announced::default(), padding: 0 }
     }
 
-    /// Where the archive goes.
+    /// The sink of the archive.
     pub fn sink(&mut self) -> &mut W {
         &mut self.sink
     }
 
-    /// Begins a member; its content follows, as much as it announces.
+    /// Begins a member; content of the announced size must follow.
     pub fn begin(&mut self, entry: &PayloadEntry) -> Result<()> {
         self.announced.begin(entry.size)?;
         let name = member_name(entry);
@@ -104,7 +103,7 @@ impl<W: Write> TarWriter<W> {
         self.put(&zeros[..1 + padding(size)])
     }
 
-    /// More content of the current member.
+    /// Writes more content of the current member.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.announced.take(bytes)?;
         self.put(bytes)
@@ -118,7 +117,7 @@ impl<W: Write> TarWriter<W> {
         self.put(&zeros[..len])
     }
 
-    /// Writes the end of the archive and gives the sink back.
+    /// Writes the end of the archive and returns the sink.
     pub fn finish(mut self) -> Result<W> {
         self.put(&[0; 2 * BLOCK])?;
         Ok(self.sink)
@@ -144,7 +143,7 @@ fn blank_header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Result<Hea
     Ok(header)
 }
 
-/// As much of `text` as fits; the rest is in the long name member before.
+/// Copies as much of `text` as fits; the long name member before has the whole.
 fn copy_cut(field: &mut [u8; NAME_SIZE], text: &[u8]) {
     let len = text.len().min(NAME_SIZE);
     field[..len].copy_from_slice(&text[..len]);
@@ -158,7 +157,7 @@ fn member_name(entry: &PayloadEntry) -> String {
     }
 }
 
-/// Zeros that follow `size` bytes.
+/// Number of zeros that follow `size` bytes.
 fn padding(size: u64) -> usize {
     let over = usize::try_from(size % BLOCK as u64).unwrap_or_default();
     (BLOCK - over) % BLOCK
@@ -207,7 +206,7 @@ mod tests {
         Ok((found, members.oddities().clone()))
     }
 
-    /// Whether bytes are read, and are as rockpack writes them.
+    /// Whether `bytes` can be read, and rockpack could have written them.
     fn is_own(bytes: &[u8]) -> bool {
         read_all(bytes).is_ok_and(|(_, oddities)| oddities.count == 0)
     }
@@ -266,7 +265,7 @@ mod tests {
         assert_eq!(members.next().unwrap().unwrap().entry.size, 9 << 30);
     }
 
-    /// An archive of a file, and of a member whose header was changed.
+    /// An archive of two files, with the header of the second changed.
     fn changed(change: impl Fn(&mut [u8])) -> Vec<u8> {
         let mut bytes = archive(&[(file("a", 0), b""), (file("b", 0), b"")]);
         let mut header = Header::new_old();
@@ -331,7 +330,7 @@ mod tests {
         }
     }
 
-    /// As dpkg does: owners, sizes and times have to be numbers, and modes need not.
+    /// dpkg requires numbers for owners, sizes and times, but not for modes.
     #[test]
     fn numbers_are_read_as_dpkg_reads_them() {
         for (at, number, is_read) in [

@@ -1,7 +1,7 @@
-//! What dpkg makes of the paths of a data archive, one after the other: it unpacks each file under a
-//! name of its own beside the final one, and moves all there when the archive has ended.
+//! The paths of a data archive as dpkg sees them, one after the other. dpkg unpacks each file under a
+//! temporary name beside the final one, and renames all when the archive has ended.
 //!
-//! Source: `src/main/archives.c` of dpkg 1.21 and 1.22, and what they do with pairs of members.
+//! Source: `src/main/archives.c` of dpkg 1.21 and 1.22, and tests of both with pairs of members.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::formats::payload::{PayloadEntryKind, SpecialKind};
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Folder,
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// What is there after a member of this kind and one of `next`; none where dpkg fails.
+    /// The kind at a path after a member of this kind and one of `next`; `None` if dpkg fails.
     fn then(self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::File, Self::Special | Self::Folder) => None,
@@ -44,9 +44,9 @@ impl Kind {
 
 struct Seen {
     kind: Kind,
-    /// Whether a member is spelt like that.
+    /// Whether a member has this spelling.
     is_spelt: bool,
-    /// Whether hard links may lead there.
+    /// Whether hard links may lead to this spelling.
     is_linkable: bool,
 }
 
@@ -55,8 +55,8 @@ struct Seen {
 pub(super) struct Paths(HashMap<[u8; 16], Seen>);
 
 impl Paths {
-    /// Adds a member called `name`, which is `path` below the root; why dpkg refuses it beside those before,
-    /// as the rest of a sentence.
+    /// Adds a member called `name`, which is `path` below the root. The error is the reason why dpkg refuses
+    /// it after the earlier members, as the rest of a sentence.
     pub fn add(&mut self, name: &str, path: &str, kind: &PayloadEntryKind) -> Result<(), String> {
         let name = spelling(name.trim_end_matches('/'));
         if let Some(above) = self.not_a_folder(path) {
@@ -85,13 +85,13 @@ impl Paths {
         Ok(())
     }
 
-    /// Whether a hard link may lead to the file in front of it which is called `target`.
+    /// Whether a hard link may lead to the earlier file `target`.
     pub fn is_linkable(&self, target: &str) -> bool {
         self.0.get(&digest(spelling(target))).is_some_and(|seen| seen.is_linkable)
     }
 
-    /// A path above `path` where the package has something other than a folder. Those above a folder were
-    /// looked at when it was added.
+    /// A path above `path` where the package has something other than a folder. Paths above a folder were
+    /// checked when it was added.
     fn not_a_folder<'p>(&self, path: &'p str) -> Option<&'p str> {
         let mut path = path;
         while let Some((above, _)) = path.rsplit_once('/') {
@@ -105,13 +105,14 @@ impl Paths {
     }
 }
 
-/// Half of the SHA-256 of a path: nobody finds two paths with one.
+/// Half of the SHA-256 of a path, which is long enough to rule out collisions.
 fn digest(path: &str) -> [u8; 16] {
     let digest = Sha256::digest(path);
     digest.first_chunk().copied().unwrap_or_default()
 }
 
-/// Why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a sentence.
+/// The reason why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a
+/// sentence.
 pub(super) fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Option<&'static str> {
     let takes_slash = matches!(kind, PayloadEntryKind::Directory | PayloadEntryKind::File);
     if name.ends_with('/') && !takes_slash {
@@ -122,7 +123,7 @@ pub(super) fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Opt
     ends_here.then_some("has a name that ends with `/.`")
 }
 
-/// A name as dpkg compares it: without what stands for the root in front.
+/// A name as dpkg compares it: without any leading `/` and `./`.
 fn spelling(name: &str) -> &str {
     let mut name = name;
     while let Some(rest) = name.strip_prefix('/').or_else(|| name.strip_prefix("./")) {

@@ -1,9 +1,9 @@
-//! Reads the data of a `.deb` as dpkg does; the byte table is in [`crate::formats::tar`].
+//! A reader of the data of a `.deb` with dpkg's rules; the byte table is in [`crate::formats::tar`].
 //!
-//! Installed by dpkg, and read: files, directories, symbolic and hard links, named pipes, and devices, by
-//! any spelling of their names. All else is refused, as dpkg does: other types, names that lead through
-//! `..` (which dpkg follows out of the root) or have line breaks, links to nothing, and what cannot be
-//! where it is to be ([`Paths`]). What rockpack would have written in another way is counted
+//! Everything that dpkg installs is read: files, directories, symbolic and hard links, named pipes, and
+//! devices, in any spelling of their names. Everything that dpkg refuses is refused: other types, names with
+//! `..` or line breaks, hard links to nothing, and members that cannot be at their path ([`Paths`]). dpkg
+//! itself follows some `..` out of the root. Anything that rockpack would have written differently is counted
 //! ([`Oddities`]).
 
 use std::io::Read;
@@ -18,7 +18,7 @@ use crate::formats::payload::{
 use crate::formats::tar::{Dialect, TarMember, TarMembers};
 use crate::formats::tar_header::fault;
 
-/// Why dpkg does not install a member.
+/// The hint for a member that dpkg does not install.
 const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
 
 /// The mode of the root directory in packages of rockpack.
@@ -28,14 +28,14 @@ const ROOT_MODE: u32 = 0o755;
 pub(super) struct DebMembers<R: Read> {
     members: TarMembers<R>,
     paths: Paths,
-    /// Where the header of the current member starts, in bytes.
+    /// Offset of the current member's header, in bytes.
     start: u64,
-    /// Why dpkg refuses the current member beside those before it.
+    /// The reason why dpkg refuses the current member after the earlier ones.
     refusal: Option<String>,
 }
 
 impl<R: Read> DebMembers<R> {
-    /// Reads a data archive from the first member on.
+    /// A reader that starts at the first member.
     pub fn new(source: R) -> Self {
         Self {
             members: TarMembers::new(source, Dialect::Dpkg),
@@ -45,28 +45,27 @@ impl<R: Read> DebMembers<R> {
         }
     }
 
-    /// The next member, or none at the end of the archive; what is left of the one before is
-    /// skipped.
+    /// Skips the rest of the current member, and returns the next one, or `None` at the end of the archive.
     pub fn next(&mut self) -> Result<Option<ReadEntry>> {
         self.members.next_member()?.map(|member| self.read_entry(&member)).transpose()
     }
 
-    /// An error about the current member.
+    /// Makes an error about the current member.
     pub fn fault(&self, message: &str) -> Error {
         fault(self.start, message)
     }
 
-    /// Why dpkg does not install the current member beside those before it, as the rest of a sentence.
+    /// The reason why dpkg refuses the current member after the earlier ones, as the rest of a sentence.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 
-    /// What was read so far and rockpack would not have written.
+    /// Everything read so far that rockpack would not have written.
     pub fn oddities(&self) -> &Oddities {
         self.members.oddities()
     }
 
-    /// The decompressor, after the end of the archive.
+    /// Returns the decompressor, after the end of the archive.
     pub fn into_inner(self) -> R {
         self.members.into_inner()
     }
@@ -113,7 +112,7 @@ impl<R: Read> DebMembers<R> {
         Ok(PayloadEntryKind::Special(special))
     }
 
-    /// The path of the file that a hard link stands for.
+    /// The path of the file that a hard link leads to.
     fn linked(&self, member: &TarMember) -> Result<String> {
         let target = plain_path(member, &member.target)?;
         if self.paths.is_linkable(&member.target) {
@@ -123,7 +122,7 @@ impl<R: Read> DebMembers<R> {
         Err(refused(member, &format!("leads to `{target}`, which is no file in front of it")))
     }
 
-    /// Notes what rockpack would have written in another way.
+    /// Notes anything that rockpack would have written differently.
     fn note(&mut self, member: &TarMember, kind: &PayloadEntryKind, path: &str) -> Result<()> {
         let end = match kind {
             PayloadEntryKind::Directory if !path.is_empty() => "/",
@@ -160,7 +159,7 @@ impl<R: Read> Read for DebMembers<R> {
     }
 }
 
-/// A name as the path below the root that dpkg takes it for.
+/// Converts a name to the path below the root that dpkg uses.
 fn plain_path(member: &TarMember, name: &str) -> Result<String> {
     if name.is_empty() {
         return Err(refused(member, "has an empty name"));
@@ -175,7 +174,7 @@ fn plain_path(member: &TarMember, name: &str) -> Result<String> {
     Ok(parts.join("/"))
 }
 
-/// Refuses a member, by its name and type; its place is the structure.
+/// Makes an error that refuses a member, with its name and type.
 fn refused(member: &TarMember, why: &str) -> Error {
     let kind = char::from(member.kind.as_byte()).escape_default();
     member.fault(&format!("the member `{}` of type `{kind}` {why}", member.name)).hint(HINT)

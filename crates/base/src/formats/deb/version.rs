@@ -1,8 +1,8 @@
-//! Which of two versions is newer, as dpkg decides it.
+//! The order of versions, as dpkg defines it.
 //!
-//! `[epoch:]upstream[-revision]`. Upstream and revision are cut into parts without and with digits,
-//! compared in turn: the ones as numbers, the others by letters, where `~` sorts before the end,
-//! the end before letters, and letters before everything else. Source: deb-version(7).
+//! A version is `[epoch:]upstream[-revision]`. Upstream and revision are split into runs of non-digits and
+//! digits, compared in turn: digits as numbers, non-digits by characters. There `~` sorts before the end, the
+//! end before letters, and letters before everything else. Source: deb-version(7).
 
 use std::cmp::Ordering;
 
@@ -29,7 +29,7 @@ impl<'a> VersionParts<'a> {
     }
 }
 
-/// Digits without what does not count; compared by length first, for numbers of any size.
+/// Digits without leading zeros; compared by length first, for numbers of any size.
 fn number(digits: &str) -> (usize, &str) {
     let digits = digits.trim_start_matches('0');
     (digits.len(), digits)
@@ -53,7 +53,7 @@ fn compare_part(mut one: &str, mut other: &str) -> Ordering {
     Ordering::Equal
 }
 
-/// Cuts off what `belongs` to the part at the front.
+/// Cuts off the front part, whose characters `belongs` accepts.
 fn take<'a>(text: &mut &'a str, belongs: impl Fn(char) -> bool) -> &'a str {
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
     let (part, rest) = text.split_at(end);

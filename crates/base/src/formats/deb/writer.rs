@@ -1,4 +1,5 @@
-//! Writes a `.deb` in one pass, front to back, and fills in afterwards what the content decides.
+//! A writer of `.deb` files. It writes front to back in one pass, and then fills in the parts that depend on
+//! the content.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -10,18 +11,18 @@ use crate::formats::ar;
 use crate::formats::compression::{Compression, Effort, Encoder, Workers};
 use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 
-/// Everything about a `.deb` but the content of its files.
+/// A `.deb` without the content of its files.
 #[derive(Debug, Clone)]
 pub struct DebSpecification {
     /// Fields, scripts, triggers.
     pub control: Control,
-    /// The entries in path order; every parent directory comes before what it holds.
+    /// The entries in path order, every directory before its content.
     pub entries: Vec<PayloadEntry>,
     /// Modification time of every entry, seconds since 1970.
     pub mtime: u64,
     /// Time in the ar headers and in the control archive, seconds since 1970.
     pub stamp: u64,
-    /// How the data archive is compressed.
+    /// The compression of the data archive.
     pub compression: Compression,
     /// Compressor threads.
     pub workers: Workers,
@@ -31,7 +32,7 @@ pub struct DebSpecification {
 pub struct DebWriter {
     specification: DebSpecification,
     archive: TarWriter<Encoder<BufWriter<File>>>,
-    /// Index of the entry that begins next.
+    /// Index of the next entry.
     next: usize,
     sums: Vec<[u8; 16]>,
     /// Offset and length of the bytes of control.tar.gz.
@@ -41,7 +42,7 @@ pub struct DebWriter {
 }
 
 impl DebWriter {
-    /// Writes everything in front of the data archive into `file`, which is empty.
+    /// Writes everything in front of the data archive into the empty `file`.
     pub fn create(file: File, specification: DebSpecification) -> Result<Self> {
         let blank = vec![[0; 16]; file_count(&specification.entries)];
         let DebFront { bytes, control, data } = DebFront::new(&specification, &blank, 0)?;
@@ -100,7 +101,7 @@ impl PayloadWriter for DebWriter {
     }
 }
 
-/// What is around a data archive that was compressed before.
+/// The bytes around a data archive that was compressed earlier and is reused.
 pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Around> {
     let (sums, rest) = ready.facts.as_chunks::<16>();
     if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
@@ -115,12 +116,13 @@ struct DebFront {
     bytes: Vec<u8>,
     /// Offset and length of the bytes of control.tar.gz.
     control: (u64, u64),
-    /// Offset of the bytes of the data archive: what comes next.
+    /// Offset of the data archive, which is the end of these bytes.
     data: u64,
 }
 
 impl DebFront {
-    /// With the sum of each file and the length of the data archive, or zeros in their place.
+    /// Makes the front with the sum of each file and the length of the data archive, or with zeros in their
+    /// place.
     fn new(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
         specification.control.check()?;
         check_parents(&specification.entries)?;
@@ -149,12 +151,12 @@ fn data_header(specification: &DebSpecification, len: u64) -> Result<[u8; ar::HE
     ar::header(&name, specification.stamp, len)
 }
 
-/// What follows a member of `len` bytes.
+/// The padding behind a member of `len` bytes.
 fn pad(len: u64) -> &'static [u8] {
     if len.is_multiple_of(2) { b"" } else { b"\n" }
 }
 
-/// dpkg needs every directory before what it holds, and each path once.
+/// Checks that every directory comes before its content, and each path once, as dpkg requires.
 fn check_parents(entries: &[PayloadEntry]) -> Result<()> {
     let mut directories = std::collections::HashSet::from([""]);
     let mut paths = std::collections::HashSet::new();

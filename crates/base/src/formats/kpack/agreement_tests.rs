@@ -1,10 +1,10 @@
-//! What the packer takes for an archive, a loader takes for the same.
+//! Packer and loader read the same from an archive.
 
 use rockpack_kpack::archive::Archive;
 
 use super::*;
 
-/// Rows of three keys for two targets, some of which name one code object.
+/// An archive with rows of three keys for two targets; some rows share one code object.
 fn sample(scheme: Scheme) -> Vec<u8> {
     let codes: Vec<Vec<u8>> = (1..=4).map(|n| vec![n; 20 * usize::from(n)]).collect();
     let frames = codes.iter().map(|code| match scheme {
@@ -36,7 +36,7 @@ fn sample(scheme: Scheme) -> Vec<u8> {
     archive.read_vec(0..archive.len(), u64::MAX, "archive").unwrap()
 }
 
-/// Asserts that both readers take `bytes` for the same, unless the packer refuses them.
+/// Asserts that both readers read the same from `bytes`, and returns whether the packer accepts them.
 fn agree(bytes: &[u8]) -> bool {
     let Ok(strict) = KpackReader::open(Content::of_bytes(bytes)) else { return false };
     let lenient = Archive::open(bytes).unwrap();

@@ -1,8 +1,7 @@
 //! Kernel archives (`.kpack`): the code objects of a component's binaries for one base arch.
 //!
-//! What they consist of, and the names and numbers in them, stand in [`rockpack_kpack::archive`],
-//! which reads them as leniently as a loader. Here they are written, and read as strictly as a tool
-//! has to that writes them anew.
+//! [`rockpack_kpack::archive`] defines their layout, names and numbers, and reads them as leniently as a
+//! loader. This module writes them, and reads them as strictly as a tool must that rewrites them.
 
 #[cfg(test)]
 mod agreement_tests;
@@ -22,7 +21,7 @@ use rockpack_kpack::ReadAt;
 use crate::content::Content;
 use crate::error::{Error, Result};
 
-/// Whether `content` starts like an archive.
+/// Whether `content` starts with the magic of an archive.
 pub fn starts_archive(content: &Content) -> Result<bool> {
     Ok(content.len() >= MAGIC.len() as u64 && content.read_array(0)? == MAGIC)
 }

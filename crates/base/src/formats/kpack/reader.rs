@@ -1,8 +1,7 @@
-//! Reading of kernel archives.
+//! A strict reader of kernel archives.
 //!
-//! Opening an archive checks all of its structure: header, gaps, place and announced size of
-//! every stored code object, and that every row names one. What is inside a frame is checked
-//! when it is read.
+//! Opening an archive checks its whole structure: header, gaps, position and announced size of every stored
+//! code object, and that every row names one. The content of a frame is checked when it is read.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -25,7 +24,7 @@ use crate::formats::message_pack::{MapFields, decode};
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
 const FRAME_HEADER_LIMIT: u64 = 18;
 
-/// Where the header ends.
+/// Offset of the end of the header.
 const BODY_START: u64 = HEADER_LEN as u64;
 
 /// An opened archive.
@@ -33,7 +32,7 @@ const BODY_START: u64 = HEADER_LEN as u64;
 pub struct KpackReader {
     content: Content,
     toc: Toc,
-    /// By ordinal, as offsets in the file.
+    /// The stored code objects by ordinal, as ranges of the file.
     frames: Vec<Range<u64>>,
 }
 
@@ -73,7 +72,7 @@ impl KpackReader {
         self.frames.is_empty()
     }
 
-    /// The code object `ordinal` as it is stored: a zstd frame, or its own bytes.
+    /// The stored form of the code object `ordinal`: a zstd frame, or its own bytes.
     pub fn frame(&self, ordinal: u32) -> Result<Content> {
         let slot = usize::try_from(ordinal).ok();
         let range = slot.and_then(|slot| self.frames.get(slot)).ok_or_else(|| {
@@ -82,8 +81,8 @@ impl KpackReader {
         self.content.slice(range.clone())
     }
 
-    /// The code object `ordinal`. Reading it to its end checks that the frame holds exactly as
-    /// many bytes as it announces, nothing else, and a right checksum if it has one.
+    /// The code object `ordinal`. Reading it to its end checks that the frame holds exactly as many bytes as
+    /// announced, nothing else, and a correct checksum if it has one.
     pub fn code_object(&self, ordinal: u32) -> Result<Content> {
         let stored = self.frame(ordinal)?;
         if self.toc.scheme == Scheme::None {
@@ -117,7 +116,7 @@ fn read_header(content: &Content) -> Result<u64> {
     Ok(toc_offset)
 }
 
-/// By ordinal, the sizes of the code objects themselves.
+/// The uncompressed sizes of the code objects, by ordinal.
 fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> Result<Vec<u64>> {
     let size = |frame: &Range<u64>| match scheme {
         Scheme::None => Ok(frame.end - frame.start),
@@ -139,7 +138,7 @@ fn content_size(frame: &Content) -> Result<u64> {
     }
 }
 
-/// Everything of the TOC but its rows.
+/// Reads the TOC without its rows.
 fn read_toc(fields: &MapFields<'_>) -> Result<Toc> {
     let version = fields.number(field::FORMAT_VERSION)?;
     if version != u64::from(VERSION) {
@@ -171,7 +170,7 @@ fn read_scheme(fields: &MapFields<'_>) -> Result<Scheme> {
 
 type RowsByKey = BTreeMap<String, BTreeMap<String, TocRow>>;
 
-/// The rows in `table`; `sizes` are those of the stored code objects.
+/// Reads the rows in `table`; `sizes` are the uncompressed sizes of the code objects.
 fn read_rows(fields: &MapFields<'_>, table: &Content, sizes: &[u64]) -> Result<RowsByKey> {
     let place = &table.place(0);
     let toc = MapFields::of(fields.required(field::TOC)?, "kernel archive TOC, toc", place)?;
@@ -209,7 +208,7 @@ fn read_row(row: &MapFields<'_>, sizes: &[u64]) -> Result<TocRow> {
     })
 }
 
-/// What lies between header and TOC.
+/// The part of an archive between header and TOC.
 struct ArchiveBody<'a> {
     content: &'a Content,
     /// Offset of the TOC.
@@ -221,7 +220,7 @@ impl ArchiveBody<'_> {
         Error::malformed(message).structure("kernel archive blob").at(&self.content.place(offset))
     }
 
-    /// The frames of a blob with scheme `zstd-per-kernel`, which fill it.
+    /// The frames of a blob with scheme `zstd-per-kernel`; they must fill it.
     fn framed(&self, fields: &MapFields<'_>) -> Result<Vec<Range<u64>>> {
         let offset = fields.number(field::ZSTD_OFFSET)?;
         let blob = Span { offset, size: fields.number(field::ZSTD_SIZE)? };
@@ -308,7 +307,7 @@ impl ArchiveBody<'_> {
         self.fault(message, 0)
     }
 
-    /// Content that nothing names would be lost by every tool that rewrites the archive.
+    /// Checks that `range` is zero: tools that rewrite the archive would lose content that no row names.
     fn expect_zeros(&self, range: Range<u64>) -> Result<()> {
         let mut reader = self.content.slice(range.clone())?.reader();
         let mut window =
@@ -326,11 +325,11 @@ impl ArchiveBody<'_> {
     }
 }
 
-/// A zstd frame as a stream of its content.
+/// A zstd frame as a stream of decoded bytes.
 #[derive(Debug)]
 struct FrameStream {
     stored: Content,
-    /// Size of the content, as the frame announces it.
+    /// Size of the content, as announced by the frame.
     len: u64,
 }
 
@@ -351,7 +350,7 @@ impl StreamSource for FrameStream {
     }
 }
 
-/// Reads the content of a frame and, with its last byte, makes sure that it was all there is.
+/// Reads the content of a frame, and checks at the last byte that nothing follows.
 struct FrameReader {
     decoder: Decoder<'static, BufReader<ContentReader>>,
     left: u64,
@@ -364,7 +363,7 @@ impl Read for FrameReader {
         let excess = || Error::malformed("a zstd frame holds more than it announces");
         self.left = before.checked_sub(len as u64).ok_or_else(excess)?;
         if len > 0 && self.left == 0 {
-            // The checksum behind the last block is only looked at when more is asked for.
+            // The decoder checks the checksum behind the last block only when more is requested.
             if self.decoder.read(&mut [0])? != 0 {
                 return Err(excess().into());
             }

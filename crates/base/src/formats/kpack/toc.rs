@@ -1,4 +1,4 @@
-//! The table of contents of an archive that can be written anew.
+//! The table of contents of an archive, with everything needed to rewrite it.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,36 @@ use rmpv::Value;
 
 use super::Scheme;
 
-/// Largest TOC in bytes. It is decoded as a whole; this is room for half a million rows, where
-/// the largest known library has some ten thousand. A budget of memory may allow less.
+/// Largest TOC in bytes, which is decoded as a whole. It has room for half a million rows; the largest known
+/// library has some ten thousand. A memory budget may allow less.
 pub const TOC_LIMIT: u64 = 64 << 20;
 
 /// The table of contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toc {
-    /// Always [`VERSION`](super::VERSION).
+    /// The format version, always [`VERSION`](super::VERSION).
     pub format_version: u32,
-    /// The package component, e.g. `blas_lib`.
+    /// The component, e.g. `blas_lib`.
     pub group_name: String,
     /// The base arch, e.g. `gfx90a`.
     pub gfx_arch_family: String,
-    /// The targets that the archive answers for.
+    /// The targets that the archive serves.
     pub gfx_arches: Vec<String>,
-    /// How code objects are stored.
+    /// The storage of code objects.
     pub scheme: Scheme,
-    /// By [`key`](super::key), then by target.
+    /// The rows, by [`key`](super::key) and then by target.
     pub rows: BTreeMap<String, BTreeMap<String, TocRow>>,
 }
 
-/// One row: which code object a target gets for a key.
+/// One row: the code object of a key and target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TocRow {
-    /// `hsaco`.
+    /// The type; rockpack writes `hsaco`.
     pub kind: String,
     /// Index of the stored code object.
     pub ordinal: u32,
-    /// Its size in bytes, uncompressed.
+    /// Uncompressed size in bytes.
     pub original_size: u64,
-    /// What other tools attach.
+    /// Metadata of other tools.
     pub metadata: Option<Value>,
 }

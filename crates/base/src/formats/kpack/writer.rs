@@ -1,4 +1,4 @@
-//! Writing of kernel archives: sizes first, then one rope of header, frames and TOC.
+//! A writer of kernel archives: it computes sizes first, and then joins header, frames and TOC in one rope.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +13,11 @@ use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::message_pack::{encode, map};
 
-/// The archive of `toc` and `frames`, the stored code objects in ordinal order: zstd frames or
-/// code objects as they are, as `toc.scheme` says.
+/// Writes the archive of `toc` and `frames`, the stored code objects in ordinal order. `toc.scheme` decides
+/// whether these are zstd frames or plain code objects.
 ///
-/// Refuses what loaders refuse: more than [`FRAME_LIMIT`] frames, a blob over [`BLOB_LIMIT`];
-/// and rows and frames that do not belong together.
+/// Refused, as by loaders: more than [`FRAME_LIMIT`] frames, a blob over [`BLOB_LIMIT`]. Refused too: rows
+/// and frames that do not match.
 pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
     check_ordinals(toc, frames)?;
     let size = blob_size(toc.scheme, frames).unwrap_or(u64::MAX);
@@ -40,7 +40,7 @@ pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
     Ok(Content::concat([&header, &blob.content, &Content::of_bytes(table)]))
 }
 
-/// Size of the blob, or `None` where it exceeds 64 bits.
+/// Size of the blob in bytes; `None` if it exceeds 64 bits.
 fn blob_size(scheme: Scheme, frames: &[Content]) -> Option<u64> {
     match scheme {
         Scheme::ZstdPerKernel => frames
@@ -52,7 +52,7 @@ fn blob_size(scheme: Scheme, frames: &[Content]) -> Option<u64> {
     }
 }
 
-/// The stored code objects, and the TOC fields that locate them.
+/// The stored code objects, and the TOC fields with their positions.
 struct Blob {
     content: Content,
     fields: Vec<(&'static str, Value)>,
@@ -85,7 +85,7 @@ fn plain_blob(frames: &[Content]) -> Blob {
     Blob { content: Content::concat(&parts), fields: vec![(field::BLOBS, Value::Array(places))] }
 }
 
-/// A u32 of the blob.
+/// A number of the blob, as a little-endian u32.
 fn little_endian(number: u64) -> Result<Content> {
     let number = u32::try_from(number)
         .map_err(|_| Error::bug("a frame size below the limit of a blob has 32 bits"))?;
@@ -108,7 +108,7 @@ fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
         (field::COMPRESSION_SCHEME, toc.scheme.as_str().into()),
     ];
     fields.extend(location);
-    // As text, `…#10` would come before `…#2`.
+    // Text order would put `…#10` before `…#2`.
     let mut keys: Vec<_> = toc.rows.iter().collect();
     keys.sort_by_key(|(key, _)| (split_key(key), key.as_str()));
     let rows = keys.into_iter().map(|(key, targets)| (key.as_str().into(), targets_value(targets)));

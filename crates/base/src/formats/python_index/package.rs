@@ -1,4 +1,4 @@
-//! A wheel as an index has it: what its file name and its METADATA say.
+//! A wheel in an index: the facts in its file name and METADATA.
 
 use std::cmp::Ordering;
 
@@ -10,42 +10,42 @@ use crate::error::{Error, Kind, Result};
 use crate::formats::wheel::{Metadata, Version, WheelName, normalized};
 use crate::formats::zip::{ZipMember, ZipReader};
 
-/// Most bytes of METADATA. Those of real wheels, with their long descriptions, have less than 1 MB.
+/// Longest METADATA in bytes. Real ones, with long descriptions, have less than 1 MB.
 const METADATA_MAX: u64 = 16 << 20;
 
-/// A wheel as an index has it.
+/// A wheel in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelPackage {
     /// The file name.
     pub file: String,
-    /// The normalized name of its project.
+    /// The normalized project name.
     pub project: String,
-    /// The version, as METADATA has it.
+    /// The version, as in METADATA.
     pub version: String,
-    /// The rest of the file name: the build number, if there is one, and the tags.
+    /// The rest of the file name: an optional build number, and the tags.
     pub tags: String,
     /// Field `Requires-Python`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_python: Option<String>,
-    /// Fields `Requires-Dist`.
+    /// The fields `Requires-Dist`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
     /// The file `METADATA`.
     pub metadata: MetadataFile,
 }
 
-/// The file `METADATA` of a wheel, which lies beside it in an index.
+/// The file `METADATA` of a wheel, which an index offers beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetadataFile {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: String,
 }
 
 impl WheelPackage {
-    /// Reads a wheel that is called `file`. Refused: a name that is none of a wheel, and METADATA of another
-    /// project or version: clients refuse to install such a wheel.
+    /// Reads the wheel `file`. Refused: a name that is not a wheel's, and METADATA of another project or
+    /// version, because clients refuse to install such a wheel.
     pub fn read(content: &Content, file: &str) -> Result<Self> {
         let name: WheelName = file.parse()?;
         let bytes = metadata_of(content)?;
@@ -74,13 +74,13 @@ impl WheelPackage {
     }
 }
 
-/// Compares two versions as pip and uv do (PEP 440). What is no version comes first.
+/// Compares two versions as pip and uv do (PEP 440). Invalid versions come first.
 pub fn compare_versions(one: &str, other: &str) -> Ordering {
     let parsed = |version: &str| version.parse::<Version>().ok();
     parsed(one).cmp(&parsed(other))
 }
 
-/// The bytes of METADATA of a wheel.
+/// Reads METADATA of a wheel.
 pub fn metadata_of(wheel: &Content) -> Result<Vec<u8>> {
     let zip = ZipReader::open(wheel.clone())?;
     let own = |member: &&ZipMember, name: &str| {

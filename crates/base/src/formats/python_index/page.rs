@@ -1,4 +1,4 @@
-//! The pages of the index.
+//! The pages of a Python index.
 
 use quick_xml::escape::escape;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct ListedWheel<'a> {
     pub size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: &'a str,
-    /// Why nobody should install it, if so; maybe empty.
+    /// The reason why nobody should install the wheel, maybe empty; `None` if it may be installed.
     pub yanked: Option<&'a str>,
 }
 
@@ -33,8 +33,8 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page of the project with these wheels, which are listed by version and name. They lie in
-    /// `folder`, whose path is relative to the page and ends in `/`.
+    /// The page of the project with these wheels, sorted by version and name. They lie in `folder`, whose
+    /// path is relative to the page and ends in `/`.
     pub fn new(project: &'a str, folder: String, mut wheels: Vec<ListedWheel<'a>>) -> Self {
         wheels.sort_by_cached_key(|wheel| {
             let package = wheel.package;
@@ -124,7 +124,7 @@ fn json(value: &impl Serialize) -> Result<String> {
         .map_err(|error| Error::bug("a page cannot be written").cause(error))
 }
 
-/// A name as a part of a URL: `+` of local versions is a blank to some servers.
+/// Encodes a name as a part of a URL: some servers read the `+` of local versions as a blank.
 fn percent_encoded(name: &str) -> String {
     let encoded = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {

@@ -9,10 +9,10 @@
 //! end       a newc member "TRAILER!!!" of size 0, in both forms
 //! ```
 //!
-//! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so
-//! packages with such a file use the stripped form throughout, as rpmbuild does; there the name,
-//! mode and size stand in the package's header only. Written by hand: the `rpm` crate's cpio is
-//! private, and no other crate knows the stripped form. Hard links are refused.
+//! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so packages
+//! with such a file use the stripped form throughout, as from rpmbuild; only the package's header then has
+//! name, mode and size. This is own code because the `rpm` crate's cpio is private, and no other crate knows
+//! the stripped form. Refused: hard links.
 
 use std::io::{Read, Write};
 
@@ -24,16 +24,16 @@ const NEWC_MAGIC: &[u8; 6] = b"070701";
 const STRIPPED_MAGIC: &[u8; 6] = b"07070X";
 const NEWC_SIZE: usize = 110;
 const STRIPPED_SIZE: usize = 14;
-/// What the archive is called in messages.
+/// The name of the archive in messages.
 const ARCHIVE: &str = "cpio archive";
-/// Headers and contents start at multiples of this.
+/// The alignment of headers and contents, in bytes.
 const ALIGNMENT: usize = 4;
 const TRAILER: &str = "TRAILER!!!";
 
-/// Linux's PATH_MAX with `./`; a bound for hostile input.
+/// Longest name in bytes, a bound for hostile input: Linux's PATH_MAX with `./`.
 const NAME_MAX: usize = 4096 + 2;
 
-/// What a member's header says.
+/// The header of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemberHeader<'a> {
     /// Index of the file in the package's header.
@@ -42,13 +42,13 @@ pub(super) struct MemberHeader<'a> {
     pub name: &'a str,
     /// Type and permission bits.
     pub mode: u32,
-    /// Seconds since 1970.
+    /// Modification time, seconds since 1970.
     pub mtime: u32,
     /// Bytes of content.
     pub size: u64,
 }
 
-/// Which of the two forms.
+/// The two forms of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CpioForm {
     /// Self-contained members.
@@ -57,13 +57,13 @@ pub(super) enum CpioForm {
     Stripped,
 }
 
-/// Bytes that bring `size` to a multiple of [`ALIGNMENT`].
+/// Number of bytes that pad `size` to a multiple of [`ALIGNMENT`].
 fn padding(size: u64) -> u64 {
     let multiple = ALIGNMENT as u64;
     (multiple - size % multiple) % multiple
 }
 
-/// Bytes of a whole archive of `members` (lengths of name and content).
+/// Size in bytes of a whole archive of `members` (lengths of name and content).
 pub(super) fn archive_size(form: CpioForm, members: impl Iterator<Item = (u64, u64)>) -> u64 {
     let trailer = newc_size(TRAILER.len() as u64, 0);
     members
@@ -107,17 +107,17 @@ pub(super) struct CpioWriter<W: Write> {
 }
 
 impl<W: Write> CpioWriter<W> {
-    /// An archive in one form.
+    /// A writer of members in `form`.
     pub fn new(sink: W, form: CpioForm) -> Self {
         Self { sink, form, written: 0, announced: Announced::default() }
     }
 
-    /// Where the archive goes.
+    /// The sink of the archive.
     pub fn sink(&mut self) -> &mut W {
         &mut self.sink
     }
 
-    /// Begins a member; its content follows, as much as it announces.
+    /// Begins a member; content of the announced size must follow.
     pub fn begin(&mut self, member: MemberHeader<'_>) -> Result<()> {
         let bytes = match self.form {
             CpioForm::Newc => newc_header(member, 1)?,
@@ -131,7 +131,7 @@ impl<W: Write> CpioWriter<W> {
         self.announced.begin(member.size)
     }
 
-    /// More content of the current member.
+    /// Writes more content of the current member.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.announced.take(bytes)?;
         self.put(bytes)
@@ -143,7 +143,7 @@ impl<W: Write> CpioWriter<W> {
         self.pad()
     }
 
-    /// Writes the trailer and gives the sink back, with the size of the archive.
+    /// Writes the trailer, and returns the sink and the size of the archive.
     pub fn finish(mut self) -> Result<(W, u64)> {
         let trailer = MemberHeader { index: 0, name: TRAILER, mode: 0, mtime: 0, size: 0 };
         self.put(&newc_header(trailer, 0)?)?;
@@ -162,7 +162,7 @@ impl<W: Write> CpioWriter<W> {
     }
 }
 
-/// A member that was read.
+/// A member as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CpioMember {
     /// A newc member.
@@ -171,7 +171,7 @@ pub(super) enum CpioMember {
         name: String,
         /// Type and permission bits.
         mode: u32,
-        /// Seconds since 1970.
+        /// Modification time, seconds since 1970.
         mtime: u32,
         /// Bytes of content.
         size: u64,
@@ -189,13 +189,13 @@ pub(super) struct CpioMembers<R: Read> {
 }
 
 impl<R: Read> CpioMembers<R> {
-    /// Reads from the first member on.
+    /// A reader that starts at the first member.
     pub fn new(source: R) -> Self {
         Self { source: MemberSource::new(source, ARCHIVE) }
     }
 
-    /// The next member, or none after the trailer. Before its content is read, the size of a
-    /// stripped member is to be given by [`CpioMembers::expect`].
+    /// Skips the rest of the current member, and returns the next one, or `None` after the trailer. Before
+    /// the content of a stripped member is read, [`CpioMembers::expect`] must set its size.
     pub fn next(&mut self) -> Result<Option<CpioMember>> {
         self.source.skip(ALIGNMENT)?;
         let start = self.source.at();
@@ -247,7 +247,7 @@ impl<R: Read> CpioMembers<R> {
         self.source.expect(size);
     }
 
-    /// The whole content of the current member, which is at most `limit` bytes.
+    /// Reads the whole content of the current member; refused if it has more than `limit` bytes.
     pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
         if self.source.left() > limit {
             return Err(fault(self.source.at(), "has a link text beyond PATH_MAX"));
@@ -271,7 +271,7 @@ impl<R: Read> CpioMembers<R> {
             .ok_or_else(|| fault(at, "has a field that is not hexadecimal"))
     }
 
-    /// The source and the bytes read from it, after the trailer.
+    /// Returns the source and the number of bytes read from it, after the trailer.
     pub fn into_inner(self) -> (R, u64) {
         self.source.into_inner()
     }

@@ -1,9 +1,9 @@
-//! Dependencies: what the plan asks for, and what follows from the package itself.
+//! Dependencies: those that the plan states, and those that follow from the package itself.
 //!
-//! rpmbuild adds by itself: the package's own name with its version, and with the architecture in
-//! parentheses; `config(name)` where it has configuration files; the interpreter of each
-//! scriptlet; and an `rpmlib(…)` requirement for each feature of rpm that reading it back takes.
-//! All lists are sorted by name, version and flags, each line once.
+//! rpmbuild adds these: the package's own name with its version, and with the architecture in parentheses;
+//! `config(name)` if it has configuration files; the interpreter of each scriptlet; and an `rpmlib(…)`
+//! requirement for each feature of rpm that the package needs. All lists are sorted by name, version and
+//! flags, each line once.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
     ),
 ];
 
-/// A line of a list in the order of the lists.
+/// A line of a list: name, version, flags. Lists are sorted by it.
 type Line = (String, String, u32);
 
 /// The tags of all lists that are not empty; Provides never is.
@@ -112,7 +112,7 @@ fn own_provides(specification: &RpmSpecification) -> Vec<Line> {
     lines
 }
 
-/// What rpm's macro `%_isa` says of an architecture.
+/// The value of rpm's macro `%_isa` for an architecture.
 fn isa(arch: &str) -> Option<&'static str> {
     match arch {
         "x86_64" => Some("x86-64"),
@@ -139,7 +139,7 @@ fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
     lines
 }
 
-/// One line per interpreter and phase. `<lua>` is inside rpm.
+/// One line per interpreter and phase, except for `<lua>`, which is built into rpm.
 fn interpreters(specification: &RpmSpecification) -> impl Iterator<Item = Line> {
     let scriptlets = specification.scriptlets.iter();
     let line = |scriptlet: &Scriptlet| {
@@ -161,7 +161,7 @@ fn phase_flag(phase: ScriptletPhase) -> Flags {
     }
 }
 
-/// A feature of rpm by its name, and the version that brought it.
+/// A feature of rpm: its name, and the version that introduced it.
 struct Feature(&'static str, &'static str);
 
 /// The features of rpm that the package uses.
@@ -174,7 +174,7 @@ fn features(specification: &RpmSpecification) -> Vec<Feature> {
     match specification.compression.method() {
         Method::Zstd => found.push(Feature("PayloadIsZstd", "5.4.18-1")),
         Method::Xz => found.push(Feature("PayloadIsXz", "5.2-1")),
-        // Only what is written is asked for.
+        // rockpack writes none of these, so they need no feature.
         Method::Gzip | Method::Stored | Method::Lzma => {}
     }
     if specification.has_large_files() {

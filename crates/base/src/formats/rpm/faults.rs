@@ -1,13 +1,13 @@
-//! Errors about what a package says of itself.
+//! Errors about contradictory or invalid packages.
 
 use crate::error::{Error, Kind};
 
-/// The package does not follow the format.
+/// Makes an error for a package that does not follow the format.
 pub(super) fn fault(message: &str) -> Error {
     Error::malformed(message.to_owned()).structure("rpm")
 }
 
-/// The package is not what its header or signature states.
+/// Makes an error for a package that contradicts its header or signature.
 pub(super) fn mismatch(message: &str) -> Error {
     Error::new(Kind::Verify, message.to_owned()).structure("rpm")
 }

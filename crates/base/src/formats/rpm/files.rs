@@ -1,4 +1,4 @@
-//! The files that an `.rpm`'s header lists.
+//! The files in the header of an `.rpm`.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry as Slot, HashMap};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
 use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry};
 
-/// What the header lists, in its order. Refused: source packages, devices, ghosts, hard links,
+/// The entries of a header, in its order. Refused: source packages, devices, ghosts, hard links,
 /// capabilities, digests other than SHA-256, a path twice.
 pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
@@ -37,9 +37,8 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     Ok(entries)
 }
 
-/// The paths, with a slash in front, that both packages have and at which rpm finds two files that are
-/// not the same: another mode (but of links), owner, size, digest or target of a link. A ghost is the
-/// same as any file.
+/// The absolute paths that both packages have and at which rpm sees a conflict: another mode (except for
+/// links), owner, size, digest or link text. A ghost conflicts with nothing.
 pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
     let [one, other] = [one, other].map(|front| Columns::read(&front.metadata.header));
     let (one, other) = (one?, other?);
@@ -55,7 +54,7 @@ pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
     Ok(common.collect())
 }
 
-/// rpm finds files by their paths, of which rpmbuild lists none twice.
+/// Refuses a path twice: rpm finds files by their paths, and rpmbuild never repeats one.
 fn refuse_twice(entries: &[ReadEntry]) -> Result<()> {
     let mut seen = HashSet::new();
     match entries.iter().find(|read| !seen.insert(&read.entry.path)) {
@@ -77,9 +76,9 @@ struct Columns<'a> {
     sums: Vec<&'a str>,
     users: Vec<&'a str>,
     groups: Vec<&'a str>,
-    /// There where any file has some.
+    /// File capabilities; empty if no file has any.
     capabilities: Vec<&'a str>,
-    /// Of the files as they were built; zeros where one of the tags is not there, as for rpm.
+    /// Device numbers of the files on the build machine; zeros if one of the tags is missing, as for rpm.
     devices: Vec<u32>,
     inodes: Vec<u32>,
 }
@@ -150,7 +149,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The entry at `index`, which is below the number of base names.
+    /// The entry at `index`, which must be below the number of base names.
     fn entry(&self, index: usize) -> Result<ReadEntry> {
         let path = self.path(index)?;
         let mode = u32::from(self.modes[index]);
@@ -159,7 +158,7 @@ impl<'a> Columns<'a> {
         if flags.contains(FileFlags::GHOST) {
             return Err(Error::unsupported(format!("/{path} is a ghost")));
         }
-        // As in the artifacts, which might come from such a package.
+        // Capabilities are refused as in artifacts, which might come from such a package.
         if !self.capabilities[index].is_empty() {
             let message = format!("/{path} has file capabilities, which are not supported");
             return Err(Error::unsupported(message).structure("rpm header"));
@@ -183,8 +182,8 @@ impl<'a> Columns<'a> {
         Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
     }
 
-    /// rpm installs files of one device and inode as one file, with the content of one of them,
-    /// whatever the payload says of links. An inode of zero is none.
+    /// Refuses files with the same device and inode: rpm installs them as one file, with the content of one
+    /// of them, whatever the payload says about links. An inode of zero does not count.
     fn refuse_links(&self, entries: &[ReadEntry]) -> Result<()> {
         let mut first = HashMap::new();
         let built = self.devices.iter().zip(&self.inodes).zip(entries);
@@ -203,14 +202,14 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The path of a file as the header has it.
+    /// The path of a file as written in the header; `None` if its directory is missing.
     fn whole_path(&self, at: usize) -> Option<String> {
         let directory = usize::try_from(self.indexes[at]).ok();
         let directory = directory.and_then(|at| self.directories.get(at))?;
         Some(format!("{directory}{}", self.bases[at]))
     }
 
-    /// What rpm compares of two files at one path; none of a ghost.
+    /// The properties that rpm compares of two files at one path; `None` for a ghost.
     fn identity(&self, at: usize) -> Option<impl PartialEq + use<'a>> {
         let flags = FileFlags::from_bits_retain(self.flags[at]);
         let is_link = u32::from(self.modes[at]) & 0o170_000 == MODE_LINK;
@@ -266,12 +265,12 @@ mod tests {
 
     use super::*;
 
-    /// A header with empty files of these names.
+    /// A header with empty files called `names`.
     fn header(names: [&str; 2]) -> Header<IndexTag> {
         built(names, &[])
     }
 
-    /// The same with more tags.
+    /// A header with empty files called `names`, and more tags.
     fn built(names: [&str; 2], more: &[(IndexTag, [u32; 2])]) -> Header<IndexTag> {
         use IndexTag as Tag;
         let count = names.len();

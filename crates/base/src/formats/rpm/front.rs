@@ -1,9 +1,8 @@
-//! What is in front of an `.rpm`'s payload: lead, signature and header.
+//! The front of an `.rpm`: lead, signature and header, before the payload.
 //!
-//! The header's structure is checked here before the `rpm` crate parses it, because that parser
-//! trusts offsets and counts, and copies what each tag says. Refused: tags that share bytes of the
-//! data, as rpm itself does; a tag twice; paths that are longer than any, or take very much more than
-//! the header that lists them.
+//! The header's structure is checked before the `rpm` crate parses it, because that parser trusts offsets and
+//! counts, and copies the data of each tag. Refused: tags that share bytes of the data, as by rpm itself; a
+//! tag twice; paths that are too long, or take far more bytes than the header that lists them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -18,29 +17,28 @@ use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, paths};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 
-/// rpm refuses headers with more data.
+/// Most bytes of data in a header; rpm refuses more.
 const HEADER_DATA_MAX: u64 = 256 << 20;
 
-/// rpm refuses headers with more entries.
+/// Most entries in a header; rpm refuses more.
 const HEADER_ENTRIES_MAX: u64 = 0xffff;
 
-/// A number that rpm gives to no tag.
+/// A number that no tag of rpm has.
 const UNUSED_TAG: u32 = 0x7fff_fffe;
 
-/// Lead, signature and header of a package, with the digest and size that the signature states of
-/// the header compared.
+/// Lead, signature and header of a package. The header matches the digest and size in the signature.
 #[derive(Debug)]
 pub struct Front {
     /// All tags, through the `rpm` crate.
     pub metadata: PackageMetadata,
-    /// Where the header lies in the package; the payload follows it.
+    /// The header, as a range of the package; the payload follows it.
     pub header: Range<u64>,
     /// Texts of the header that are not UTF-8.
     pub(super) odd: OddTexts,
 }
 
 impl Front {
-    /// Reads what is in front of the payload.
+    /// Reads lead, signature and header.
     pub fn read(package: &Content) -> Result<Self> {
         let magic: [u8; 4] = package.read_array(0)?;
         if magic != LEAD_MAGIC {
@@ -65,8 +63,8 @@ impl Front {
         Ok(read)
     }
 
-    /// The header's digests and the size of header and payload. Packages of old tools have the
-    /// SHA-1 alone, which proves nothing; where it is wrong, rpm refuses the package.
+    /// Compares the header's digests and the size of header and payload with the signature. Packages of old
+    /// tools only have the SHA-1, which proves nothing; but rpm refuses the package if it is wrong.
     fn check_signature(&self, header: &[u8], size: u64) -> Result<()> {
         let signature = &self.metadata.signature;
         let digests = [
@@ -92,13 +90,13 @@ impl Front {
         }
     }
 
-    /// Names of the fields whose texts are not UTF-8; they are read with U+FFFD in them.
+    /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
         self.odd.named()
     }
 
-    /// Bytes of the payload before compression, as the signature states them, or else the header; 0 if
-    /// neither does.
+    /// Bytes of the payload before compression, from the signature or else the header; 0 if neither states
+    /// them.
     pub fn archive_size(&self) -> Result<u64> {
         let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
@@ -106,14 +104,14 @@ impl Front {
     }
 }
 
-/// Bytes of the payload before compression, if a signature states them.
+/// Bytes of the payload before compression; `None` if the signature does not state them.
 pub(super) fn archive_size(signature: &Header<IndexSignatureTag>) -> Result<Option<u64>> {
     let short = IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE;
     size_of(signature, short, IndexTag::RPMTAG_LONGARCHIVESIZE)
 }
 
-/// A size that a signature states under a tag of 32 bits or one of 64. Where both are there, readers
-/// take one and pass over the other.
+/// A size that a signature states in a tag of 32 bits or one of 64. Both must agree, because each reader
+/// ignores one of them.
 fn size_of(
     signature: &Header<IndexSignatureTag>,
     short: IndexSignatureTag,
@@ -127,8 +125,8 @@ fn size_of(
     }
 }
 
-/// Checks the structure of the header at `start` and returns where it ends, and its odd texts. A
-/// tag twice is refused: the `rpm` crate takes the first entry of a tag, and rpm itself the last.
+/// Checks the structure of the header at `start`, and returns its end and its odd texts. A tag twice is
+/// refused: the `rpm` crate reads the first entry of a tag, and rpm itself the last.
 fn header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
     let place = |e: Error| e.structure("rpm header").at(&package.place(start));
     let intro: [u8; 16] = package.read_array(start).map_err(place)?;
@@ -150,8 +148,8 @@ fn header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
     Ok((data.end, odd))
 }
 
-/// A copy whose header, at `start`, does not say that all texts are UTF-8: the `rpm` crate then reads
-/// those that are none, too. The tag gets a number that means nothing.
+/// A copy of `front` whose header, at `start`, does not claim that all texts are UTF-8, so that the `rpm`
+/// crate reads texts in other encodings too. The tag gets an unused number.
 fn without_encoding(front: &[u8], start: usize) -> Vec<u8> {
     let mut copy = front.to_vec();
     let header = copy.get_mut(start..).unwrap_or_default();
@@ -163,8 +161,8 @@ fn without_encoding(front: &[u8], start: usize) -> Vec<u8> {
     copy
 }
 
-/// Every tag is there once, and all together take no more than the data: of tags that share bytes,
-/// each would be held in memory on its own, as often as there are tags.
+/// Checks that every tag occurs once, and that all tags together take no more than the data. If tags shared
+/// bytes, the `rpm` crate would hold a copy for each of them.
 fn check_entries(index: &[u8], data: &[u8]) -> Result<OddTexts> {
     let (mut tags, mut odd) = (HashSet::new(), OddTexts::default());
     let mut left = data.len();
@@ -187,8 +185,8 @@ fn check_entries(index: &[u8], data: &[u8]) -> Result<OddTexts> {
     Ok(odd)
 }
 
-/// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must
-/// end inside the data.
+/// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must end inside
+/// the data.
 fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<usize> {
     let width = match kind {
         1 | 2 | 6 | 7 | 8 | 9 => 1,
@@ -214,7 +212,7 @@ fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<us
     }
 }
 
-/// Bytes of so many strings, each with its NUL.
+/// Length in bytes of the first `count` strings, each with its NUL.
 fn strings(bytes: &[u8], count: usize) -> Option<usize> {
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == 0);
     ends.map(|(at, _)| at + 1).nth(count.checked_sub(1)?)
@@ -224,7 +222,7 @@ fn be32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
-/// A tag of one number, if it is there.
+/// The number in a tag; `None` if the tag is missing.
 pub(super) fn number<T: rpm::Tag>(header: &Header<T>, tag: u32) -> Result<Option<u64>> {
     if !header.entry_is_present(tag) {
         return Ok(None);
@@ -240,7 +238,7 @@ pub(super) fn number<T: rpm::Tag>(header: &Header<T>, tag: u32) -> Result<Option
 mod tests {
     use super::*;
 
-    /// Where a header ends that has these rows (tag, type, offset, count) and data.
+    /// The end of a header with these rows (tag, type, offset, count) and data.
     fn end(rows: &[[u32; 4]], data: &[u8]) -> Result<u64> {
         read(rows, data).map(|(end, _)| end)
     }
@@ -287,7 +285,7 @@ mod tests {
         };
         let summary = IndexTag::RPMTAG_SUMMARY as u32;
         assert_eq!(odd(&[[summary, 9, 0, 2]], b"a\xe4\0b\0"), ["summary"]);
-        // Of another language, or replaced by somebody else.
+        // Texts of another language do not count, nor does U+FFFD that another tool wrote.
         assert!(odd(&[[summary, 9, 0, 2]], b"\xef\xbf\xbd\0b\xe4\0").is_empty());
         let changes = IndexTag::RPMTAG_CHANGELOGTEXT as u32;
         let log = |at: usize| [b"x\0".repeat(at), b"\xff\0".to_vec(), b"x\0".repeat(3)].concat();

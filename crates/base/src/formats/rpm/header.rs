@@ -1,10 +1,9 @@
 //! The tags of the main header, as rpmbuild writes them.
 //!
-//! Left out on purpose: COOKIE (names the build host and time), OPTFLAGS (nothing is compiled
-//! here), FILECLASS, CLASSDICT (libmagic's wording, which differs between its versions; nothing
-//! installs by it), FILEDEPENDSX, FILEDEPENDSN, DEPENDSDICT (which file caused which dependency:
-//! the plan finds dependencies for the package, not per file). RPMVERSION names rockpack.
-//! Refused: more files or directories than a header can number.
+//! Omitted on purpose: COOKIE (names the build host and time), OPTFLAGS (nothing is compiled here), FILECLASS
+//! and CLASSDICT (libmagic's wording, which differs between its versions; nothing installs by it),
+//! FILEDEPENDSX, FILEDEPENDSN and DEPENDSDICT (the dependencies of each file: the plan finds dependencies of
+//! the package only). RPMVERSION names rockpack. Refused: more files or directories than a header can number.
 
 use std::collections::HashMap;
 
@@ -21,21 +20,21 @@ use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
 
-/// What is known only when the content was read.
+/// Values that are known only after the content was read.
 #[derive(Debug, Clone)]
 pub(super) struct PayloadDigests {
-    /// Per entry: SHA-256 of a regular file.
+    /// Per entry: SHA-256 of a regular file, `None` for others.
     pub files: Vec<Option<[u8; 32]>>,
     /// Per entry: rpm's colour, 1 for 32-bit and 2 for 64-bit ELF.
     pub colors: Vec<u32>,
-    /// SHA-256 of the payload as it lies in the package.
+    /// SHA-256 of the payload as stored in the package.
     pub payload: [u8; 32],
     /// SHA-256 of the payload before compression.
     pub archive: [u8; 32],
 }
 
 impl PayloadDigests {
-    /// Zeros of the right length for `entries`.
+    /// Zeros in place of the values for `entries`.
     pub fn blank(entries: &[PayloadEntry]) -> Self {
         let file = |entry: &PayloadEntry| entry.is_file().then_some([0; 32]);
         Self {
@@ -53,7 +52,7 @@ pub(super) fn mode(entry: &PayloadEntry) -> u32 {
         PayloadEntryKind::Directory => MODE_DIRECTORY,
         PayloadEntryKind::File => MODE_FILE,
         PayloadEntryKind::Link { .. } => MODE_LINK,
-        // The writer of payloads refuses it.
+        // The payload writer refuses special files.
         PayloadEntryKind::Special(_) => 0,
     };
     kind | (entry.mode & 0o7777)
@@ -108,7 +107,8 @@ fn identity(specification: &RpmSpecification) -> Vec<Tag> {
     tags
 }
 
-/// SOURCERPM makes it a binary package for rpm; no such source package exists.
+/// The tags about the build. rpm takes a package for a source package unless it has SOURCERPM, so that tag is
+/// written although no such source package exists.
 fn build(specification: &RpmSpecification) -> Vec<Tag> {
     let RpmSpecification { name, version, release, arch, .. } = specification;
     let number = |number: u32| IndexData::Int32(vec![number]);
@@ -152,7 +152,7 @@ fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<V
     Ok(tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
 
-/// The tags that differ from file to file, and the time, which is the same for all.
+/// The tags that differ between files, and their common time.
 fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
@@ -173,7 +173,7 @@ fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result
     ])
 }
 
-/// What is the same for all files, and their numbers.
+/// The tags that are the same for all files, and the number of each file.
 fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     let len = entries.len();
     let count = u32::try_from(len)
@@ -191,7 +191,7 @@ fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     ])
 }
 
-/// rpm splits paths into directories, each stored once, and base names.
+/// The tags of paths. rpm splits these into directories, each stored once, and base names.
 fn paths(entries: &[PayloadEntry]) -> Result<[Tag; 3]> {
     let mut known: HashMap<&str, u32> = HashMap::new();
     let (mut directories, mut indexes, mut bases) = (Vec::new(), Vec::new(), Vec::new());

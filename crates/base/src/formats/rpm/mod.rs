@@ -8,11 +8,11 @@
 //! payload    a compressed cpio archive
 //! ```
 //!
-//! Source: rpm's format descriptions and rpmbuild 4.18's output, compared tag by tag. The `rpm`
-//! crate's lead, header and tag types are used; its builder is not, because it holds a whole
-//! compressed payload in memory and reads every file twice. Written in one pass: every digest has
-//! a fixed length, so the header's size and with it the payload's place are known before the
-//! content is read; header and signature are written again when all digests are known.
+//! Source: rpm's format descriptions and rpmbuild 4.18's output, compared tag by tag. The `rpm` crate's lead,
+//! header and tag types are used. Its builder is not, because it holds a whole compressed payload in memory
+//! and reads every file twice. rockpack writes in one pass: every digest has a fixed length, so the sizes of
+//! header and signature are known before the content is read. Both are written again when all digests are
+//! known.
 
 mod cpio;
 mod dependencies;
@@ -63,12 +63,12 @@ const MODE_LINK: u32 = 0o120_000;
 /// SHA-256 in rpm's numbering of digests.
 const SHA256_ALGORITHM: u32 = 8;
 
-/// Bytes that the header says the files take: those of files and of the texts of links.
+/// Installed size in bytes, as stated in the header: files and the texts of links.
 pub fn installed_size(entries: &[PayloadEntry]) -> u64 {
     entries.iter().map(PayloadEntry::stored_size).sum()
 }
 
-/// Which of two versions, each `[epoch:]version[-release]`, is newer, as rpm decides it.
+/// Compares two versions, each `[epoch:]version[-release]`, as rpm does.
 pub fn compare_versions(one: &str, other: &str) -> Ordering {
     rpm_version::Evr::parse(one).cmp(&rpm_version::Evr::parse(other))
 }

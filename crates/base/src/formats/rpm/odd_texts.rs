@@ -1,16 +1,16 @@
-//! Texts of a header that are not UTF-8. The `rpm` crate reads them with U+FFFD in the place of what
-//! is none.
+//! Odd texts of a header: those that are not UTF-8. The `rpm` crate reads them with U+FFFD in place of
+//! invalid bytes.
 
 use std::collections::BTreeMap;
 
 use rpm::IndexTag as Tag;
 
-/// The tags with names of files, and of where links lead.
+/// The tags with names of files and targets of links.
 pub(super) const FILE_NAMES: [Tag; 3] =
     [Tag::RPMTAG_BASENAMES, Tag::RPMTAG_DIRNAMES, Tag::RPMTAG_FILELINKTOS];
 
-/// Texts of one language, of the change log and of whole lists, by what messages call them: for each
-/// its tags, and how many of its strings count.
+/// Texts whose encoding matters, with their names in messages, their tags, and the number of strings that
+/// count: one language, the latest changes, or whole lists.
 const TEXTS: [(&str, &[Tag], usize); 20] = [
     ("name", &[Tag::RPMTAG_NAME], 1),
     ("version", &[Tag::RPMTAG_VERSION], 1),
@@ -45,7 +45,7 @@ const WEAK: [Tag; 8] = [
     Tag::RPMTAG_ENHANCEVERSION,
 ];
 
-/// Entries of a change log that indexes have.
+/// Number of changelog entries in an index.
 const CHANGES: usize = 10;
 
 /// Tags with a string that is not UTF-8, each with the position of the first such string.
@@ -53,7 +53,7 @@ const CHANGES: usize = 10;
 pub(super) struct OddTexts(pub BTreeMap<u32, usize>);
 
 impl OddTexts {
-    /// Looks at the strings of a tag, which lie in `bytes` with a NUL behind each.
+    /// Checks the first `count` strings of a tag, which lie in `bytes` with a NUL behind each.
     pub fn look(&mut self, tag: u32, bytes: &[u8], count: usize) {
         let mut strings = bytes.split(|byte| *byte == 0).take(count);
         let odd = strings.position(|string| std::str::from_utf8(string).is_err());
@@ -70,7 +70,7 @@ impl OddTexts {
         tags.iter().any(|tag| self.0.contains_key(&(*tag as u32)))
     }
 
-    /// Names of the fields that have an odd string which counts.
+    /// Names of the fields with an odd string that counts.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
         let is_odd =
             |tag: &Tag, most: usize| self.0.get(&(*tag as u32)).is_some_and(|first| *first < most);

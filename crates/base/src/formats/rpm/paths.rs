@@ -1,21 +1,20 @@
-//! The paths that an `.rpm`'s header lists: of each file a base name, and which of the directories it
-//! is in. One directory may be that of any number of files, so that the paths take more than what
-//! lists them. Whoever puts them together may rely on what is checked here.
+//! The limits on paths in the header of an `.rpm`. It lists for each file a base name and the number of a
+//! directory. Any number of files can share one directory, so the joined paths may take far more bytes than
+//! the header. Code that joins them may rely on these checks.
 
 use rpm::{Header, IndexTag};
 
 use super::faults::fault;
 use crate::error::{Error, Kind, Result};
 
-/// Longest path (Linux's PATH_MAX).
+/// Longest path in bytes (Linux's PATH_MAX).
 const PATH_MAX: usize = 4096;
 
-/// What the paths may take for each byte of the header: what rpmbuild writes of a link or a folder
-/// takes some 58 bytes, of a file with its digest 150, so that paths of 900 bytes are accepted of any
-/// number of them.
+/// Bytes of joined paths allowed per byte of the header. rpmbuild writes some 58 bytes for a link or folder,
+/// and 150 for a file with its digest, so any number of paths of 900 bytes is accepted.
 const PATHS_PER_BYTE: u64 = 16;
 
-/// Refuses paths that are longer than any, or take very much more than the header of `len` bytes.
+/// Refuses paths that are too long, or take far more bytes than the header of `len` bytes.
 pub(super) fn check(header: &Header<IndexTag>, len: u64) -> Result<()> {
     if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
         return Ok(());
@@ -56,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether so many files are accepted in a folder of such a length, in a header of `len` bytes.
+    /// Checks a header of `len` bytes with `count` files in a folder whose name has `folder` bytes.
     fn listed(count: usize, folder: usize, len: u64) -> Result<()> {
         let tags = [
             (IndexTag::RPMTAG_BASENAMES, IndexData::StringArray(vec!["a".to_owned(); count])),

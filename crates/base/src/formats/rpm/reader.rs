@@ -1,9 +1,9 @@
-//! Reads an `.rpm` back, streaming, with everything checked that the format promises.
+//! A streaming reader of `.rpm` files that checks everything the format promises.
 //!
-//! Digests of header and payload and all sizes are compared here; the content of files is compared
-//! with its stated digest by whoever visits the entries.
-//! Refused, among others: source packages, names of files that are not UTF-8, hard links
-//! by the payload or by the header's inodes, devices, ghosts, digests other than SHA-256.
+//! It compares the digests of header and payload, and all sizes. The visitor of the entries compares the
+//! content of files with its stated digest. Refused, among others: source packages, names of files that are
+//! not UTF-8, hard links by the payload or by the header's inodes, devices, ghosts, digests other than
+//! SHA-256.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 use crate::formats::payload::{ReadEntry, Visitor};
 
-/// Longest text of a link (Linux's PATH_MAX).
+/// Longest link text in bytes (Linux's PATH_MAX).
 const LINK_MAX: u64 = 4096;
 
 /// An opened `.rpm`.
@@ -46,7 +46,7 @@ impl std::fmt::Debug for RpmReader {
 }
 
 impl RpmReader {
-    /// Reads signature and header and compares their digests; the payload stays where it is.
+    /// Reads signature and header and compares their digests; the payload is not read yet.
     pub fn open(package: Content) -> Result<Self> {
         let Front { metadata, header, odd } = Front::read(&package)?;
         let place = package.place(header.start);
@@ -69,17 +69,17 @@ impl RpmReader {
         &self.metadata
     }
 
-    /// Names of the fields whose texts are not UTF-8; they are read with U+FFFD in them.
+    /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
         self.odd.named()
     }
 
-    /// What the header lists, in its order.
+    /// The entries in the header, in its order.
     pub fn entries(&self) -> &[ReadEntry] {
         &self.entries
     }
 
-    /// Goes once through the payload, in its order, and compares its digests and sizes.
+    /// Visits the payload once, in order, and compares its digests and sizes.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
         self.visit_payload(visitor).map_err(|e| e.at(&self.payload.place(0)))
     }

@@ -1,8 +1,8 @@
-//! Signs a package that is there already.
+//! Signing of finished packages.
 //!
-//! Lead, header and payload stay as they are, byte for byte; the block between lead and header is
-//! made anew, with the digests and sizes of the old one and the new signature in place of all old
-//! ones. Signatures over header and payload together (1002, 1005) are not made any more.
+//! Lead, header and payload stay the same, byte for byte. The signature block between lead and header is
+//! rebuilt with the old digests and sizes, and with the new signature in place of all old ones. Signatures
+//! over header and payload together (1002, 1005) are obsolete and not made.
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SIZE, MD5, PAYLOADSIZE.
 const KEPT: [u32; 7] = [270, 271, 269, 273, 1000, 1004, 1007];
 
-/// `package` with a signature by `signer`, in place of those that it has.
+/// Replaces all signatures of `package` by one of `signer`.
 pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
     let Front { metadata, header, .. } = Front::read(package)?;
     let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;

@@ -9,7 +9,7 @@ use rpm::{IndexData, IndexTag};
 
 use super::tags::{Tag, text};
 
-/// When a scriptlet runs.
+/// The time at which a scriptlet runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScriptletPhase {
     /// `%pretrans`.
@@ -27,7 +27,7 @@ pub enum ScriptletPhase {
 }
 
 impl ScriptletPhase {
-    /// By its name in a specification file.
+    /// The phase of a name in specification files, such as `%post`.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "%pretrans" => Self::PreTransaction,
@@ -62,22 +62,22 @@ struct ScriptletTags {
 /// A script that rpm runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scriptlet {
-    /// When it runs.
+    /// The phase in which the scriptlet runs.
     pub phase: ScriptletPhase,
     /// `/bin/sh`, `<lua>`, or a program with arguments, separated by blanks.
     pub interpreter: String,
-    /// Its text; empty where the interpreter alone is to run (`/sbin/ldconfig`).
+    /// The script; empty if only the interpreter is to run (`/sbin/ldconfig`).
     pub text: String,
 }
 
 /// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpmChange {
-    /// Seconds since 1970.
+    /// Time of the change, seconds since 1970.
     pub time: u32,
-    /// `Name <address> - version-release`.
+    /// The author, `Name <address> - version-release`.
     pub author: String,
-    /// Lines.
+    /// The changes, in lines.
     pub text: String,
 }
 

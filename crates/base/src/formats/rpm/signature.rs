@@ -7,14 +7,12 @@
 //!                   (those of 4 GiB and more)     1008 RESERVEDSPACE, zeros for a later signature
 //! ```
 //!
-//! rpmbuild also writes 1004 MD5 over header and payload, which one pass cannot know; rpm has
-//! verified packages by the other digests since 4.14. The reserved space shrinks by what a
-//! signature and the long sizes take. So the block of a package has one size, whether `build`
-//! signs it or not.
+//! rpmbuild also writes 1004, an MD5 over header and payload, which one pass cannot know; rpm has verified
+//! packages by the other digests since 4.14. The reserved space shrinks by the bytes of a signature and of
+//! long sizes. So the block of a package has the same size with and without a signature.
 //!
-//! A signature covers the header, and with it the digests of payload and files. It is what
-//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are
-//! obsolete.
+//! A signature covers the header, and with it the digests of payload and files. It equals the signature that
+//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are obsolete.
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
@@ -27,28 +25,28 @@ use crate::error::{Error, Kind, Result};
 const LONG_SIZE: u32 = 270;
 const LONG_ARCHIVE_SIZE: u32 = 271;
 
-/// Bytes of RESERVEDSPACE that rpmbuild writes: 4096 and a header entry with its region.
+/// Bytes of RESERVEDSPACE that rpmbuild writes: 4096, and a header entry with its region.
 const RESERVED: usize = 4128;
 
-/// Bytes of data in front of it where both sizes are short: the fewest there can be.
+/// Bytes of data in front of RESERVEDSPACE if both sizes are short: the minimum.
 const SHORT_SIZES: usize = 116;
 
-/// rpm refuses headers with more data than this (HEADER_DATA_MAX).
+/// Most bytes of data in a header; rpm refuses more (HEADER_DATA_MAX).
 const HEADER_DATA_MAX: usize = 256 << 20;
 
 /// Bytes of an index entry of a header.
 const INDEX_ENTRY: usize = 16;
 
-/// Sizes that only the finished payload tells.
+/// Sizes that are known only for the finished payload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PayloadSizes {
-    /// Bytes of the payload as it lies in the package.
+    /// Bytes of the payload as stored in the package.
     pub payload: u64,
     /// Bytes of the archive before compression.
     pub archive: u64,
 }
 
-/// The bytes in front of the payload. Those without a signature are as many.
+/// The bytes in front of the payload. Their number does not depend on a signature.
 pub(super) fn front(
     specification: &RpmSpecification,
     digests: &PayloadDigests,
@@ -74,7 +72,8 @@ pub(super) fn front(
     Ok(front)
 }
 
-/// The crate's own builder makes the digests; it knows no PAYLOADSIZE and no LONGARCHIVESIZE.
+/// Makes the signature block with the digests of the crate's own builder, which knows neither PAYLOADSIZE nor
+/// LONGARCHIVESIZE.
 fn signature(
     header: &[u8],
     sizes: PayloadSizes,

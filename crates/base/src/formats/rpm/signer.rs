@@ -1,11 +1,11 @@
-//! A signature of a header, and what makes it.
+//! The signature of a header, and the function that makes it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Result;
 
-/// By which algorithm a header is signed: rpm keeps both under different tags.
+/// The tag of a header's signature: rpm has one for each algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignatureTag {
     /// RSAHEADER.
@@ -17,13 +17,13 @@ pub enum SignatureTag {
 /// A signature of a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderSignature {
-    /// Where it goes.
+    /// The tag of the signature.
     pub tag: SignatureTag,
     /// One OpenPGP signature packet.
     pub packet: Vec<u8>,
 }
 
-/// What signs a header.
+/// A signer of headers.
 #[derive(Clone)]
 pub struct HeaderSigner {
     /// Signs the header's bytes, magic included.

@@ -1,4 +1,4 @@
-//! What a package is to say, as values, before it becomes tags.
+//! The content of a package's header as values, before they become tags.
 //!
 //! Refused: names, versions and texts that would change the structure of the header.
 
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::formats::compression::{Compression, Workers};
 use crate::formats::payload::PayloadEntry;
 
-/// Everything about an `.rpm` but the content of its files.
+/// An `.rpm` without the content of its files.
 #[derive(Debug, Clone)]
 pub struct RpmSpecification {
     /// Package name.
     pub name: String,
-    /// Epoch, if any.
+    /// Epoch; `None` means 0.
     pub epoch: Option<u32>,
     /// Version.
     pub version: String,
@@ -23,27 +23,27 @@ pub struct RpmSpecification {
     pub release: String,
     /// `x86_64` or `noarch`.
     pub arch: String,
-    /// One line.
+    /// Summary, in one line.
     pub summary: String,
-    /// Lines, joined by line feeds.
+    /// Description, in lines joined by line feeds.
     pub description: String,
     /// Group, e.g. `System Environment/Libraries`.
     pub group: String,
     /// Licence expression.
     pub license: String,
-    /// Home page, if any.
+    /// Home page, if known.
     pub url: Option<String>,
-    /// Vendor, if any.
+    /// Vendor, if known.
     pub vendor: Option<String>,
-    /// Packager, if any.
+    /// Packager, if known.
     pub packager: Option<String>,
     /// Relocatable prefixes.
     pub prefixes: Vec<String>,
-    /// Dependencies without those that follow from the package itself.
+    /// Dependencies, except those that follow from the package itself.
     pub dependencies: Vec<Dependency>,
-    /// Scriptlets, one per phase at most.
+    /// Scriptlets, at most one per phase.
     pub scriptlets: Vec<Scriptlet>,
-    /// The changelog, the newest entry first.
+    /// The changelog, newest entry first.
     pub changes: Vec<RpmChange>,
     /// The entries in path order.
     pub entries: Vec<PayloadEntry>,
@@ -51,27 +51,27 @@ pub struct RpmSpecification {
     pub mtime: u32,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u32,
-    /// What signs the header, if it is to be signed.
+    /// The signer of the header; `None` leaves it unsigned.
     pub signer: Option<HeaderSigner>,
-    /// How the payload is compressed.
+    /// The compression of the payload.
     pub compression: Compression,
     /// Compressor threads.
     pub workers: Workers,
 }
 
 impl RpmSpecification {
-    /// `[epoch:]version-release`.
+    /// The full version, `[epoch:]version-release`.
     pub fn evr(&self) -> String {
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
         format!("{epoch}{}-{}", self.version, self.release)
     }
 
-    /// Whether a file does not fit a newc member.
+    /// Whether a file is too large for a newc member.
     pub(super) fn has_large_files(&self) -> bool {
         self.entries.iter().any(|entry| entry.size > u64::from(u32::MAX))
     }
 
-    /// Refuses what would change the structure or what rpm refuses.
+    /// Refuses values that would change the structure of the header, and values that rpm refuses.
     pub(super) fn check(&self) -> Result<()> {
         let mut faults = Vec::new();
         let word = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != '/');
@@ -112,13 +112,13 @@ impl RpmSpecification {
     }
 }
 
-/// rpm looks files up by path and needs them in order, each once.
+/// Faults in the order of entries: rpm looks files up by path and needs them sorted, each once.
 fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
     let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
     pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
 }
 
-/// Which list a dependency is in.
+/// The list of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DependencyKind {
     /// `Provides`.
@@ -142,11 +142,11 @@ pub enum DependencyKind {
 /// One dependency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// Which list it is in.
+    /// The list of the dependency.
     pub kind: DependencyKind,
     /// Package, capability, path, or a rich dependency in parentheses.
     pub name: String,
-    /// Comparison and `[epoch:]version[-release]`.
+    /// Comparison and `[epoch:]version[-release]`; `None` for any version.
     pub version: Option<(DependencyFlags, String)>,
 }
 

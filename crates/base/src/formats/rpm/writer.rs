@@ -1,4 +1,5 @@
-//! Writes an `.rpm` in one pass: room for the header, the payload, then the header over the room.
+//! A writer of `.rpm` files, in one pass: it reserves room for the header, writes the payload, and then fills
+//! in the header.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -13,14 +14,14 @@ use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
 use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 
-/// Counts and digests what passes through.
+/// A writer that counts and digests the bytes written through it.
 struct DigestingWriter<W> {
     sink: W,
     digest: Sha256,
     len: u64,
 }
 
-/// What passed through.
+/// The sink, and the digest and number of the bytes written to it.
 struct Digested<W> {
     sink: W,
     sha256: [u8; 32],
@@ -59,16 +60,16 @@ pub struct RpmWriter {
     archive: CpioWriter<PayloadStream>,
     archive_size: u64,
     digests: PayloadDigests,
-    /// Index of the entry that begins next.
+    /// Index of the next entry.
     next: usize,
-    /// Whether content of the current entry was seen.
+    /// Whether content of the current entry was written.
     started: bool,
     /// Bytes in front of the payload.
     front: usize,
 }
 
 impl RpmWriter {
-    /// Makes room for everything in front of the payload in `file`, which is empty.
+    /// Reserves room for everything in front of the payload in the empty `file`.
     pub fn create(file: File, specification: RpmSpecification) -> Result<Self> {
         specification.check()?;
         let (form, archive_size) = archive_of(&specification);
@@ -156,7 +157,7 @@ impl PayloadWriter for RpmWriter {
     }
 }
 
-/// What is around a payload that was compressed before.
+/// The bytes around a payload that was compressed earlier and is reused.
 pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Around> {
     specification.check()?;
     let entries = &specification.entries;
@@ -182,7 +183,7 @@ fn facts(digests: &PayloadDigests) -> Vec<u8> {
     digests.archive.into_iter().chain(colors).collect()
 }
 
-/// The form of a package's archive, and its bytes.
+/// The form of a package's archive, and its size in bytes.
 fn archive_of(specification: &RpmSpecification) -> (CpioForm, u64) {
     let form = if specification.has_large_files() { CpioForm::Stripped } else { CpioForm::Newc };
     let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));

@@ -1,8 +1,8 @@
-//! From the header of an `.rpm` to what indexes say of it.
+//! Reading of the values of an index from the header of an `.rpm`.
 //!
-//! More is read than `formats::rpm` installs or writes: packages of any tool, with ghosts, devices
-//! and digests of any kind, and hard links, of which indexes say nothing. How long paths may be is
-//! checked by [`Front`]. Refused: headers without file tags but with those of rpm 3.
+//! Packages of any tool are accepted, also those that `formats::rpm` does not read: with ghosts, devices,
+//! digests of any kind, and hard links, which indexes do not mention. [`Front`] checks the length of paths.
+//! Refused: headers that list files only by the tags of rpm 3.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::package::{
 use crate::error::{Error, Result};
 use crate::formats::rpm::Front;
 
-/// Entries of a change log that an index has: createrepo_c's default.
+/// Number of changelog entries in an index: createrepo_c's default.
 const CHANGELOG_MAX: usize = 10;
 
 /// File type bits of a mode, and a directory's.
@@ -25,7 +25,7 @@ const MODE_DIRECTORY: u16 = 0o040_000;
 /// The tag of rpm 3 for whole paths.
 const OLD_FILE_NAMES: u32 = 1027;
 
-/// PREREQ, SCRIPT_PRE and SCRIPT_POST: what has to be there before.
+/// PREREQ, SCRIPT_PRE and SCRIPT_POST: flags of dependencies that must be installed before the package.
 const BEFORE: u32 = 1 << 6 | 1 << 9 | 1 << 10;
 
 impl RpmPackage {
@@ -71,7 +71,7 @@ impl RpmPackage {
     }
 }
 
-/// Names of the fields that indexes have in other characters.
+/// Names of the fields with characters that indexes replace.
 fn replaced(package: &RpmPackage, front: &Front) -> Vec<String> {
     let odd = package.free_texts().filter(|(_, text)| !text.chars().all(is_xml));
     let names: BTreeSet<&str> = odd.map(|(name, _)| name).chain(front.not_utf8()).collect();
@@ -90,7 +90,7 @@ fn text(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
     }
 }
 
-/// Some tools write the tags of texts that could be translated as plain strings.
+/// The text of a localized tag, which some tools write as a plain string.
 fn localized(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
     if header.entry_is_present(tag) {
         let found = header.get_entry_data_as_i18n_string(tag);
@@ -151,7 +151,7 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
     Ok(files)
 }
 
-/// The lists in the order of `primary`; empty ones are left out.
+/// The lists in the order of `primary`, without empty ones.
 fn lists(metadata: &PackageMetadata, files: &[RpmFile]) -> Result<DependencyLists> {
     let provides = dependencies(metadata.get_provides().map_err(bad)?);
     let mut requires = dependencies(metadata.get_requires().map_err(bad)?);
@@ -204,8 +204,8 @@ fn sign(flags: Flags) -> Option<&'static str> {
     }
 }
 
-/// The newest entries, the oldest of them first. Of several at one second, each is dated a second later
-/// than the one in front of it, because readers sort by time.
+/// The newest entries, oldest first. Entries of the same second are dated one second apart, because readers
+/// sort by time.
 fn changelog(metadata: &PackageMetadata) -> Result<Vec<Changelog>> {
     let mut entries: Vec<Changelog> = Vec::new();
     for entry in metadata.get_changelog_entries().map_err(bad)?.into_iter().take(CHANGELOG_MAX) {

@@ -7,13 +7,13 @@
 //! repodata/<sha256>-other.xml.gz         per package: the change log
 //! ```
 //!
-//! The lists are compressed by gzip, or by zstd where all clients can read that (`.xml.zst`).
+//! gzip compresses the lists, or zstd if all clients can read that (`.xml.zst`).
 //!
-//! Source: createrepo_c's output and its reading of headers. As there, `primary` has the paths
-//! below `/etc/`, with `bin/` in them, and `/usr/lib/sendmail`; requirements on rpm itself and on
-//! what the package provides are left out. Unlike there, all versions of libc's symbols stay, and
-//! `time file` is the time of the build: the same packages give the same bytes.
-//! Characters that XML 1.0 has no way to write are left out of texts, and refused in names.
+//! Source: createrepo_c's output and its reading of headers. As there, `primary` has the paths below `/etc/`,
+//! those with `bin/` in them, and `/usr/lib/sendmail`, and requirements on rpm itself and on the package's
+//! own provisions are left out. Unlike there, all versions of libc's symbols stay, and `time file` is the
+//! build time, so that the same packages give the same bytes. Characters that XML 1.0 cannot encode are
+//! dropped from texts, and refused in names.
 
 mod header;
 mod package;

@@ -1,4 +1,4 @@
-//! What the indexes say of a package.
+//! Packages as in the indexes.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,22 @@ use crate::error::{Error, Result};
 use crate::formats::package_file::Format;
 use crate::formats::spelling;
 
-/// What is in the header of an `.rpm`, as far as indexes have it. Absent texts are empty.
+/// The values of an `.rpm`'s header that indexes have. Absent texts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RpmPackage {
     /// Name.
     pub name: String,
     /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
     pub arch: String,
-    /// Epoch; 0 if there is none.
+    /// Epoch; 0 if the header has no epoch.
     pub epoch: u32,
     /// Version.
     pub version: String,
     /// Release.
     pub release: String,
-    /// One line.
+    /// Summary, in one line.
     pub summary: String,
-    /// Lines.
+    /// Description, in lines.
     pub description: String,
     /// Packager.
     pub packager: String,
@@ -41,27 +41,27 @@ pub struct RpmPackage {
     pub source_rpm: String,
     /// BUILDTIME, seconds since 1970.
     pub build_time: u64,
-    /// Bytes that are installed.
+    /// Installed size in bytes.
     pub installed_size: u64,
     /// Bytes of the payload before compression.
     pub archive_size: u64,
-    /// Where the header begins in the package.
+    /// Offset of the header in the package.
     pub header_start: u64,
-    /// Where it ends.
+    /// Offset of the end of the header.
     pub header_end: u64,
-    /// Its dependencies.
+    /// Dependencies.
     pub lists: DependencyLists,
-    /// What it installs, in the order of the header.
+    /// Installed files, in the order of the header.
     pub files: Vec<RpmFile>,
-    /// Its change log, the oldest entry first.
+    /// The changelog, oldest entry first.
     pub changelog: Vec<Changelog>,
-    /// Whether it carries an OpenPGP signature.
+    /// Whether the package has an OpenPGP signature.
     pub signed: bool,
-    /// The ids of the keys that its signatures name, where whoever read it looked.
+    /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub signers: BTreeSet<String>,
-    /// Names of the fields that indexes have in other characters: texts that are not UTF-8, and texts
-    /// with control characters that XML lacks.
+    /// Names of the fields that indexes change: texts that are not UTF-8, and texts with control characters
+    /// that XML lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub struct DependencyLists(pub Vec<DependencyList>);
 pub struct DependencyList {
     /// The element of `primary`: `provides`, `requires`, …
     pub kind: String,
-    /// Its lines in the order of the header, each once.
+    /// The dependencies in the order of the header, each once.
     pub entries: Vec<IndexedDependency>,
 }
 
@@ -87,13 +87,13 @@ pub struct IndexedDependency {
     /// `EQ`, `LT`, `GT`, `LE` or `GE`, and the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<(String, Evr)>,
-    /// Whether it has to be there before the package is installed.
+    /// Whether the dependency must be installed before the package.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pre: bool,
 }
 
 impl IndexedDependency {
-    /// Its name, and the parts of its version.
+    /// The name, and the parts of the version.
     fn texts(&self) -> impl Iterator<Item = &String> {
         let evr = self.bound.as_ref().map(|(_, evr)| evr);
         let parts = evr.map(|evr| [&evr.epoch, &evr.version].into_iter().chain(&evr.release));
@@ -104,17 +104,17 @@ impl IndexedDependency {
 /// Epoch, version and release of a dependency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evr {
-    /// Epoch; `0` if there is none.
+    /// Epoch; `0` if the version has no epoch.
     pub epoch: String,
     /// Version.
     pub version: String,
-    /// Release, if there is one.
+    /// Release; `None` if the version has no release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
 }
 
 impl Evr {
-    /// `[epoch:]version[-release]`.
+    /// The text `[epoch:]version[-release]`.
     pub fn text(&self) -> String {
         let epoch = if self.epoch == "0" { String::new() } else { format!("{}:", self.epoch) };
         let release =
@@ -122,7 +122,7 @@ impl Evr {
         format!("{epoch}{}{release}", self.version)
     }
 
-    /// Takes `[epoch:]version[-release]` apart.
+    /// Parses `[epoch:]version[-release]`.
     pub fn parse(text: &str) -> Self {
         let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
         let epoch = if epoch.is_empty() { "0" } else { epoch };
@@ -139,12 +139,12 @@ impl Evr {
 pub struct RpmFile {
     /// The absolute path.
     pub path: String,
-    /// What it is.
+    /// The kind of the file.
     #[serde(default, skip_serializing_if = "FileKind::is_plain")]
     pub kind: FileKind,
 }
 
-/// What a path is for an index.
+/// The kind of a file in an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -153,7 +153,7 @@ pub enum FileKind {
     Plain,
     /// A directory.
     Dir,
-    /// Owned, but not in the payload.
+    /// A ghost: owned, but not in the payload.
     Ghost,
 }
 
@@ -165,47 +165,47 @@ impl FileKind {
 }
 
 impl RpmFile {
-    /// Whether `primary` has it, so that dependencies on it are found without `filelists`.
+    /// Whether `primary` lists the file, so that dependencies on it are found without `filelists`.
     pub fn is_primary(&self) -> bool {
         is_primary(&self.path)
     }
 }
 
-/// Whether `primary` has files of that path.
+/// Whether `primary` lists files of that path.
 pub(super) fn is_primary(path: &str) -> bool {
     path.starts_with("/etc/") || path.contains("bin/") || path == "/usr/lib/sendmail"
 }
 
-/// An entry of the change log.
+/// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changelog {
-    /// Who, and for which version.
+    /// The author, and the version of the change.
     pub author: String,
-    /// Seconds since 1970.
+    /// Time of the change, seconds since 1970.
     pub date: u64,
-    /// What.
+    /// The changes.
     pub text: String,
 }
 
 impl RpmPackage {
-    /// `[epoch:]version-release`.
+    /// The full version, `[epoch:]version-release`.
     pub fn evr(&self) -> String {
         let epoch = if self.epoch == 0 { String::new() } else { format!("{}:", self.epoch) };
         format!("{epoch}{}-{}", self.version, self.release)
     }
 
-    /// `<name>-<version>-<release>.<arch>.rpm`.
+    /// The file name, `<name>-<version>-<release>.<arch>.rpm`.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
     }
 
-    /// The lines of a list.
+    /// The dependencies in the list `kind`.
     pub fn list(&self, kind: &str) -> &[IndexedDependency] {
         let list = self.lists.0.iter().find(|list| list.kind == kind);
         list.map_or(&[], |list| list.entries.as_slice())
     }
 
-    /// The texts that indexes have without the characters that XML lacks.
+    /// The texts from which indexes drop characters that XML lacks.
     pub(super) fn free_texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
         let texts = [
             ("summary", &self.summary),
@@ -222,7 +222,7 @@ impl RpmPackage {
         texts.into_iter().chain(changes.map(|text| ("change log", text)))
     }
 
-    /// Refuses what paths and XML cannot be made of.
+    /// Refuses values that paths or XML cannot hold.
     pub(super) fn check(&self) -> Result<()> {
         let mut faults = Vec::new();
         let named = [
@@ -264,7 +264,7 @@ mod tests {
     use crate::content::Content;
     use crate::formats::rpm::Front;
 
-    /// One such package would make the index of all unreadable.
+    /// One such package would make the whole index unreadable.
     #[test]
     fn dependencies_that_xml_cannot_write_are_refused() {
         let mut builder = ::rpm::PackageBuilder::new("odd", "1", "MIT", "noarch", "odd");

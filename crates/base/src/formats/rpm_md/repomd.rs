@@ -17,21 +17,21 @@ pub struct DataFile {
     pub sha256: String,
     /// Bytes of the file.
     pub size: u64,
-    /// SHA-256 of what is in it, in hex.
+    /// SHA-256 of the uncompressed content, in hex.
     pub open_sha256: String,
-    /// Bytes of what is in it.
+    /// Bytes of the uncompressed content.
     pub open_size: u64,
 }
 
-/// What is in front of the fingerprint of a key that clients get, in a tag of the repository.
+/// The prefix of a key's fingerprint in a tag of the repository: a key that clients get.
 const KEYRING_KEY: &str = "keyring-key:";
 
 /// The file `repomd.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repomd {
-    /// Seconds since 1970; a client takes the newer one.
+    /// Time in seconds since 1970; clients prefer the newer one.
     pub revision: i64,
-    /// Fingerprints of the keys that clients get, if they are to be named.
+    /// Fingerprints of the keys that clients get; empty to name none.
     pub keys: Vec<String>,
     /// The lists.
     pub data: Vec<DataFile>,

@@ -16,9 +16,9 @@ const OTHER: &str = "http://linux.duke.edu/metadata/other";
 /// A package and its file.
 #[derive(Debug, Clone, Copy)]
 pub struct RepositoryRpm<'a> {
-    /// What its header says.
+    /// The values of the package's header.
     pub package: &'a RpmPackage,
-    /// Its path, relative to the folder that holds `repodata`.
+    /// Path, relative to the folder that holds `repodata`.
     pub path: &'a str,
     /// Bytes of the file.
     pub size: u64,
@@ -79,7 +79,7 @@ fn document(
     })
 }
 
-/// A document with one element that holds everything.
+/// A document with the single root element `name`.
 pub(super) fn root<'a>(
     name: &str,
     attributes: impl Iterator<Item = (&'a str, &'a str)>,
@@ -165,7 +165,7 @@ fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
     entry.write_empty().map(drop)
 }
 
-/// A package by its id, in the lists beside `primary`.
+/// The element of a package, by its id, in the lists beside `primary`.
 fn named(
     xml: &mut Xml,
     rpm: &RepositoryRpm<'_>,

@@ -1,4 +1,4 @@
-//! Header fields as those of mails, and a body.
+//! Header fields as in e-mails, and a body.
 //!
 //! ```text
 //! Name: value
@@ -10,12 +10,12 @@ use std::ops::Range;
 
 use crate::error::{Error, Kind, Result};
 
-/// A text of header fields and a body, kept as it is.
+/// A text of header fields and a body, kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Headers {
     text: String,
     fields: Vec<Field>,
-    /// The end of the fields: behind the line feed of the last one, if it has one.
+    /// The end of the fields: behind the last line feed of the last field.
     end: usize,
 }
 
@@ -27,7 +27,7 @@ struct Field {
     lines: Range<usize>,
 }
 
-/// Most fields of a text: METADATA of the largest projects have some hundred.
+/// Most fields of a text: METADATA of the largest projects has some hundred.
 const FIELDS_MAX: usize = 1 << 16;
 
 impl Headers {
@@ -43,7 +43,7 @@ impl Headers {
             let (start, end) = (at, at + line.len());
             let plain = line.strip_suffix('\n').unwrap_or(line);
             let plain = plain.strip_suffix('\r').unwrap_or(plain);
-            // Some readers take it for the end of a line.
+            // Some readers take a lone carriage return for the end of a line.
             if plain.contains('\r') {
                 let message = "has a carriage return that no line feed follows";
                 return Err(Error::malformed(message).structure(what).offset(at as u64));
@@ -58,7 +58,7 @@ impl Headers {
             }
             match (plain.starts_with([' ', '\t']), fields.last_mut()) {
                 (true, Some(field)) => {
-                    // A line of blanks says nothing.
+                    // Blank continuation lines are dropped.
                     if !plain.trim().is_empty() {
                         field.value.push('\n');
                         field.value.push_str(plain.trim());
@@ -87,7 +87,7 @@ impl Headers {
         own.map(|field| field.value.as_str())
     }
 
-    /// The one value of a field that has to be there once.
+    /// The value of a field that must occur exactly once.
     pub fn one(&self, name: &str, what: &str) -> Result<&str> {
         let mut all = self.all(name);
         match (all.next(), all.next()) {
@@ -99,13 +99,13 @@ impl Headers {
         }
     }
 
-    /// The lines of a field, as they are.
+    /// The lines of a field, unchanged.
     pub fn lines(&self, name: &str) -> String {
         let own = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
         own.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect()
     }
 
-    /// The text without all fields of a name, and with `added` behind the last of the others.
+    /// The text without all fields called `without`, and with `added` behind the last remaining one.
     pub fn changed(&self, without: &[&str], added: &str) -> String {
         let keeps =
             |field: &&Field| !without.iter().any(|name| field.name.eq_ignore_ascii_case(name));
@@ -118,7 +118,7 @@ impl Headers {
     }
 }
 
-/// Lines that end in a line feed.
+/// Adds a line feed at the end of `lines`, unless there is one.
 fn with_end(lines: &str) -> String {
     if lines.ends_with('\n') { lines.to_owned() } else { format!("{lines}\n") }
 }

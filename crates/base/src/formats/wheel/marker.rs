@@ -6,10 +6,10 @@
 //!
 //! Source: the specification of dependency specifiers (PEP 508).
 
-/// A variable that says which extras are asked for.
+/// The variable with the requested extras.
 const EXTRA: &str = "extra";
 
-/// What markers compare; names with a dot, and the last one, are of old.
+/// The variables of markers; names with a dot, and the last one, are obsolete.
 const VARIABLES: [&str; 20] = [
     "extra",
     "extras",
@@ -62,7 +62,7 @@ enum Token<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// The extra that has to be asked for, where nothing else is compared.
+    /// The required extra, if the comparison is one with an extra.
     pub fn extra(&self) -> Option<&'a str> {
         match (self.left, self.operator, self.right) {
             (Operand::Variable(EXTRA), "==", Operand::Text(extra))
@@ -72,7 +72,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The comparisons of a marker; none if it is no marker.
+/// The comparisons of a marker; `None` if it is invalid.
 pub(super) fn comparisons(marker: &str) -> Option<Vec<Comparison<'_>>> {
     let tokens = tokens(marker)?;
     let mut rest = tokens.as_slice();
@@ -95,7 +95,7 @@ pub(super) fn comparisons(marker: &str) -> Option<Vec<Comparison<'_>>> {
     }
 }
 
-/// The comparison at the start of `tokens`, and what follows it.
+/// Reads the comparison at the start of `tokens`, and returns it with the rest.
 fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Comparison<'a>, &'b [Token<'a>])> {
     let (left, operator, right, behind) = match tokens {
         [left, Token::Signs(operator) | Token::Word(operator @ "in"), right, behind @ ..] => {
@@ -120,7 +120,7 @@ fn operand(token: Token<'_>) -> Option<Operand<'_>> {
     }
 }
 
-/// The tokens of a marker; none where a quote is not closed, and at signs that no marker has.
+/// The tokens of a marker; `None` if a quote is not closed, or a character cannot occur in markers.
 fn tokens(marker: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = marker.trim_start();

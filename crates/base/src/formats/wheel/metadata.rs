@@ -1,4 +1,4 @@
-//! METADATA: what a wheel says of its distribution.
+//! METADATA: the description of a wheel's distribution.
 
 use super::headers::Headers;
 use super::name::normalized;
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// The name of the file in messages.
 const WHAT: &str = "METADATA";
 
-/// The metadata of a distribution, kept as the file has them.
+/// The metadata of a distribution, kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
     headers: Headers,
@@ -15,7 +15,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Reads METADATA: fields, and a version of their form that is known.
+    /// Reads METADATA, whose version must be a known one.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let headers = Headers::parse(bytes, WHAT)?;
         let text = headers.one("Metadata-Version", WHAT)?;
@@ -45,7 +45,7 @@ impl Metadata {
         self.headers.get("Version").unwrap_or_default()
     }
 
-    /// The version of the form of the fields: 2 and 4 for `2.4`.
+    /// The metadata version: 2 and 4 for `2.4`.
     pub fn form(&self) -> (u32, u32) {
         self.version
     }
@@ -60,17 +60,18 @@ impl Metadata {
         self.headers.all(name)
     }
 
-    /// The lines of a field, as they are, each with its end.
+    /// The lines of a field, unchanged, each with its line feed.
     pub fn lines(&self, name: &str) -> String {
         self.headers.lines(name)
     }
 
-    /// The extras that it offers, by their normalized names.
+    /// The extras that the distribution offers, by their normalized names.
     pub fn extras(&self) -> impl Iterator<Item = String> {
         self.all("Provides-Extra").map(normalized)
     }
 
-    /// The text with `added`, lines of fields, behind its last field. Extras need the form 2.1 at least.
+    /// The text with `added`, lines of fields, behind its last field. The metadata version is raised to 2.1,
+    /// the first with extras, if it is lower.
     pub fn with(&self, added: &str) -> String {
         if self.version >= (2, 1) {
             return self.headers.changed(&[], added);

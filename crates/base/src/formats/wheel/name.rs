@@ -1,7 +1,7 @@
-//! `{distribution}-{version}(-{build})?-{python}-{abi}-{platform}.whl`.
+//! Wheel file names: `{distribution}-{version}(-{build})?-{python}-{abi}-{platform}.whl`.
 //!
-//! The last three are sets of tags with dots between them. A name has no other hyphens: writers put `_` in
-//! place of those of the distribution and the version.
+//! The last three parts are sets of tags with dots between them. There are no other hyphens: writers replace
+//! those of the distribution and the version by `_`.
 
 use std::fmt;
 use std::path::Path;
@@ -11,17 +11,17 @@ pub use pep440_rs::Version;
 
 use crate::error::{Error, Result};
 
-/// The ending of names of wheels.
+/// The extension of wheels.
 const ENDING: &str = ".whl";
 
 /// The name of a wheel, in fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WheelName {
-    /// The distribution, as the name spells it: `cupy_rocm_7_0`.
+    /// The distribution as spelt in the name: `cupy_rocm_7_0`.
     pub distribution: String,
-    /// The version, as the name spells it.
+    /// The version as spelt in the name.
     pub version: String,
-    /// The build number: digits, and what follows them.
+    /// The build number: digits with an optional suffix.
     pub build: Option<String>,
     /// The Python tags: `cp311`, or `py2` and `py3`.
     pub pythons: Vec<String>,
@@ -34,27 +34,27 @@ pub struct WheelName {
 /// One combination of tags.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag {
-    /// E.g. `cp311`.
+    /// The Python tag, e.g. `cp311`.
     pub python: String,
-    /// E.g. `abi3`.
+    /// The ABI tag, e.g. `abi3`.
     pub abi: String,
-    /// E.g. `manylinux_2_28_x86_64`.
+    /// The platform tag, e.g. `manylinux_2_28_x86_64`.
     pub platform: String,
 }
 
 impl WheelName {
-    /// Whether the file name of `path` ends like that of a wheel.
+    /// Whether the file name of `path` has the extension of wheels.
     pub fn is_one(path: &Path) -> bool {
         path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("whl"))
     }
 
-    /// The version by PEP 440; none where it is no such version.
+    /// The version by PEP 440; `None` if it is invalid.
     pub fn parsed_version(&self) -> Option<Version> {
-        // Writers of old put `_` in place of `-` in local versions, which means the same.
+        // Old writers replace `-` by `_` in local versions, which means the same.
         self.version.replace('_', "-").parse().ok()
     }
 
-    /// All combinations of its tags, in the order of the name.
+    /// All combinations of the tags, in the order of the name.
     pub fn tags(&self) -> Vec<Tag> {
         let mut tags = Vec::new();
         for python in &self.pythons {
@@ -70,7 +70,7 @@ impl WheelName {
         tags
     }
 
-    /// The name of the folder of its metadata.
+    /// The name of the wheel's `dist-info` folder.
     pub fn dist_info(&self) -> String {
         format!("{}-{}.dist-info", self.distribution, self.version)
     }
@@ -142,13 +142,14 @@ impl FromStr for WheelName {
     }
 }
 
-/// The name of a project as indexes have it: lower case, with one `-` for each run of `-`, `_` and `.`.
+/// The normalized name of a project, as in indexes: lower case, with one `-` for each run of `-`, `_` and
+/// `.`.
 pub fn normalized(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
-/// The same as the first field of a file name has it, with `_`.
+/// The normalized name with `_` in place of `-`, as in file names.
 pub fn escaped(name: &str) -> String {
     normalized(name).replace('-', "_")
 }

@@ -1,7 +1,7 @@
 //! RECORD: the members of a wheel with their digests.
 //!
-//! A row is `path,algorithm=digest,size`, in CSV as Python's `csv` module has it: a field with a comma,
-//! a quotation mark or a line break in it stands in quotation marks, and these are doubled inside.
+//! A row is `path,algorithm=digest,size`, in CSV as Python's `csv` module writes it: a field with a comma, a
+//! quotation mark or a line break is quoted, and quotation marks inside it are doubled.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ pub struct Record {
 /// The row of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordRow {
-    /// The digest, if one is given.
+    /// The digest; `None` if RECORD gives none.
     pub digest: Option<RecordDigest>,
-    /// The number of its bytes, if it is given.
+    /// Size in bytes; `None` if RECORD gives none.
     pub size: Option<u64>,
 }
 
-/// A digest as RECORD spells it.
+/// A digest as written in RECORD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordDigest {
-    /// How it is made.
+    /// The hash function.
     pub hash: HashName,
-    /// The bytes.
+    /// The bytes of the digest.
     pub bytes: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ pub enum HashName {
 impl HashName {
     const ALL: [Self; 3] = [Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// A hasher that has got nothing yet.
+    /// A hasher without any input yet.
     pub fn hasher(self) -> RecordHasher {
         match self {
             Self::Sha256 => RecordHasher::Sha256(Sha256::new()),
@@ -75,7 +75,7 @@ impl HashName {
     }
 }
 
-/// Digests a member as RECORD asks for.
+/// A hasher of a member, for the function in RECORD.
 #[derive(Debug, Clone)]
 pub enum RecordHasher {
     /// The hasher of SHA-256.
@@ -87,7 +87,7 @@ pub enum RecordHasher {
 }
 
 impl RecordHasher {
-    /// Takes the next bytes.
+    /// Hashes the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Sha256(hasher) => hasher.update(bytes),
@@ -107,7 +107,7 @@ impl RecordHasher {
 }
 
 impl Record {
-    /// Reads RECORD. A path that is there twice is refused.
+    /// Parses RECORD. A path twice is refused.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             Error::malformed("is not UTF-8").structure(WHAT).offset(error.valid_up_to() as u64)
@@ -154,7 +154,7 @@ impl RecordRow {
     }
 }
 
-/// The path and what is said of it.
+/// Parses the fields of a row into its path and values.
 fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
     let [path, digest, size] = fields else {
         return Err(format!("has a row of {} fields, and rows have three", fields.len()));
@@ -230,7 +230,7 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
     }
 }
 
-/// A field whose opening quotation mark is gone, and what follows its closing one.
+/// A field without its opening quotation mark, and the text behind its closing one.
 fn quoted_field(text: &str) -> std::result::Result<(String, &str), &'static str> {
     let mut field = String::new();
     let mut rest = text;

@@ -6,9 +6,9 @@
 //! torch-device-gfx942 == 2.9.0+rocm7.1; extra == "device-gfx942"
 //! ```
 //!
-//! Source: the specification of dependency specifiers (PEP 508). Versions are those of PEP 440. Markers
-//! are read and not evaluated: they depend on the machine of the user. Only the extras that they compare with
-//! are told.
+//! Source: the specification of dependency specifiers (PEP 508). Versions follow PEP 440. Markers are parsed
+//! but not evaluated, because they depend on the user's machine; only the extras in their comparisons are
+//! returned.
 
 use pep440_rs::{Operator, Version, VersionSpecifiers};
 
@@ -24,27 +24,27 @@ const LONGEST: usize = 64 << 10;
 pub struct Requirement {
     /// The normalized name.
     pub project: String,
-    /// The extras of it that are asked for; their names are normalized.
+    /// The requested extras of the distribution, by their normalized names.
     pub extras: Vec<String>,
-    /// The versions that it may have; empty if any.
+    /// The accepted versions; empty means any.
     pub versions: VersionSpecifiers,
-    /// When it is needed.
+    /// The condition of the requirement.
     pub condition: Condition,
 }
 
-/// When a distribution is needed.
+/// The condition of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Always.
+    /// Applies always.
     Always,
-    /// If this extra is asked for; the name is normalized.
+    /// Applies if this extra is requested; the name is normalized.
     Extra(String),
-    /// If a marker holds that says something else, and compares with these extras.
+    /// Applies if a more complex marker holds, which compares with these extras.
     Marker(Vec<String>),
 }
 
 impl Condition {
-    /// The extras that have a part in it.
+    /// The extras in the condition.
     pub fn extras(&self) -> &[String] {
         match self {
             Self::Always => &[],
@@ -70,7 +70,7 @@ impl Condition {
 }
 
 impl Requirement {
-    /// Reads the value of `Requires-Dist`.
+    /// Parses the value of `Requires-Dist`.
     pub fn parse(text: &str) -> Result<Self> {
         let error = |reason: &str| {
             let text = text.escape_debug();
@@ -83,7 +83,7 @@ impl Requirement {
         let (name, rest) = name(text.trim()).ok_or_else(|| error("it begins with no name"))?;
         let (extras, rest) = extras(rest).ok_or_else(|| error("its extras are no names"))?;
         let (wish, marker) = match rest.strip_prefix('@') {
-            // A semicolon may be in a URL.
+            // A URL may contain a semicolon.
             Some(rest) => {
                 let rest = rest.trim_start();
                 let (url, marker) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -107,7 +107,7 @@ impl Requirement {
         Ok(Self { project: normalized(name), extras, versions, condition })
     }
 
-    /// The one version that it takes, if it is `== VERSION` alone.
+    /// The only accepted version, if the specifier is a single `== VERSION`.
     pub fn exact(&self) -> Option<&Version> {
         match &*self.versions {
             [one] if *one.operator() == Operator::Equal => Some(one.version()),
@@ -115,13 +115,13 @@ impl Requirement {
         }
     }
 
-    /// Tells if it takes the version.
+    /// Whether the requirement accepts `version`.
     pub fn takes(&self, version: &Version) -> bool {
         self.versions.contains(version)
     }
 }
 
-/// A name at the start of `text`, and what follows it. Names begin and end with a letter or a digit.
+/// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
 fn name(text: &str) -> Option<(&str, &str)> {
     let is_in = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let (name, rest) = text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()));
@@ -129,7 +129,7 @@ fn name(text: &str) -> Option<(&str, &str)> {
     (name.starts_with(is_end) && name.ends_with(is_end)).then(|| (name, rest.trim_start()))
 }
 
-/// The names in brackets at the start of `text`, if there are brackets, and what follows them.
+/// The names in optional brackets at the start of `text`, and the text behind them.
 fn extras(text: &str) -> Option<(Vec<String>, &str)> {
     let Some(inside) = text.strip_prefix('[') else { return Some((Vec::new(), text)) };
     let (inside, rest) = inside.split_once(']')?;
@@ -144,7 +144,7 @@ fn extras(text: &str) -> Option<(Vec<String>, &str)> {
     Some((names?, rest.trim_start()))
 }
 
-/// The versions of `text`, which may be in parentheses.
+/// Parses the versions in `text`, which may be in parentheses.
 fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     inner.unwrap_or(text).parse()

@@ -1,4 +1,4 @@
-//! WHEEL: what a wheel says of itself.
+//! WHEEL: the description of a wheel file.
 
 use super::headers::Headers;
 use super::name::{Tag, WheelName};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// The name of the file in messages.
 const WHAT: &str = "WHEEL";
 
-/// The text of WHEEL, read.
+/// The parsed file WHEEL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     headers: Headers,
@@ -15,7 +15,7 @@ pub struct WheelFile {
 }
 
 impl WheelFile {
-    /// Reads WHEEL of the version 1.
+    /// Parses WHEEL, version 1.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let headers = Headers::parse(bytes, WHAT)?;
         let version = headers.one("Wheel-Version", WHAT)?;
@@ -35,7 +35,7 @@ impl WheelFile {
         Ok(Self { headers, is_purelib })
     }
 
-    /// Whether the files at its root go where files for all platforms do.
+    /// Whether the files at the wheel's root are independent of the platform.
     pub fn is_purelib(&self) -> bool {
         self.is_purelib
     }
@@ -50,13 +50,13 @@ impl WheelFile {
         self.headers.all("Tag").map(str::to_owned).collect()
     }
 
-    /// The tags of its file name, in order.
+    /// The tags of a file name, in order.
     pub fn tags_of(name: &WheelName) -> Vec<String> {
         name.tags().iter().map(Tag::to_string).collect()
     }
 
-    /// The text of WHEEL for a wheel of this name that `generator` makes, whose files at the root go where
-    /// those of this one do.
+    /// The text of WHEEL for a wheel called `name` that `generator` makes; its root files are installed like
+    /// those of this wheel.
     pub fn of(&self, name: &WheelName, generator: &str) -> String {
         let purelib = if self.is_purelib { "true" } else { "false" };
         let mut text =

@@ -8,10 +8,9 @@
 //!     n  descriptor, padded to 4: the build-id, of any length
 //! ```
 //!
-//! Source: System V ABI, "Note Section"; `NT_GNU_BUILD_ID` of glibc's `elf.h`; where debuggers
-//! look for it, gdb's manual, "Separate Debug Files". A debug file made by
-//! `objcopy --only-keep-debug` keeps the note's section but not always its segment's bytes, so
-//! sections are asked first.
+//! Source: System V ABI, "Note Section"; `NT_GNU_BUILD_ID` of glibc's `elf.h`; gdb's manual, "Separate Debug
+//! Files". A debug file made by `objcopy --only-keep-debug` keeps the note's section but not always its
+//! segment's bytes, so sections are searched first.
 
 use object::elf;
 
@@ -19,22 +18,22 @@ use super::{ElfFile, SectionHeader};
 use crate::content::hex;
 use crate::error::Result;
 
-/// Type of the note.
+/// The type of the note.
 const NT_GNU_BUILD_ID: u32 = 3;
-/// Owner of the note.
+/// The owner of the note.
 const GNU: &[u8] = b"GNU\0";
-/// Bytes of name and descriptor sizes and the type.
+/// Bytes of both sizes and the type.
 const NOTE_HEADER: usize = 12;
-/// Notes of more bytes are not searched, and no more than twice as many bytes in all: a build-id is one
-/// of the first few, and short. Sections and segments name the same bytes, and a damaged file may name
-/// them again and again.
+/// Most bytes of a note section or segment, and half of the most bytes in all; more are not searched. A
+/// build-id is short and one of the first notes. Sections and segments name the same bytes, and a damaged
+/// file may name them again and again.
 const NOTES_MAX: u64 = 1 << 20;
-/// Debuggers make a folder of the first byte and a file of the rest.
+/// Shortest build-id in bytes: debuggers name a folder by the first byte and a file by the rest.
 const SHORTEST: usize = 2;
-/// The longest that `ld --build-id` makes are 20 bytes; given ones may be longer.
+/// Longest build-id in bytes. `ld --build-id` makes up to 20; given ones may be longer.
 const LONGEST: usize = 64;
 
-/// The build-id of `file` in hex, if it has one.
+/// The build-id of `file` in hex; `None` if it has no valid one.
 pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
     let is_note = |section: &&SectionHeader| section.sh_type == elf::SHT_NOTE;
     let sections = file.sections.iter().filter(is_note);

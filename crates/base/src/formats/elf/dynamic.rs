@@ -1,4 +1,4 @@
-//! The dynamic section, found as the loader finds it: by `PT_DYNAMIC`.
+//! The dynamic section, found through `PT_DYNAMIC` as by the loader.
 
 use object::elf;
 
@@ -7,34 +7,33 @@ use super::record::Dyn;
 use super::table::RecordTable;
 use crate::error::{Kind, Result};
 
-/// Names of one tag above this are refused, in bytes of all: thousands of libraries.
+/// Most bytes of all names of one tag: enough for thousands of libraries.
 const MAX_NAMES: u64 = 256 << 10;
 
-/// Bytes in which the end of a string is looked for at once.
+/// Bytes that are searched together for the end of a string.
 const WINDOW: u64 = 4096;
 
-/// String tables above this are refused. They hold the names of exported symbols; the largest
-/// known ones have 30 MB.
+/// Largest string table, in bytes. It holds the names of exported symbols; the largest known ones have 30 MB.
 const MAX_STRINGS: u64 = 512 << 20;
 
 /// The entries of the dynamic section up to `DT_NULL`.
 #[derive(Debug, Clone)]
 pub struct Dynamic {
-    /// In table order.
+    /// The entries, in table order.
     pub entries: Vec<DynamicEntry>,
 }
 
 /// One entry and its offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DynamicEntry {
-    /// Where it stands.
+    /// Offset in the file.
     pub offset: u64,
     /// Tag and value.
     pub entry: Dyn,
 }
 
 impl Dynamic {
-    /// Reads the dynamic section of `file`, if it has one.
+    /// Reads the dynamic section of `file`; `None` without `PT_DYNAMIC`.
     pub fn read(file: &ElfFile) -> Result<Option<Self>> {
         let Some(segment) = file.segment(elf::PT_DYNAMIC) else {
             return Ok(None);
@@ -51,13 +50,13 @@ impl Dynamic {
         Ok(Some(Self { entries }))
     }
 
-    /// The value of the last entry with `tag`, which is the one that the loader keeps.
+    /// The value of the last entry with `tag`, which the loader uses; `None` without such an entry.
     pub fn value(&self, tag: elf::DynamicTag) -> Option<u64> {
         let entry = self.entries.iter().rfind(|item| item.entry.d_tag == tag)?;
         Some(entry.entry.d_val)
     }
 
-    /// The names that entries with `tag` (`DT_NEEDED`, `DT_SONAME`) have.
+    /// The names in entries with `tag` (`DT_NEEDED`, `DT_SONAME`).
     pub fn names(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Vec<String>> {
         let (mut found, mut sum) = (Vec::new(), 0);
         for item in self.entries.iter().filter(|item| item.entry.d_tag == tag) {
@@ -73,15 +72,15 @@ impl Dynamic {
         Ok(found)
     }
 
-    /// The string of the last entry with `tag` (`DT_RUNPATH`), which is the one that the loader
-    /// keeps. It may be as long as the string table: Bazel writes search paths of many kilobytes.
-    /// No other is read, because many entries may name one long string.
+    /// The string of the last entry with `tag` (`DT_RUNPATH`), which the loader uses. It may be as long as
+    /// the string table: Bazel writes search paths of many kilobytes. Earlier entries are not read, because
+    /// many may name one long string.
     pub fn last_string(&self, file: &ElfFile, tag: elf::DynamicTag) -> Result<Option<String>> {
         let last = self.entries.iter().rfind(|item| item.entry.d_tag == tag);
         last.map(|item| self.string(file, item, u64::MAX)).transpose()
     }
 
-    /// The string of an entry, which has at most `limit` bytes.
+    /// Reads the string of an entry, of at most `limit` bytes.
     fn string(&self, file: &ElfFile, item: &DynamicEntry, limit: u64) -> Result<String> {
         let refuse =
             |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
@@ -100,7 +99,7 @@ impl Dynamic {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The string table of the loader.
+    /// Reads the loader's string table.
     pub fn string_table(&self, file: &ElfFile) -> Result<Vec<u8>> {
         let table = self.value(elf::DT_STRTAB).unwrap_or_default();
         let size = self.value(elf::DT_STRSZ).unwrap_or_default();
@@ -114,7 +113,7 @@ impl Dynamic {
     }
 }
 
-/// The bytes from `start` to the next zero, if that is one of the next `most`.
+/// The number of bytes from `start` to the next zero; `None` if it is not one of the next `most` bytes.
 fn string_len(file: &ElfFile, start: u64, most: u64) -> Result<Option<u64>> {
     let mut len = 0;
     while len < most {

@@ -1,10 +1,10 @@
-//! The dynamic symbols: those that the dynamic linker finds, by the section that shows them.
+//! The dynamic symbols: the section that lists all symbols the dynamic linker finds.
 //!
-//! The dynamic linker knows neither the section nor a number of symbols: it goes where tags, hash tables
-//! and relocations lead. Whoever reads or edits symbols by the section must see the same ones.
+//! The dynamic linker knows neither the section nor the number of symbols: it follows tags, hash tables and
+//! relocations. Code that reads or edits symbols by the section must see the same ones.
 //!
-//! Refused: a second section of dynamic symbols; one, or names, that are not where the tags lead;
-//! one that is said to be shorter than what the dynamic linker finds.
+//! Refused: a second section of dynamic symbols; a section of symbols or names at another address than the
+//! tags; a section that ends before the last symbol that the dynamic linker finds.
 
 use object::elf;
 
@@ -19,13 +19,13 @@ use crate::error::{Error, Kind, Result};
 /// The dynamic symbols of a file.
 #[derive(Debug)]
 pub struct DynamicSymbols<'a> {
-    /// Their section with its index; `None` if there is nothing to find.
+    /// The section with its index; `None` if the file has no dynamic symbols.
     pub section: Option<(usize, &'a SectionHeader)>,
     hash_tables: Vec<HashTable>,
 }
 
 impl<'a> DynamicSymbols<'a> {
-    /// Finds the section that has all that the dynamic linker finds.
+    /// Finds the section with all symbols that the dynamic linker finds.
     pub fn read(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Self> {
         let section = section(file, dynamic)?;
         let hash_tables = hash_tables::read(file, dynamic, count(section))?;
@@ -33,13 +33,13 @@ impl<'a> DynamicSymbols<'a> {
         Ok(Self { section, hash_tables })
     }
 
-    /// All symbols, in the order of their indexes.
+    /// Reads all symbols, in the order of their indexes.
     pub fn to_vec(&self, file: &ElfFile) -> Result<Vec<Symbol>> {
         self.section
             .map_or(Ok(Vec::new()), |(index, section)| file.symbols(index, section)?.to_vec())
     }
 
-    /// Bytes of the tables whose size stands in no dynamic tag, by the tag that leads there.
+    /// Sizes in bytes of the tables whose size no dynamic tag states, by the tag that leads there.
     pub fn table_sizes(
         &self,
         file: &ElfFile,
@@ -75,7 +75,7 @@ fn section<'a>(file: &'a ElfFile, dynamic: &Dynamic) -> Result<Option<(usize, &'
     Ok(tables.first().copied())
 }
 
-/// Why a section is not the one that the dynamic linker reads.
+/// The reason why a section is not the one that the dynamic linker reads; `None` if it is.
 fn fault(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -98,12 +98,12 @@ fn fault(
     }
 }
 
-/// How many symbols a section has.
+/// Number of symbols in a section.
 fn count(section: Option<(usize, &SectionHeader)>) -> u64 {
     section.map_or(0, |(_, section)| section.sh_size / Symbol::SIZE)
 }
 
-/// Fails if the dynamic linker finds symbols behind the end of `section`, or any if there is none.
+/// Fails if the dynamic linker finds symbols behind the end of `section`, or any without a section.
 fn refuse_hidden(
     file: &ElfFile,
     dynamic: &Dynamic,

@@ -1,4 +1,4 @@
-//! The headers of a file, their names, and what must hold for them.
+//! The headers of a file, their names, and access to bytes through them.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,23 +14,23 @@ use crate::error::{Error, Kind, Result};
 /// Bytes of the file header.
 pub const FILE_HEADER_SIZE: u64 = FileHeader::SIZE;
 
-/// Bytes up to and including `e_machine`: enough to tell what a file is, or pretends to be.
+/// Bytes up to and including `e_machine`, which identify a file.
 const IDENTIFICATION: usize = 20;
 
-/// Section tables above this are refused: a million sections, many times the largest known
-/// objects (built with a section per function).
+/// Largest section table, in bytes: a million sections, many times the largest known objects (built with a
+/// section per function).
 const MAX_SECTION_TABLE: u64 = 64 << 20;
 
-/// Section name tables above this are refused: real ones have some hundred bytes, and one that
-/// doubles as the symbol names of a debug build stays far below.
+/// Largest section name table, in bytes. Real ones have some hundred bytes, and one that also holds the
+/// symbol names of a debug build stays far below.
 const MAX_SECTION_NAMES: u64 = 256 << 20;
 
-/// Longest name of a section that is compared and shown; the rest is cut off. The longest are of
-/// objects with a section per function, and no section that is looked for has such a name.
+/// Longest section name that is compared and shown, in bytes; the rest is cut off. Only objects with a
+/// section per function have such long names, and rockpack looks for none of them.
 const MAX_SECTION_NAME: usize = 4096;
 
-/// String tables of symbols above this are refused. Kernel names are their largest use, 30 MB in
-/// the largest known code object.
+/// Largest string table of symbols, in bytes. The longest use is kernel names: 30 MB in the largest known
+/// code object.
 const MAX_STRINGS: u64 = 512 << 20;
 
 /// An ELF64 little-endian file: its header tables, read completely.
@@ -41,18 +41,17 @@ pub struct ElfFile {
     pub header: FileHeader,
     /// The program headers.
     pub program_headers: Vec<ProgramHeader>,
-    /// The section headers; the first is the null section. Empty without a section table.
+    /// The section headers; the first is the null section. Empty if the file has no section table.
     pub sections: Vec<SectionHeader>,
     /// Index of the section name table.
     names_index: usize,
     names: Vec<u8>,
-    /// Indexes of the load segments with bytes in the file, by address.
+    /// Indexes of the load segments with bytes in the file, sorted by address.
     loads_by_address: Vec<usize>,
 }
 
 impl ElfFile {
-    /// Reads the headers of `content`, or answers `None` where it is no ELF64 little-endian file
-    /// for `machine`.
+    /// Reads the headers of `content`; `None` if it is no ELF64 little-endian file for `machine`.
     pub fn read(content: &Content, machine: elf::Machine) -> Result<Option<Self>> {
         match FileHeader::read(content)?.filter(|header| header.e_machine() == machine) {
             Some(header) => Self::with_header(content, header).map(Some),
@@ -60,7 +59,7 @@ impl ElfFile {
         }
     }
 
-    /// Reads the tables that `header`, the one of `content`, names.
+    /// Reads the tables that `header`, the one of `content`, locates.
     pub fn with_header(content: &Content, header: FileHeader) -> Result<Self> {
         let mut file = Self {
             content: content.clone(),
@@ -92,7 +91,7 @@ impl ElfFile {
             RecordTable::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
         let in_file = self.loads().filter(|(_, load)| load.p_filesz > 0);
         let mut by_address: Vec<usize> = in_file.map(|(index, _)| index).collect();
-        // Of several at one address the first is the last, which is asked.
+        // `offset_of` takes the last segment at an address, which must be the first in the table.
         by_address.sort_by_key(|index| (self.program_headers[*index].p_vaddr, Reverse(*index)));
         self.loads_by_address = by_address;
         Ok(())
@@ -106,7 +105,7 @@ impl ElfFile {
         self.check_entry_size("e_shentsize", self.header.e_shentsize(), SectionHeader::SIZE)?;
         let mut count = u64::from(self.header.e_shnum());
         if count == 0 {
-            // The count did not fit and stands in the null section instead.
+            // The count did not fit, so the null section has it.
             let first =
                 RecordTable::<SectionHeader>::new(&self.content, start, SectionHeader::SIZE)?;
             count = first.to_vec()?.first().map_or(0, |null| null.sh_size);
@@ -150,7 +149,7 @@ impl ElfFile {
         Err(self.refuse(Kind::Malformed, "ELF header", 0, message))
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub fn content(&self) -> &Content {
         &self.content
     }
@@ -160,19 +159,18 @@ impl ElfFile {
         &self.names
     }
 
-    /// Index of the section name table; zero if there is none.
+    /// Index of the section name table; zero without such a table.
     pub fn names_index(&self) -> usize {
         self.names_index
     }
 
-    /// Whether sections can be told by their names: there is a table of them, and some section has
-    /// one.
+    /// Whether sections can be identified by name: there is a name table, and some section has a name.
     pub fn has_section_names(&self) -> bool {
         self.names_index != 0
             && self.sections.iter().any(|section| !self.name_bytes(section).is_empty())
     }
 
-    /// The bytes of a section's name, up to 4 KiB of it; empty where it has none.
+    /// The bytes of a section's name, at most 4 KiB; empty if it has no name.
     pub fn name_bytes(&self, section: &SectionHeader) -> &[u8] {
         string_at(&self.names, section.sh_name, MAX_SECTION_NAME).unwrap_or_else(|| {
             let tail = usize::try_from(section.sh_name).ok().and_then(|at| self.names.get(at..));
@@ -200,13 +198,13 @@ impl ElfFile {
         all.filter(|(_, header)| header.is_load())
     }
 
-    /// The program header of type `p_type`, if there is one.
+    /// The first program header of type `p_type`; `None` if the file has no such segment.
     pub fn segment(&self, p_type: elf::ProgramType) -> Option<&ProgramHeader> {
         self.program_headers.iter().find(|header| header.p_type == p_type)
     }
 
-    /// Offset in the file of the `len` bytes at address `start`, where they are loaded from it: by
-    /// the last segment that begins at or before `start`, since segments do not overlap.
+    /// Offset in the file of the `len` bytes at address `start`; `None` if they are not loaded from the file.
+    /// Segments do not overlap, so the last one that begins at or before `start` decides.
     pub fn offset_of(&self, start: u64, len: u64) -> Option<u64> {
         let end = start.checked_add(len)?;
         let loads = &self.loads_by_address;
@@ -217,7 +215,7 @@ impl ElfFile {
         (end <= loaded_end).then(|| load.p_offset.checked_add(skip)).flatten()
     }
 
-    /// Where in the file a section's bytes lie, which must be inside.
+    /// The bytes of a section, as a range that must lie inside the file.
     pub fn file_range(
         &self,
         index: usize,
@@ -238,7 +236,7 @@ impl ElfFile {
         }
     }
 
-    /// The bytes of the string table section that `section` links to.
+    /// Reads the string table section that `section` links to.
     pub fn linked_strings(&self, section: &SectionHeader) -> Result<Vec<u8>> {
         let index = usize::try_from(section.sh_link).unwrap_or(usize::MAX);
         let Some(strings) = self.sections.get(index) else {
@@ -261,7 +259,7 @@ impl ElfFile {
         RecordTable::new(&self.content, range.start, range.end - range.start)
     }
 
-    /// An error about `structure` at `offset` of this file.
+    /// Makes an error about `structure` at `offset` of this file.
     pub fn refuse(
         &self,
         kind: Kind,
@@ -273,7 +271,7 @@ impl ElfFile {
         Error::new(kind, message).structure(structure).at(&place)
     }
 
-    /// An error about the header of section `index`.
+    /// Makes an error about the header of section `index`.
     pub fn refuse_section(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
         let name = self.sections.get(index).map(|section| self.name(section));
         let name = name.filter(|name| !name.is_empty());
@@ -283,7 +281,7 @@ impl ElfFile {
         self.refuse(kind, structure, offset, message)
     }
 
-    /// An error about program header `index`.
+    /// Makes an error about program header `index`.
     pub fn refuse_segment(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
         let skip = (index as u64).saturating_mul(ProgramHeader::SIZE);
         let offset = self.header.e_phoff().saturating_add(skip);
@@ -292,7 +290,7 @@ impl ElfFile {
 }
 
 impl FileHeader {
-    /// Reads the header of `content`, or answers `None` where it is no ELF64 little-endian file.
+    /// Reads the header of `content`; `None` if it is no ELF64 little-endian file.
     pub fn read(content: &Content) -> Result<Option<Self>> {
         if content.len() < IDENTIFICATION as u64 {
             return Ok(None);

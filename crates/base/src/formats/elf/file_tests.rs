@@ -1,6 +1,6 @@
 use super::*;
 
-/// A file of load segments (offset, address, bytes in the file), which need not be in it.
+/// A file of load segments (offset, address, bytes in the file), whose bytes may be missing.
 fn file(loads: &[(u64, u64, u64)]) -> ElfFile {
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(64, 0);

@@ -1,4 +1,4 @@
-//! Where the hash tables of dynamic symbols lead, and how long they are.
+//! The hash tables of dynamic symbols: their length, and the symbols they lead to.
 //!
 //! ```text
 //! DT_HASH      nbucket, nchain; nbucket and nchain words, each a symbol or zero
@@ -41,18 +41,18 @@ impl Record for Word {
     }
 }
 
-/// What a hash table of a file with a number of dynamic symbols is like.
+/// A hash table of a file with a known number of dynamic symbols.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HashTable {
-    /// The entry that leads to it.
+    /// The tag of the dynamic entry for the table.
     pub(super) tag: elf::DynamicTag,
-    /// Its bytes, as far as they are read.
+    /// Size in bytes, as far as the dynamic linker reads it.
     pub(super) size: u64,
-    /// Whether it leads to symbols that are not among them.
+    /// Whether the table leads to symbols outside of the known ones.
     pub(super) leads_behind: bool,
 }
 
-/// The hash tables of a file with `count` dynamic symbols.
+/// Reads the hash tables of a file with `count` dynamic symbols.
 pub(super) fn read(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<HashTable>> {
     let mut found = Vec::new();
     if let Some(address) = dynamic.value(elf::DT_HASH) {
@@ -82,13 +82,13 @@ fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     let mut last = 0;
     for item in words(file, address.saturating_add(before), bucket_count)?.iter() {
         let symbol = u64::from(item?.1.0);
-        // Chains of what the table does not cover would lie before them.
+        // Chains of symbols below `covered_from` would lie before the table's chains.
         leads_behind |= symbol > 0 && (symbol < covered_from || symbol >= count);
         last = last.max(symbol);
     }
     let mut size = before + WORD * bucket_count;
     if last > 0 && !leads_behind {
-        // No bucket ends behind the end of the one that begins last.
+        // No bucket ends behind the end of the bucket that begins last.
         let chain = address.saturating_add(size + WORD * (last - covered_from));
         leads_behind = true;
         for item in words(file, chain, count - last)?.iter() {
@@ -102,7 +102,7 @@ fn gnu_hash(file: &ElfFile, address: u64, count: u64) -> Result<HashTable> {
     Ok(HashTable { tag: elf::DT_GNU_HASH, size, leads_behind })
 }
 
-/// The numbers that a hash table at `address` begins with.
+/// Reads the numbers at the start of the hash table at `address`.
 fn numbers<const N: usize>(file: &ElfFile, address: u64) -> Result<[u64; N]> {
     let mut numbers = [0; N];
     for (number, item) in numbers.iter_mut().zip(words(file, address, N as u64)?.iter()) {
@@ -111,7 +111,7 @@ fn numbers<const N: usize>(file: &ElfFile, address: u64) -> Result<[u64; N]> {
     Ok(numbers)
 }
 
-/// The `count` words of a hash table at `address`.
+/// The `count` words at `address` in a hash table.
 fn words(file: &ElfFile, address: u64, count: u64) -> Result<RecordTable<Word>> {
     let size = count.saturating_mul(WORD);
     let Some(start) = file.offset_of(address, size) else {

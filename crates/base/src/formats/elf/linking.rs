@@ -1,13 +1,13 @@
-//! What the dynamic linker reads of a file: the libraries it is, needs and where it looks for
-//! them, and the symbols it takes from others.
+//! The input of the dynamic linker: a file's own name, the libraries it needs, the search paths for them, and
+//! the symbols it takes from others.
 //!
-//! Read through program headers, as the loader does; a file without sections loads all the same.
-//! The number of symbols stands in no entry of its own. It is, in this order, that of the
-//! `SHT_DYNSYM` section, the number of chains of `DT_HASH`, or the first symbol that
-//! `DT_GNU_HASH` covers: undefined symbols come before that one.
+//! This module reads through program headers, as the loader does, because a file without sections still
+//! loads. No entry states the number of symbols. It is that of the `SHT_DYNSYM` section, or else the number
+//! of chains of `DT_HASH`, or else the first symbol that `DT_GNU_HASH` covers, which follows all undefined
+//! symbols.
 //!
-//! A program that is not position independent has a copy of the variables that it uses of a
-//! library; these symbols count as undefined, though the copy has an address.
+//! A program that is not position independent has copies of the library variables it uses; their symbols
+//! count as undefined, though the copies have addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,17 +23,16 @@ use super::table::RecordTable;
 use super::versions::Versions;
 use crate::error::Result;
 
-/// Longest path of an interpreter that is read: the loader's limit.
+/// Longest path of an interpreter, in bytes: the loader's limit.
 const MAX_INTERPRETER: u64 = 4096;
 
-/// Dynamic symbols above this are not looked at; the largest known library has some hundred
-/// thousand.
+/// Most dynamic symbols that are read; the largest known library has some hundred thousand.
 const MAX_SYMBOLS: u64 = 1 << 26;
 
-/// What the dynamic linker reads of a file.
+/// The values that the dynamic linker reads from a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linking {
-    /// Whether it is position independent (`ET_DYN`): a library, or such a program.
+    /// Whether the file is position independent (`ET_DYN`): a library, or such a program.
     pub is_shared_object: bool,
     /// `PT_INTERP`; programs have it.
     pub interpreter: Option<String>,
@@ -41,15 +40,15 @@ pub struct Linking {
     pub soname: Option<String>,
     /// `DT_NEEDED`, in table order.
     pub needed: Vec<String>,
-    /// `DT_RPATH` as it is written; the loader ignores it where there is a `DT_RUNPATH`.
+    /// `DT_RPATH`, unparsed; the loader ignores it if there is a `DT_RUNPATH`.
     pub rpath: Option<String>,
-    /// `DT_RUNPATH` as it is written.
+    /// `DT_RUNPATH`, unparsed.
     pub runpath: Option<String>,
-    /// Whether it has `DT_HASH`.
+    /// Whether the file has `DT_HASH`.
     pub has_hash: bool,
-    /// Whether it has `DT_GNU_HASH`.
+    /// Whether the file has `DT_GNU_HASH`.
     pub has_gnu_hash: bool,
-    /// Whether it has `DT_DEBUG`: linkers give it to programs.
+    /// Whether the file has `DT_DEBUG`, which linkers give to programs.
     pub has_debug: bool,
     /// Symbol versions.
     pub versions: Versions,
@@ -60,16 +59,16 @@ pub struct Linking {
 /// A symbol that another file defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndefinedSymbol {
-    /// Its name.
+    /// Symbol name.
     pub name: String,
-    /// The version it is bound to, of which many symbols have the same.
+    /// The version that the symbol is bound to, shared between symbols; `None` without a version.
     pub version: Option<Arc<str>>,
-    /// The library that is to have this version.
+    /// The library that must define this version.
     pub library: Option<Arc<str>>,
 }
 
 impl Linking {
-    /// Reads `file`; `None` if it is neither a program nor a library or has no dynamic section.
+    /// Reads `file`; `None` if it is neither a program nor a library, or has no dynamic section.
     pub fn read(file: &ElfFile) -> Result<Option<Self>> {
         if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
             return Ok(None);
@@ -77,7 +76,7 @@ impl Linking {
         let Some(dynamic) = Dynamic::read(file)? else {
             return Ok(None);
         };
-        // Debug files keep the program header, and nothing behind it.
+        // Debug files keep the program header of the dynamic section, but not its bytes.
         if dynamic.entries.is_empty() {
             return Ok(None);
         }
@@ -145,14 +144,14 @@ fn undefined(
     Ok(found)
 }
 
-/// A needed version, by its name, and the library that has it.
+/// A needed version and the library that defines it.
 #[derive(Clone)]
 struct Binding {
     version: Arc<str>,
     library: Arc<str>,
 }
 
-/// Every needed version by its index; of several with one index, the first.
+/// The needed versions by index; of several with one index, the first.
 fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
     let mut found = BTreeMap::new();
     for need in &versions.needed {
@@ -166,7 +165,7 @@ fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
     found
 }
 
-/// The dynamic symbols of a file, of which there are `count`.
+/// The table of the `count` dynamic symbols of a file.
 pub(super) fn dynamic_symbols(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -178,7 +177,7 @@ pub(super) fn dynamic_symbols(
     start.map(|start| RecordTable::new(file.content(), start, size)).transpose()
 }
 
-/// The indexes of symbols that a program has a copy of.
+/// The indexes of symbols that a program has copies of.
 fn copied(file: &ElfFile, dynamic: &Dynamic) -> Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     if file.segment(elf::PT_INTERP).is_some() {
@@ -192,7 +191,7 @@ fn copied(file: &ElfFile, dynamic: &Dynamic) -> Result<BTreeSet<u32>> {
     Ok(found)
 }
 
-/// The indexes of the symbols' versions, two bytes each; empty without versions.
+/// The version indexes of the symbols, two bytes each; empty without versions.
 fn version_indexes(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<u8>> {
     let size = count.saturating_mul(2);
     let start = dynamic.value(elf::DT_VERSYM).and_then(|address| file.offset_of(address, size));
@@ -207,7 +206,7 @@ pub(super) fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
     if let Some(section) = section {
         return Ok((section.sh_size / Symbol::SIZE).min(MAX_SYMBOLS));
     }
-    // Both tables begin with two words, and the second is the one.
+    // The second word of either table is the number.
     let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));
     match table.and_then(|address| file.offset_of(address, 8)) {
         Some(start) => {

@@ -16,19 +16,18 @@
 //! DT_RELR       8-byte words: even = an address, odd = a bitmap of the 63 words after it
 //! ```
 //!
-//! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations
-//! are those of x86-64; the rest is the same for AMDGPU code objects); versions as in the Linux
-//! Standard Base, symbol versioning; RELR as in glibc 2.36. The byte
-//! layouts are those of the `object` crate; field names are the specification's.
+//! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations are those of
+//! x86-64; the rest is the same for AMDGPU code objects); versions as in the Linux Standard Base, symbol
+//! versioning; RELR as in glibc 2.36. The byte layouts are those of the `object` crate; field names are the
+//! specification's.
 //!
-//! Other classes, byte orders and machines are no error: [`FileHeader::read`] and
-//! [`ElfFile::read`] answer `None`.
-//! Reading checks that tables lie inside the file; [`ElfFile::validate`] checks what they say,
-//! because files without device code are passed on however odd they are.
+//! Other classes, byte orders and machines are no error: [`FileHeader::read`] and [`ElfFile::read`] return
+//! `None`. Reading checks that tables lie inside the file. [`ElfFile::validate`] checks their content, and is
+//! a separate call because files without device code are passed on, however odd they are.
 //!
-//! Refused: what would cost more than in proportion to the file. Records may lead to the same bytes
-//! as often as they like, so what many of them lead to has a bound in all: names in a
-//! [`StringTable`], names and search paths in the dynamic section, chains of symbol versions.
+//! Refused: files that cost more to read than in proportion to their size. Any number of records may refer to
+//! the same bytes, so the bytes read through references are limited in total: names in a [`StringTable`],
+//! names and search paths in the dynamic section, chains of symbol versions.
 
 mod build_id;
 mod dynamic;

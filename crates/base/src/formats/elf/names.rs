@@ -1,24 +1,23 @@
-//! Names in a string table, and how much of them is read.
+//! Names in a string table, with a limit on the bytes read.
 //!
-//! Every reference to a name is an offset, and a file may have one long string and as many
-//! references to it as fit: read one by one, the names cost the product of the two. So all names
-//! together have a bound. Linkers write each name once, and let one be the end of another; only
-//! the short names of local symbols recur.
+//! Every reference to a name is an offset, and a file may have one long string and very many references to
+//! it: read one by one, they would cost the product of the two. So all names together are limited. Linkers
+//! write each name once, and may let one be the end of another; only the short names of local symbols recur.
 
 use super::file::ElfFile;
 use super::strings::string_at;
 use crate::error::{Kind, Result};
 
-/// Longest name of a symbol that is read: ten times the longest known, of C++ templates.
+/// Longest symbol name that is read, in bytes: ten times the longest known, which C++ templates have.
 const LONGEST: usize = 256 << 10;
 
-/// How often the bytes of the table are read, on average, where names share them.
+/// Average number of times that each byte of the table may be read, because names share bytes.
 const SHARED: usize = 2;
 
-/// Bytes of names for each reference on top: names that recur are short.
+/// Additional bytes for each reference: names that recur are short.
 const RECURRING: u64 = 128;
 
-/// A string table that is read with a bound.
+/// A string table with a limit on the bytes read.
 pub struct StringTable<'a> {
     file: &'a ElfFile,
     table: &'a [u8],
@@ -27,15 +26,15 @@ pub struct StringTable<'a> {
 }
 
 impl<'a> StringTable<'a> {
-    /// The names in `table`, a string table of `file`, to which there are up to `references`.
+    /// Limits the reading of `table`, a string table of `file` with up to `references` references.
     pub fn new(file: &'a ElfFile, table: &'a [u8], references: u64) -> Self {
         let recurring = references.saturating_mul(RECURRING);
         let recurring = usize::try_from(recurring).unwrap_or(usize::MAX);
         Self { file, table, left: table.len().saturating_mul(SHARED).saturating_add(recurring) }
     }
 
-    /// The name at `offset` of the table, to which the record at `place` of the file refers; empty
-    /// outside of the table.
+    /// The name at `offset` of the table; empty outside of the table. Errors name the record at `place` of
+    /// the file, which refers to it.
     pub fn get(&mut self, offset: u32, place: u64) -> Result<&'a [u8]> {
         let refuse = |message: String| {
             let error = self.file.refuse(Kind::Limit, "string table", place, message);
@@ -69,7 +68,7 @@ mod tests {
     use crate::content::Content;
     use crate::formats::elf::FileHeader;
 
-    /// An ELF file of nothing but its header.
+    /// An ELF file that is only a header.
     fn file() -> ElfFile {
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
         bytes.resize(64, 0);

@@ -1,4 +1,4 @@
-//! The fixed-size structures in host byte order, and their bytes.
+//! Fixed-size structures in host byte order, and their conversion to and from bytes.
 
 use object::LittleEndian as LE;
 use object::elf;
@@ -6,19 +6,19 @@ use object::pod::{self, Pod};
 
 /// A structure of fixed size.
 pub trait Record: Copy {
-    /// Its bytes.
+    /// The structure's bytes.
     type Raw: Pod;
-    /// What it is called in messages.
+    /// The name in messages.
     const NAME: &'static str;
     /// Number of bytes.
     const SIZE: u64 = size_of::<Self::Raw>() as u64;
 
-    /// Takes it out of its bytes.
+    /// Reads the structure from its bytes.
     fn from_raw(raw: &Self::Raw) -> Self;
-    /// Puts it into bytes.
+    /// Converts the structure into bytes.
     fn to_raw(self) -> Self::Raw;
 
-    /// Its bytes as a buffer.
+    /// Converts the structure into a buffer.
     fn to_bytes(self) -> Vec<u8> {
         pod::bytes_of(&self.to_raw()).to_vec()
     }
@@ -74,15 +74,15 @@ record! {
         sh_type: elf::SectionType,
         /// `SHF_*`.
         sh_flags: elf::SectionFlags,
-        /// Address relative to the load address, zero if it is not loaded.
+        /// Address relative to the load address; zero if the section is not loaded.
         sh_addr: u64,
         /// Offset in the file.
         sh_offset: u64,
-        /// Bytes in the file, or in memory where the type is `SHT_NOBITS`.
+        /// Bytes in the file, or in memory for `SHT_NOBITS`.
         sh_size: u64,
         /// Index of a related section.
         sh_link: u32,
-        /// Depends on the type.
+        /// Further information, by type.
         sh_info: u32,
         /// Alignment of the address.
         sh_addralign: u64,
@@ -114,7 +114,7 @@ record! {
 }
 
 record! {
-    /// The versions that are needed of one library; a list of [`VersionNeedAux`] follows.
+    /// The versions needed from one library; a list of [`VersionNeedAux`] follows.
     VersionNeed = elf::Verneed<LE>, "version need" {
         /// `VER_NEED_CURRENT`.
         vn_version: u16,
@@ -154,9 +154,9 @@ record! {
         vd_flags: elf::VersionFlags,
         /// The index that symbols refer to it by.
         vd_ndx: elf::VersionIndex,
-        /// Number of names: its own, and those of the versions that it builds on.
+        /// Number of names: the version's own, and those of the versions that it builds on.
         vd_cnt: u16,
-        /// Hash of its own name.
+        /// Hash of the version's own name.
         vd_hash: u32,
         /// Offset of the first name from here.
         vd_aux: u32,
@@ -181,51 +181,51 @@ pub const PROGRAM_HEADER_SIZE: u64 = ProgramHeader::SIZE;
 pub const SECTION_HEADER_SIZE: u64 = SectionHeader::SIZE;
 
 impl ProgramHeader {
-    /// Whether it loads something.
+    /// Whether the segment is loaded.
     pub fn is_load(&self) -> bool {
         self.p_type == elf::PT_LOAD
     }
 
-    /// First offset behind its bytes in the file. Only for validated headers.
+    /// Offset of the end of the segment in the file. Only for validated headers.
     pub fn file_end(&self) -> u64 {
         self.p_offset.saturating_add(self.p_filesz)
     }
 
-    /// First address behind it. Only for validated headers.
+    /// Address of the end of the segment. Only for validated headers.
     pub fn memory_end(&self) -> u64 {
         self.p_vaddr.saturating_add(self.p_memsz)
     }
 }
 
 impl SectionHeader {
-    /// Whether it is loaded.
+    /// Whether the section is loaded.
     pub fn is_allocated(&self) -> bool {
         self.sh_flags.0 & elf::SHF_ALLOC.0 != 0
     }
 
-    /// Whether it has bytes in the file.
+    /// Whether the section has bytes in the file.
     pub fn is_in_file(&self) -> bool {
         self.sh_type != elf::SHT_NOBITS && self.sh_type != elf::SHT_NULL && self.sh_size > 0
     }
 
-    /// Whether it takes addresses of the process image: `.tbss` has an address and a size, but
-    /// only every thread's copy takes space.
+    /// Whether the section takes addresses of the process image. `.tbss` has an address and a size, but only
+    /// each thread's copy takes space.
     pub fn takes_addresses(&self) -> bool {
         let template = self.sh_type == elf::SHT_NOBITS && self.is_thread_local();
         self.is_allocated() && self.sh_size > 0 && !template
     }
 
-    /// Whether it is a template that every thread gets a copy of.
+    /// Whether the section is a template that is copied for every thread.
     pub fn is_thread_local(&self) -> bool {
         self.sh_flags.0 & elf::SHF_TLS.0 != 0
     }
 
-    /// First offset behind its bytes in the file.
+    /// Offset of the end of the section in the file.
     pub fn file_end(&self) -> u64 {
         self.sh_offset.saturating_add(self.sh_size)
     }
 
-    /// First address behind it.
+    /// Address of the end of the section.
     pub fn memory_end(&self) -> u64 {
         self.sh_addr.saturating_add(self.sh_size)
     }
@@ -240,11 +240,11 @@ pub struct Symbol {
     pub st_info: elf::SymbolInfo,
     /// Visibility.
     pub st_other: elf::SymbolOther,
-    /// Index of the section it is defined in, or a reserved value.
+    /// Index of the defining section, or a reserved value.
     pub st_shndx: u16,
-    /// Its address.
+    /// Address of the symbol.
     pub st_value: u64,
-    /// Its size.
+    /// Size in bytes.
     pub st_size: u64,
 }
 
@@ -276,20 +276,21 @@ impl Record for Symbol {
 }
 
 impl Symbol {
-    /// Whether it stands for a whole section.
+    /// Whether the symbol names a whole section.
     pub fn is_section(&self) -> bool {
         self.st_info.st_type() == elf::STT_SECTION
     }
 
-    /// Where the dynamic linker finds it, relative to the load address: it looks at no section. `None`
-    /// for symbols of other files, absolute ones, and thread-local ones, which are no addresses.
+    /// The address at which the dynamic linker finds the symbol, relative to the load address, whatever its
+    /// section. `None` for symbols of other files, absolute ones, and thread-local ones, which are no
+    /// addresses.
     pub fn address(&self) -> Option<u64> {
         let elsewhere = [elf::SHN_UNDEF.0, elf::SHN_ABS.0].contains(&self.st_shndx);
         let is_address = !elsewhere && self.st_info.st_type() != elf::STT_TLS;
         is_address.then_some(self.st_value)
     }
 
-    /// The index of the section it is defined in, unless that is a reserved value.
+    /// The index of the defining section; `None` for a reserved value.
     pub fn section(&self) -> Option<usize> {
         let defined = self.st_shndx != 0 && self.st_shndx < elf::SHN_LORESERVE;
         defined.then_some(usize::from(self.st_shndx))
@@ -316,7 +317,7 @@ impl Record for FileHeader {
 }
 
 impl FileHeader {
-    /// Whether the first bytes say ELF64, little-endian, version 1.
+    /// Whether the first bytes identify ELF64, little-endian, version 1.
     pub(super) fn is_supported(&self) -> bool {
         let ident = &self.raw.e_ident;
         ident.magic == elf::ELFMAG
@@ -325,17 +326,17 @@ impl FileHeader {
             && ident.version == elf::EV_CURRENT
     }
 
-    /// `EI_OSABI`.
+    /// The ABI, `EI_OSABI`.
     pub fn os_abi(&self) -> elf::OsAbi {
         self.raw.e_ident.os_abi
     }
 
-    /// `EI_ABIVERSION`.
+    /// The version of the ABI, `EI_ABIVERSION`.
     pub fn abi_version(&self) -> u8 {
         self.raw.e_ident.abi_version
     }
 
-    /// `EM_*`.
+    /// The machine, `EM_*`.
     pub fn e_machine(&self) -> elf::Machine {
         self.raw.e_machine.get(LE)
     }
@@ -345,7 +346,7 @@ impl FileHeader {
         self.raw.e_flags.get(LE).0
     }
 
-    /// `ET_*`.
+    /// The file type, `ET_*`.
     pub fn e_type(&self) -> elf::FileType {
         self.raw.e_type.get(LE)
     }
@@ -365,12 +366,12 @@ impl FileHeader {
         self.raw.e_phentsize.get(LE)
     }
 
-    /// Offset of the section headers, zero if there are none.
+    /// Offset of the section headers; zero without section headers.
     pub fn e_shoff(&self) -> u64 {
         self.raw.e_shoff.get(LE)
     }
 
-    /// Number of section headers, zero if it does not fit.
+    /// Number of section headers; zero if the number does not fit.
     pub fn e_shnum(&self) -> u16 {
         self.raw.e_shnum.get(LE)
     }
@@ -385,7 +386,7 @@ impl FileHeader {
         self.raw.e_shstrndx.get(LE).0
     }
 
-    /// The header with other tables.
+    /// A copy of the header with other tables.
     pub fn with_tables(mut self, program_headers: u16, section_headers: (u64, u16)) -> Self {
         self.raw.e_phnum = program_headers.into();
         self.raw.e_shoff = section_headers.0.into();

@@ -9,7 +9,7 @@ use super::table::{RecordTable, WordReader};
 use crate::content::Content;
 use crate::error::{Kind, Result};
 
-/// Bytes of a RELR word, and of what it relocates.
+/// Bytes of a RELR word, and of the word that it relocates.
 const WORD: u64 = 8;
 
 /// One relocation.
@@ -21,13 +21,13 @@ pub struct Relocation {
     pub kind: elf::RelocationType,
     /// Index into the dynamic symbol table; zero for none.
     pub symbol: u32,
-    /// Addend: explicit, or the word itself for a RELR one.
+    /// The addend: explicit, or, for RELR, the relocated word itself.
     pub addend: i64,
-    /// Where it is encoded, or, for a RELR one, the word that it relocates.
+    /// The position of its entry, or, for RELR, of the relocated word.
     pub site: Site,
 }
 
-/// How a relocation is encoded.
+/// The encoding of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
     /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.
@@ -37,14 +37,14 @@ pub enum Site {
 }
 
 impl Relocation {
-    /// Offset in the file of its entry, or of the relocated word for an entry of `DT_RELR`, for messages.
+    /// Offset in the file of the entry, or, for RELR, of the relocated word; for messages.
     pub fn offset(&self) -> u64 {
         match self.site {
             Site::Rela(offset) | Site::Relr(offset) => offset,
         }
     }
 
-    /// Whether it has to do with thread-local memory: what it computes with is no address.
+    /// Whether the relocation is for thread-local memory, and computes with no address.
     pub fn is_thread_local(&self) -> bool {
         let kinds = [
             elf::R_X86_64_DTPMOD64,
@@ -55,8 +55,7 @@ impl Relocation {
         kinds.contains(&self.kind)
     }
 
-    /// The address that it computes with, where that is no symbol's: loaders add the addend to their
-    /// own load address.
+    /// The address in the addend, if the relocation uses no symbol's: loaders add their load address to it.
     pub fn address_without_symbol(&self) -> Option<u64> {
         let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&self.kind);
         let plain = self.symbol == 0 && !self.is_thread_local();
@@ -64,9 +63,8 @@ impl Relocation {
     }
 }
 
-/// Calls `visit` with every relocation that `dynamic` names, in table order, but for those of no kind
-/// (`R_X86_64_NONE`). Refused: other encodings, and tables of parts of entries, of which loaders read
-/// more than is there.
+/// Calls `visit` with every relocation that `dynamic` locates, in table order, without those of type
+/// `R_X86_64_NONE`. Refused: other encodings, and tables with a partial entry, behind which loaders read on.
 pub fn for_each_relocation(
     file: &ElfFile,
     dynamic: &Dynamic,
@@ -78,7 +76,7 @@ pub fn for_each_relocation(
             for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
                 let relocation = explicit(offset, &entry);
-                // Linkers leave these in place of what they dropped, and loaders pass over them.
+                // Linkers leave this type in place of dropped relocations, and loaders ignore it.
                 if relocation.kind != elf::R_X86_64_NONE {
                     visit(relocation)?;
                 }
@@ -95,7 +93,8 @@ pub fn for_each_relocation(
     }
 }
 
-/// The x86-64 ABI has no relocations without addend, and Android's packed forms do not occur.
+/// Refuses relocations without addend, which the x86-64 ABI does not have, and Android's packed forms, which
+/// do not occur.
 fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let other = [elf::DT_REL, elf::DT_ANDROID_REL, elf::DT_ANDROID_RELA, elf::DT_ANDROID_RELR];
     for item in &dynamic.entries {
@@ -109,7 +108,7 @@ fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a relocation table in its file.
+/// The bytes of a relocation table in the file.
 struct Table {
     start: u64,
     size: u64,
@@ -145,7 +144,7 @@ fn explicit(offset: u64, entry: &Rela) -> Relocation {
     }
 }
 
-/// The state of decoding RELR.
+/// The state of a RELR decoder.
 struct Relr<'a> {
     file: &'a ElfFile,
     words: WordReader,

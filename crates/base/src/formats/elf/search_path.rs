@@ -1,7 +1,7 @@
-//! Where the search paths of a file are written, to write others in their place.
+//! The search paths of a file and their positions, for overwriting.
 //!
-//! A search path is a string of `DT_STRTAB`, which other entries may share: linkers let a string be
-//! the end of another. Overwriting a shared string would rename a library or a symbol.
+//! A search path is a string of `DT_STRTAB`, whose bytes other entries may share: linkers let a string be the
+//! end of another. Overwriting a shared string would rename a library or a symbol.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::record::{Dyn, PROGRAM_HEADER_SIZE, Record};
 use super::versions::Versions;
 use crate::error::{Kind, Result};
 
-/// Tags whose value is a string, besides those of search paths.
+/// The tags whose value is a string, except those of search paths.
 const STRINGS: [elf::DynamicTag; 6] = [
     elf::DT_NEEDED,
     elf::DT_SONAME,
@@ -24,27 +24,28 @@ const STRINGS: [elf::DynamicTag; 6] = [
     elf::DT_DEPAUDIT,
 ];
 
-/// Most search paths that are read; linkers write one, or one of each tag.
+/// Most search paths that are read; linkers write at most one of each tag.
 const MAX_PATHS: usize = 16;
 
-/// How often the bytes of the string table may be those of search paths: both tags may name one.
+/// Number of times that search paths may take the bytes of the string table: both tags may name the same
+/// string.
 const SHARED: usize = 2;
 
-/// A search path and its place.
+/// A search path and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath {
     /// `DT_RPATH` or `DT_RUNPATH`.
     pub tag: elf::DynamicTag,
-    /// Offset of its string in the file.
+    /// Offset of the string in the file.
     pub offset: u64,
     /// The string.
     pub text: String,
-    /// Whether the name of something else is in the same bytes.
+    /// Whether another name shares bytes of the string.
     pub is_shared: bool,
 }
 
 impl SearchPath {
-    /// The search paths of `file`, in table order.
+    /// Reads the search paths of `file`, in table order.
     pub fn read(file: &ElfFile) -> Result<Vec<Self>> {
         let Some(dynamic) = Dynamic::read(file)? else {
             return Ok(Vec::new());
@@ -67,14 +68,13 @@ impl SearchPath {
         let is_shared = |at: u64, text: &[u8]| {
             let end = at.saturating_add(text.len() as u64);
             let (offset, behind) = (start.saturating_add(at), start.saturating_add(end));
-            // The byte before is the end of another string, or there is none: else the path is the
-            // end of a longer string.
+            // Unless the byte before is zero, the path is the end of a longer string.
             let before = usize::try_from(at).ok().and_then(|at| strings.get(at.checked_sub(1)?));
             before.is_some_and(|byte| *byte != 0)
                 || names.iter().any(|name| (at..end).contains(name))
                 || std::str::from_utf8(text).is_err()
                 || is_in_table(file, &dynamic, offset..behind)
-                // Both tags may name one string; parts of one another are no more than shared ones.
+                // Both tags may name the same string, but a path that begins inside another one shares bytes.
                 || texts.iter().any(|(other, _)| *other != at && (at..end).contains(other))
         };
         let found = paths.iter().zip(&texts).map(|(item, (at, text))| Self {
@@ -87,8 +87,8 @@ impl SearchPath {
     }
 }
 
-/// Where the strings of `paths` begin in the table, and what they are. Together they are not longer
-/// than the table is [`SHARED`] times.
+/// The search paths of `paths` with their offsets in the table. Refused: paths that together have more bytes
+/// than [`SHARED`] times the table.
 fn texts<'t>(
     file: &ElfFile,
     strings: &'t [u8],
@@ -117,7 +117,7 @@ fn texts<'t>(
     Ok(texts)
 }
 
-/// Whether bytes of the file are also those of its header tables: a damaged file may say so.
+/// Whether bytes of the file belong to its header tables, as they may in a damaged file.
 fn is_in_table(file: &ElfFile, dynamic: &Dynamic, bytes: Range<u64>) -> bool {
     let overlaps = |start: u64, size: u64| start < bytes.end && bytes.start < start + size;
     let count = u64::from(file.header.e_phnum());
@@ -126,7 +126,7 @@ fn is_in_table(file: &ElfFile, dynamic: &Dynamic, bytes: Range<u64>) -> bool {
         || dynamic.entries.iter().any(|item| overlaps(item.offset, Dyn::SIZE))
 }
 
-/// The offsets in the string table of all names but search paths.
+/// The offsets of all names in the string table, except search paths.
 fn names(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u64>> {
     let entries = dynamic.entries.iter().filter(|item| STRINGS.contains(&item.entry.d_tag));
     let mut names: Vec<u64> = entries.map(|item| item.entry.d_val).collect();

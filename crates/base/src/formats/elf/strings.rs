@@ -1,7 +1,7 @@
-//! Strings of a string table by their offset.
+//! Strings in a string table.
 
-/// The string at `offset` of a string table, without its closing zero; empty if outside of it,
-/// `None` if it has more than `limit` bytes.
+/// The string at `offset` of a string table, without its closing zero. Empty outside of the table; `None` for
+/// more than `limit` bytes.
 pub fn string_at(table: &[u8], offset: u32, limit: usize) -> Option<&[u8]> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let tail = table.get(start..).unwrap_or_default();

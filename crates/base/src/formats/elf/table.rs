@@ -1,4 +1,4 @@
-//! Tables of records inside a file, and single words of it, read through small windows.
+//! Tables of records and single words inside a file, read through small windows.
 
 use std::marker::PhantomData;
 
@@ -8,8 +8,8 @@ use super::record::Record;
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 
-/// Bytes that are read at once: large enough that a table costs few system calls, small enough
-/// that a tool may hold a hundred files open.
+/// Bytes that are read together: large enough that a table costs few system calls, small enough that a tool
+/// may hold a hundred files open.
 const WINDOW: u64 = 48 << 10;
 
 /// A run of records inside a file.
@@ -21,7 +21,7 @@ pub struct RecordTable<T> {
 }
 
 impl<T: Record> RecordTable<T> {
-    /// The records in the `size` bytes at `start` of `file`, which must lie inside it.
+    /// The table of records in the `size` bytes at `start` of `file`, which must lie inside it.
     pub fn new(file: &Content, start: u64, size: u64) -> Result<Self> {
         let end = start.checked_add(size).filter(|end| *end <= file.len());
         let Some(end) = end else {
@@ -46,32 +46,32 @@ impl<T: Record> RecordTable<T> {
         self.content.len() / T::SIZE
     }
 
-    /// Whether there is none.
+    /// Whether the table has no records.
     pub fn is_empty(&self) -> bool {
         self.content.is_empty()
     }
 
-    /// Offset in the file of the record with `index`.
+    /// Offset of record `index` in the file.
     pub fn offset(&self, index: u64) -> u64 {
         self.start.saturating_add(index.saturating_mul(T::SIZE))
     }
 
-    /// All records with their offsets in the file, in order; ends with the first error.
+    /// Iterates over the records with their offsets in the file, in order; ends after the first error.
     pub fn iter(&self) -> Records<'_, T> {
         Records { table: self, next: 0, window: Vec::new(), window_start: 0 }
     }
 
-    /// All records.
+    /// Reads all records.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         self.iter().map(|item| item.map(|(_, record)| record)).collect()
     }
 }
 
-/// The records of a [`RecordTable`].
+/// An iterator over a [`RecordTable`].
 #[derive(Debug)]
 pub struct Records<'a, T> {
     table: &'a RecordTable<T>,
-    /// Position in the table, in bytes.
+    /// Position of the next record in the table, in bytes.
     next: u64,
     window: Vec<u8>,
     window_start: u64,
@@ -109,11 +109,11 @@ impl<T: Record> Records<'_, T> {
     }
 }
 
-/// Bytes that are read at once for a word that lies elsewhere than those before.
+/// Bytes that are read for a word far from the previous ones.
 const SHORT_WINDOW: u64 = 256;
 
-/// Reads 8-byte words of a file, fast where they are near each other. Windows grow as long as words
-/// follow one another: words here and there must not cost a large window each.
+/// A reader of 8-byte words that is fast for words near each other. Windows grow while words follow one
+/// another, so that scattered words do not cost a large window each.
 #[derive(Debug)]
 pub struct WordReader {
     content: Content,
@@ -122,12 +122,12 @@ pub struct WordReader {
 }
 
 impl WordReader {
-    /// For the words of `content`.
+    /// A reader of the words in `content`.
     pub fn new(content: &Content) -> Self {
         Self { content: content.clone(), window: Vec::new(), start: 0 }
     }
 
-    /// The word at `offset`.
+    /// Reads the word at `offset`.
     pub fn read(&mut self, offset: u64) -> Result<u64> {
         if let Some(word) = self.cached(offset) {
             return Ok(word);

@@ -1,4 +1,4 @@
-//! What must hold for the headers of a file that is edited.
+//! Checks of the headers of a file that will be edited.
 
 use object::elf;
 
@@ -6,11 +6,11 @@ use super::file::ElfFile;
 use super::record::{ProgramHeader, SectionHeader};
 use crate::error::{Error, Kind, Result};
 
-/// Faults of headers that are reported at once: a damaged table has as many as entries.
+/// Most faults of headers that are reported: a damaged table may have one per entry.
 const MAX_FAULTS: usize = 16;
 
-/// End of the user half of the x86-64 address space; what lies above it cannot be loaded. It
-/// also keeps sums of addresses and sizes far from overflow.
+/// End of the user half of the x86-64 address space; nothing above it can be loaded. The limit also keeps
+/// sums of addresses and sizes far from overflow.
 const ADDRESS_LIMIT: u64 = 1 << 47;
 
 impl ElfFile {
@@ -23,8 +23,8 @@ impl ElfFile {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// The same of sections alone: `eu-strip` ends files before their last segment does, where that
-    /// ends with zeros of no section.
+    /// Checks the ranges of sections only. `eu-strip` ends files before the end of the last segment, if no
+    /// section covers the zeros there.
     pub fn validate_sections(&self) -> Result<()> {
         let faults = self.section_faults().take(MAX_FAULTS).collect();
         Error::gather(faults).map_or(Ok(()), Err)
@@ -36,8 +36,8 @@ impl ElfFile {
         self.null_fault().into_iter().chain(faults)
     }
 
-    /// The null section is none, though its size, link and info may count what the file header
-    /// cannot.
+    /// Checks that the first section is the null section. Its size, link and info may hold counts that do not
+    /// fit into the file header.
     fn null_fault(&self) -> Option<Error> {
         let null = self.sections.first()?;
         let is_null = null.sh_type == elf::SHT_NULL && null.sh_flags.0 == 0;

@@ -1,7 +1,7 @@
-//! Symbol versions: which a library defines, and which a file needs of each library.
+//! Symbol versions: those that a library defines, and those that a file needs from each library.
 //!
-//! Both are lists of lists. Refused: lists with more records in all than indexes can tell apart, or
-//! than have room in the file. Chains that lead to the same records would otherwise multiply.
+//! Both are lists of lists. Refused: lists with more records in total than there are indexes, or than fit
+//! into the file. Otherwise chains that lead to the same records would multiply.
 
 use std::cell::Cell;
 
@@ -14,30 +14,30 @@ use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed
 use super::table::RecordTable;
 use crate::error::{Kind, Result};
 
-/// Most records of a kind in one list, of all its chains: indexes have 15 bits.
+/// Most records of each kind in a list, over all chains: indexes have 15 bits.
 const MAX_VERSIONS: u64 = 1 << 15;
 
 /// The versions that a file defines and needs, in table order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// What it defines.
+    /// The defined versions.
     pub defined: Vec<DefinedVersion>,
-    /// What it needs.
+    /// The needed versions, by library.
     pub needed: Vec<NeededVersions>,
 }
 
 /// A version that a library defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefinedVersion {
-    /// Whether it stands for the library itself (`VER_FLG_BASE`); its name is the soname.
+    /// Whether the version is that of the library itself (`VER_FLG_BASE`), whose name is the soname.
     pub is_base: bool,
     /// The index that symbols refer to it by.
     pub index: u16,
-    /// Its name, and those of the versions that it builds on.
+    /// The name of the version, and those of the versions that it builds on.
     pub names: Vec<String>,
 }
 
-/// The versions that a file needs of one library.
+/// The versions that a file needs from one library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededVersions {
     /// The library's soname.
@@ -51,12 +51,12 @@ pub struct NeededVersions {
 pub struct NeededVersion {
     /// The index that symbols refer to it by.
     pub index: u16,
-    /// Its name.
+    /// Version name.
     pub name: String,
 }
 
 impl Versions {
-    /// Whether the loader takes the library for one that has `version`, which others need of it.
+    /// Whether the library defines `version`, as the loader checks for files that need it.
     pub fn defines(&self, version: &str) -> bool {
         let own = self.defined.iter().filter_map(|defined| defined.names.first());
         own.into_iter().any(|name| name == version)
@@ -72,7 +72,7 @@ impl Versions {
         Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
     }
 
-    /// Bytes of both lists, as far as they are read, by the tag that leads there.
+    /// Sizes in bytes of both lists, as far as they are read, by the tag that leads there.
     pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
         let lists = VersionLists { file, dynamic };
         let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
@@ -83,7 +83,7 @@ impl Versions {
         Ok([size(elf::DT_VERNEED, needs), size(elf::DT_VERDEF, definitions)])
     }
 
-    /// The offsets of all names in the string table of `dynamic`.
+    /// Offsets of all version names in the string table of `dynamic`.
     pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
         let lists = VersionLists { file, dynamic };
         let mut offsets = Vec::new();
@@ -106,22 +106,22 @@ struct VersionLists<'a> {
 /// A record and its offset in the file.
 type PlacedRecord<T> = (u64, T);
 
-/// A record at the head of a chain of its own.
+/// A record that heads a chain of its own.
 trait ChainHead: Record {
-    /// The records of its chain.
+    /// The type of the chain's records.
     type Aux: LinkedRecord;
-    /// The tag that leads to the list of heads, and the one that counts them.
+    /// The tags of the list of heads: its address and its number of records.
     const TAGS: [elf::DynamicTag; 2];
 
-    /// Distance to its chain.
+    /// Distance to the chain, in bytes.
     fn chain_distance(&self) -> u32;
     /// Number of records in its chain.
     fn chain_len(&self) -> u16;
 }
 
-/// A record that leads to the next one of its kind.
+/// A record that is linked to the next one of its kind.
 trait LinkedRecord: Record {
-    /// Distance to the next one; zero if there is none.
+    /// Distance to the next record, in bytes; zero for the last.
     fn next_distance(&self) -> u32;
 }
 
@@ -175,10 +175,10 @@ impl LinkedRecord for VersionDefinitionAux {
     }
 }
 
-/// A record with those of its chain.
+/// A head with the records of its chain.
 type Chained<T> = (PlacedRecord<T>, Vec<PlacedRecord<<T as ChainHead>::Aux>>);
 
-/// The offset behind the last record of a list; zero if it has none.
+/// The end of the last record of a list, as an offset in the file; zero for an empty list.
 fn end<T: ChainHead>(list: Vec<Chained<T>>) -> u64 {
     let ends = list.into_iter().flat_map(|((at, _), all)| {
         let all = all.into_iter().map(|(at, _)| at.saturating_add(T::Aux::SIZE));
@@ -240,12 +240,12 @@ impl VersionLists<'_> {
         self.list()?.into_iter().map(with_chain).collect()
     }
 
-    /// How many records of a kind a list may have.
+    /// Number of records of a kind that a list may have.
     fn room<T: Record>(&self) -> Cell<u64> {
         Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
-    /// The list that one tag leads to, with as many records as the other says.
+    /// Reads the list of heads that `T::TAGS` locate.
     fn list<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<PlacedRecord<T>>> {
         let [tag, count] = T::TAGS;
         let Some(address) = self.dynamic.value(tag) else {
@@ -261,7 +261,7 @@ impl VersionLists<'_> {
         }
     }
 
-    /// Up to `count` records from offset `start` on, of which `left` are allowed.
+    /// Reads up to `count` records from offset `start` on; `left` limits the records of all chains.
     fn chain<T: LinkedRecord>(
         &self,
         start: u64,

@@ -78,7 +78,7 @@ impl Content {
         Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?), budget))
     }
 
-    /// The same content, whose reads draw from `budget`.
+    /// Gives the content another budget, from which its reads draw.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
         Self { budget: budget.clone(), ..self }

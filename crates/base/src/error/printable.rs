@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// Escapes `text` into one line. Control characters, line breaks included, and characters that are invisible
 /// or turn the direction of text are written as in Rust literals (`\n`, `\u{1b}`), and so is the `#` of CI
 /// commands. So names of files and values of fields cannot command a terminal or forge a line. Text without
-/// any of these stays as it is, so a second call changes nothing.
+/// any of these stays the same, so a second call changes nothing.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() || is_unseen(c))
 }

@@ -1,7 +1,7 @@
 //! The members of a `.deb`, and the recognition of control and data among them.
 //!
 //! ```text
-//! debian-binary       lines, the first of which is the version of the format: "2.<minor>"
+//! debian-binary       lines; the first one is the version of the format: "2.<minor>"
 //! _*                  any number of members for others, here and before the data
 //! control.tar<.ext>   not compressed, or .gz, .xz, .zst
 //! data.tar<.ext>      the same, or .bz2, .lzma

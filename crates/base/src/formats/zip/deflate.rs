@@ -1,21 +1,21 @@
-//! The bytes of a member, compressed in parts.
+//! Compression of a member in parallel chunks.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
-/// Bytes that one thread compresses. Bytes of the archive depend on it, and on nothing else of how the work
-/// is divided.
+/// Bytes that one thread compresses at a time. The bytes of the archive depend on this size, but not on the
+/// number of threads.
 pub(super) const CHUNK: usize = 1 << 20;
 
-/// Bytes in front of a chunk that its compressor refers to.
+/// Bytes before a chunk that its compressor may refer to.
 const DICTIONARY: usize = 32 << 10;
 
-/// The level of deflate: what Python's `zipfile` and most writers of wheels use.
+/// The deflate level: the one of Python's `zipfile` and most writers of wheels.
 const LEVEL: u32 = 6;
 
-/// Compresses `chunks`, behind a chunk `before`; the stream ends with them if `is_last`.
+/// Compresses `chunks`, which follow the chunk `before`; they end the stream if `is_last`.
 pub(super) fn compress(before: &[u8], chunks: &[Vec<u8>], is_last: bool) -> Result<Vec<Vec<u8>>> {
     let befores = std::iter::once(before).chain(chunks.iter().map(Vec::as_slice));
     let pairs: Vec<(&[u8], &Vec<u8>)> = befores.zip(chunks).collect();
@@ -34,7 +34,7 @@ fn compress_chunk(dictionary: &[u8], chunk: &[u8], is_last: bool) -> Result<Vec<
         compress.set_dictionary(dictionary).map_err(failed)?;
     }
     let mut bytes = Vec::with_capacity(chunk.len() / 2 + 64);
-    // A block that ends at a byte, so that the next chunk's can follow.
+    // A sync flush ends at a byte boundary, so that the next chunk can follow.
     let flush = if is_last { FlushCompress::Finish } else { FlushCompress::Sync };
     loop {
         let taken = usize::try_from(compress.total_in()).unwrap_or(chunk.len());
@@ -43,7 +43,7 @@ fn compress_chunk(dictionary: &[u8], chunk: &[u8], is_last: bool) -> Result<Vec<
         let status = compress.compress_vec(left, &mut bytes, flush).map_err(failed)?;
         let is_done = match (is_last, status) {
             (true, status) => status == Status::StreamEnd,
-            // All is out where room was left.
+            // With room left in the buffer, all output has been written.
             (false, _) => {
                 compress.total_in() == chunk.len() as u64 && bytes.len() < bytes.capacity()
             }

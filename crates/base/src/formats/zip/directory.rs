@@ -1,4 +1,4 @@
-//! The place of the central headers.
+//! The position of the central headers.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 /// The longest comment that an end record can have, in bytes.
 const COMMENT_MAX: u64 = 0xffff;
 
-/// The place of the central headers, and how many there are.
+/// The position and number of the central headers.
 pub(super) struct Directory {
     pub range: Range<u64>,
     pub count: u64,
 }
 
-/// Finds the central headers.
+/// Finds the central headers through the end records.
 pub(super) fn directory(archive: &Content) -> Result<Directory> {
     let end = find_end(archive)?;
     let record: [u8; END_SIZE] = archive.read_array(end)?;
@@ -32,7 +32,7 @@ pub(super) fn directory(archive: &Content) -> Result<Directory> {
     };
     match locator {
         Some(locator) if is_64 => return directory_64(archive, locator),
-        // Some readers follow the locator all the same.
+        // Some readers follow the locator even then.
         Some(locator) => {
             let message = "stands in front of an end record that refers to none";
             return Err(fault(archive, "ZIP64 locator", locator, message));
@@ -45,7 +45,7 @@ pub(super) fn directory(archive: &Content) -> Result<Directory> {
     bounded(archive, u64::from(offset), u64::from(size), u64::from(count), end)
 }
 
-/// The same by the ZIP64 end record, whose locator is at `locator`.
+/// Finds the central headers through the ZIP64 end record, whose locator is at `locator`.
 fn directory_64(archive: &Content, locator: u64) -> Result<Directory> {
     let found: [u8; LOCATOR_64_SIZE] = archive.read_array(locator)?;
     let mut fields = Fields::new(&found[4..]);
@@ -73,7 +73,7 @@ fn directory_64(archive: &Content, locator: u64) -> Result<Directory> {
     bounded(archive, offset, size, count, at)
 }
 
-/// The central headers, which have to end where the end record begins.
+/// Checks that the central headers end at the start of the end record.
 fn bounded(archive: &Content, offset: u64, size: u64, count: u64, end: u64) -> Result<Directory> {
     if offset.checked_add(size) != Some(end) {
         let message = "says that the central headers end elsewhere than in front of it";
@@ -83,7 +83,7 @@ fn bounded(archive: &Content, offset: u64, size: u64, count: u64, end: u64) -> R
     Ok(Directory { range: offset..end, count })
 }
 
-/// The offset of the end record.
+/// Finds the end record, and returns its offset.
 fn find_end(archive: &Content) -> Result<u64> {
     let none = || {
         let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
@@ -109,7 +109,7 @@ fn find_end(archive: &Content) -> Result<u64> {
         };
         return Err(starts.clone().find(is_magic).map_or_else(none, behind));
     };
-    // Readers that look for it from the end take one in the comment.
+    // Readers that search from the end would find an end record in the comment.
     match starts.clone().find(is_magic).filter(|last| *last > found) {
         Some(last) => {
             let message = "stands in the comment of another one";

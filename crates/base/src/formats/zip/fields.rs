@@ -1,9 +1,9 @@
-//! Numbers in headers, and what is wrong with them.
+//! Numbers in headers, and errors about them.
 
 use crate::content::Content;
 use crate::error::Error;
 
-/// Numbers from bytes, one after the other; zero where there are no more.
+/// A reader of consecutive numbers; zero behind the last byte.
 pub(super) struct Fields<'a> {
     pub(super) bytes: &'a [u8],
 }

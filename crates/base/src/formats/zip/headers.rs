@@ -10,22 +10,22 @@ use crate::error::{Error, Result};
 /// Flags of members that cannot be read without a key: encryption, strong encryption, masked headers.
 const FLAGS_ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 
-/// The flag of sizes that stand behind the bytes of the member.
+/// The flag of members whose sizes follow their bytes.
 const FLAG_DESCRIPTOR: u16 = 1 << 3;
 
-/// The extra field with another spelling of the name.
+/// The extra field with another form of the name.
 const EXTRA_NAME: u16 = 0x7075;
 
-/// A member as its central header has it.
+/// A member as described by its central header.
 pub(super) struct Entry {
     pub member: ZipMember,
     flags: u16,
     compressed: u64,
-    /// The offset of its local header.
+    /// The offset of the local header.
     local: u64,
 }
 
-/// Reads the central header at `at`, and how long it is.
+/// Reads the central header at `at`, and returns it with its length.
 pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Result<(Entry, u64)> {
     let cut = |_| {
         Error::truncated("the central headers end too early")
@@ -78,7 +78,7 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     Ok((Entry { member, flags, compressed, local }, len))
 }
 
-/// The name in a header with these flags.
+/// The name in a header with the flags `flags`.
 fn name_of(name: Vec<u8>, flags: u16) -> std::result::Result<String, &'static str> {
     if flags & FLAG_UTF8 == 0 && !name.is_ascii() {
         return Err("has a name that is neither ASCII nor said to be UTF-8");
@@ -98,7 +98,7 @@ const fn method_of(number: u16) -> Option<Method> {
     }
 }
 
-/// The numbers of 64 bits in the extra fields of a header.
+/// The 64-bit numbers in the extra fields of a header.
 struct Wide<'a> {
     left: Fields<'a>,
 }
@@ -107,7 +107,7 @@ impl<'a> Wide<'a> {
     fn of(extra: &'a [u8]) -> std::result::Result<Self, &'static str> {
         let mut fields = Fields::new(extra);
         let mut found = None;
-        // Padding of fewer bytes than a field has in front is no field.
+        // Shorter remainders are padding.
         while fields.bytes.len() >= 4 {
             let (id, len) = (fields.u16(), usize::from(fields.u16()));
             let field = fields.take(len).ok_or("has an extra field that is cut off")?;
@@ -121,7 +121,7 @@ impl<'a> Wide<'a> {
         Ok(Self { left: Fields::new(found.unwrap_or_default()) })
     }
 
-    /// The number that `field` stands for.
+    /// The value of a header field: the next 64-bit number if `field` is all ones, `None` if that is missing.
     fn full(&mut self, field: u32) -> Option<u64> {
         if field != u32::MAX {
             return Some(u64::from(field));
@@ -131,7 +131,7 @@ impl<'a> Wide<'a> {
     }
 }
 
-/// Finds the bytes of the members, whose central headers begin at `end`.
+/// Finds the bytes of the members; the central headers begin at `end`.
 pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<Vec<ZipMember>> {
     let mut order: Vec<(u64, usize)> =
         entries.iter().enumerate().map(|(index, entry)| (entry.local, index)).collect();
@@ -159,7 +159,7 @@ pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<
     Ok(members.into_iter().flatten().collect())
 }
 
-/// Compares the local header of a member with the central one; where its bytes begin.
+/// Compares the local header of a member with the central one, and returns the offset of its bytes.
 fn local(archive: &Content, entry: &Entry) -> Result<u64> {
     let Entry { member, flags, compressed, local } = entry;
     let cut = |error: Error| error.structure("local header");

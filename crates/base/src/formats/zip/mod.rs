@@ -1,4 +1,4 @@
-//! ZIP archives, as wheels are.
+//! ZIP archives, the container of wheels.
 //!
 //! ```text
 //! per member   local header: 30 bytes, name, extra fields; then its bytes
@@ -21,18 +21,17 @@
 //!    8  2  members on this disk              12  4  size of the central headers
 //!   10  2  members                           16  4  offset of the central headers
 //! extra field  2 bytes id, 2 bytes length, bytes; 0x0001 has, 8 bytes each and in this order,
-//!              the size, compressed size and offset of which the header field is all ones
+//!              the size, compressed size and offset whose header field is all ones
 //! ```
 //!
-//! Numbers are little-endian. Source: PKWARE's APPNOTE 6.3.10, and what pip, uv and PyPI accept. The
-//! `zip` crate patches sizes behind the data by data descriptors or reads members into memory, and says
-//! nothing of archives that readers take in two ways; so archives are framed here, and compressed by flate2.
+//! Numbers are little-endian. Source: PKWARE's APPNOTE 6.3.10, and the rules of pip, uv and PyPI. The `zip`
+//! crate either writes sizes in data descriptors behind the data or reads members into memory, and accepts
+//! archives that readers interpret in two ways. So this module frames archives itself; flate2 compresses.
 //!
-//! Read by the central headers. Refused: encryption, methods but stored and deflate, several disks,
-//! a name twice, local headers that contradict the central ones, members that overlap, bytes in front of
-//! the first member or behind the end record, names that are not UTF-8 by their flag, and names that are
-//! given once more in an extra field. Written: no data descriptors, no comments, ZIP64 fields only where
-//! a header field is all ones.
+//! The central headers are read. Refused: encryption, methods other than stored and deflate, several disks, a
+//! name twice, local headers that contradict the central ones, members that overlap, bytes in front of the
+//! first member or behind the end record, names that are not UTF-8 by their flag, and names repeated in an
+//! extra field. Not written: data descriptors, comments, and ZIP64 fields unless a header field is all ones.
 
 mod deflate;
 mod directory;
@@ -68,7 +67,7 @@ const CENTRAL_SIZE: usize = 46;
 const END_SIZE: usize = 22;
 /// Bytes of a ZIP64 end record.
 const END_64_SIZE: usize = 56;
-/// Bytes of its locator.
+/// Bytes of the locator.
 const LOCATOR_64_SIZE: usize = 20;
 
 /// The extra field with numbers of 64 bits.
@@ -77,10 +76,10 @@ const EXTRA_64: u16 = 0x0001;
 /// The flag of names in UTF-8.
 const FLAG_UTF8: u16 = 1 << 11;
 
-/// How the bytes of a member are stored.
+/// The storage of a member's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Bytes as they are.
+    /// Bytes stored without compression.
     Stored,
     /// Bytes compressed by deflate.
     Deflated,

@@ -1,4 +1,4 @@
-//! The members of an archive, by its central headers.
+//! Reading of members, by the central headers.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Read};
@@ -17,22 +17,22 @@ use crate::error::{Error, Kind, Place, Result};
 /// A member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipMember {
-    /// The name; that of a folder ends in a slash.
+    /// The name; names of folders end in a slash.
     pub name: String,
-    /// How its bytes are stored.
+    /// The storage of the bytes.
     pub method: Method,
-    /// The CRC-32 of its bytes.
+    /// CRC-32 of the uncompressed bytes.
     pub crc32: u32,
-    /// The number of its bytes.
+    /// Number of uncompressed bytes.
     pub size: u64,
-    /// The place of its bytes in the archive, as they are stored.
+    /// The stored bytes, as a range of the archive.
     pub stored: Range<u64>,
-    /// The mode, with the bits of its kind, where the archive has one. Installers take it whatever system made
-    /// the archive.
+    /// The Unix mode with its type bits; `None` if the archive has none. Installers use it whatever system
+    /// made the archive.
     pub mode: Option<u32>,
 }
 
-/// An archive.
+/// An opened archive.
 #[derive(Debug)]
 pub struct ZipReader {
     archive: Content,
@@ -70,12 +70,12 @@ impl ZipReader {
         &self.members
     }
 
-    /// The bytes of a member as they are stored.
+    /// The stored bytes of a member.
     pub fn stored(&self, member: &ZipMember) -> Result<Content> {
         self.archive.slice(member.stored.clone())
     }
 
-    /// The bytes of a member; at their end, their number and CRC-32 are compared with its header.
+    /// A reader of a member's bytes; at the end, it compares their number and CRC-32 with the header.
     pub fn reader(&self, member: &ZipMember) -> Result<MemberReader> {
         let stored = self.stored(member)?;
         let len = stored.len();
@@ -95,7 +95,7 @@ impl ZipReader {
         })
     }
 
-    /// All bytes of a member that is called `what` in messages, of no more than `limit`.
+    /// Reads all bytes of a member, at most `limit`; messages call it `what`.
     pub fn read(&self, member: &ZipMember, limit: u64, what: &str) -> Result<Vec<u8>> {
         if member.size > limit {
             let message = format!("{what} of {} bytes is longer than {limit}", member.size);
@@ -111,11 +111,11 @@ impl ZipReader {
 pub struct MemberReader {
     source: MemberSource,
     member: ZipMember,
-    /// Bytes that are stored.
+    /// Number of stored bytes.
     stored: u64,
     read: u64,
     crc: Crc,
-    /// The place of the first of them.
+    /// The place of the first stored byte.
     place: Place,
 }
 
@@ -131,7 +131,7 @@ impl MemberReader {
         error.at(&self.place).cause(why).hint(hint).into()
     }
 
-    /// Compares what was read with the header.
+    /// Compares the read bytes with the header.
     fn check(&self) -> io::Result<()> {
         if self.read != self.member.size {
             let (has, said) = (self.read, self.member.size);
@@ -160,7 +160,7 @@ impl Read for MemberReader {
         };
         let len = match read {
             Ok(len) => len,
-            // Those of reading the archive are told as they are.
+            // Errors of reading the archive pass unchanged.
             Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => {
                 return Err(error);
             }

@@ -12,12 +12,12 @@ fn with<T: Send>(jobs: usize, work: impl FnOnce() -> Result<T> + Send) -> Result
     rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap().install(work)
 }
 
-/// The bytes of an archive that `write` fills.
+/// An archive that `write` fills.
 fn archive(write: impl FnOnce(&mut ZipWriter) -> Result<()> + Send) -> Vec<u8> {
     archive_with(2, write)
 }
 
-/// The same, with `jobs` threads.
+/// An archive that `write` fills, with `jobs` threads.
 fn archive_with(jobs: usize, write: impl FnOnce(&mut ZipWriter) -> Result<()> + Send) -> Vec<u8> {
     with(jobs, || {
         let file = tempfile::tempfile().unwrap();
@@ -56,7 +56,7 @@ fn members_come_back_as_they_were() {
     assert_eq!(found[0].1, "text ".repeat(100).as_bytes());
     assert_eq!((found[0].0.method, found[2].0.method), (Method::Deflated, Method::Stored));
     assert_eq!(found[1].0.mode, Some(0o100_755));
-    // A copy has the same bytes as what was copied.
+    // A copied member has the same bytes.
     let zip = ZipReader::open(Content::of_bytes(bytes.clone())).unwrap();
     let copied = archive(|copy| {
         zip.members()
@@ -86,7 +86,7 @@ fn every_cut_is_an_error() {
     assert!(all(&[b"x", &bytes[..]].concat()).is_err());
 }
 
-/// Times, versions and inner attributes mean nothing to a reader; all else is noticed.
+/// Readers ignore times, versions and inner attributes; any other change is noticed.
 #[test]
 fn no_changed_bit_gives_other_bytes() {
     let bytes = small();
@@ -112,7 +112,7 @@ fn a_name_is_there_once() {
     assert!(all(&bytes).unwrap_err().in_full().contains("the member a twice"));
 }
 
-/// The byte at `at` behind the first occurrence of `before`, changed.
+/// An archive with the bytes `to` at `at` behind the first occurrence of `before`.
 fn changed(before: [u8; 4], at: usize, to: &[u8]) -> Vec<u8> {
     let mut bytes = small();
     let start = bytes.windows(4).position(|window| window == before).unwrap();
@@ -148,7 +148,7 @@ fn times_are_even_seconds_from_1980_on() {
     assert_eq!(DosTime::new(i64::MAX), DosTime::new(4_354_819_198));
 }
 
-/// Numbers of 64 bits where those of 32 do not do, and nowhere else.
+/// 64-bit numbers occur only where 32 bits are too few.
 #[test]
 #[ignore = "writes four gigabytes"]
 fn a_member_above_four_gigabytes_is_read_back() {

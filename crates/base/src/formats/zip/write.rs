@@ -23,12 +23,13 @@ const MADE_BY: u16 = 3 << 8 | 45;
 /// The bit of regular files in a mode.
 const REGULAR: u32 = 0o100_000;
 
-/// A time as MS-DOS has it: even seconds from 1980 on, without a time zone.
+/// An MS-DOS time: even seconds from 1980 on, without a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DosTime(pub(super) u32);
 
 impl DosTime {
-    /// The time of seconds since 1970, in UTC; what lies before 1980 or after 2107 is the first or last such time.
+    /// Converts seconds since 1970, in UTC. Times before 1980 or after 2107 become the first or last such
+    /// time.
     pub fn new(seconds: i64) -> Self {
         const FIRST: i64 = 315_532_800;
         const LAST: i64 = 4_354_819_198;
@@ -43,12 +44,12 @@ impl DosTime {
     }
 }
 
-/// A member that was written.
+/// A finished member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The number of its bytes.
+    /// Number of uncompressed bytes.
     pub size: u64,
-    /// The SHA-256 of the bytes.
+    /// SHA-256 of the uncompressed bytes.
     pub sha256: [u8; 32],
 }
 
@@ -60,7 +61,7 @@ struct Header {
     compressed: u64,
     size: u64,
     mode: u32,
-    /// The offset of its local header.
+    /// The offset of the local header.
     local: u64,
 }
 
@@ -74,13 +75,13 @@ pub struct ZipWriter {
 }
 
 impl ZipWriter {
-    /// An archive in `file`, which is empty and is called `path` in messages; all members have this time.
+    /// A writer into the empty `file`, which messages call `path`; all members get `time`.
     pub fn new(file: File, path: &Path, time: DosTime) -> Self {
         let file = BufWriter::with_capacity(256 << 10, file);
         Self { file, path: path.to_path_buf(), time, at: 0, headers: Vec::new() }
     }
 
-    /// A member of another archive, whose bytes are stored there as `stored`, with this mode.
+    /// Copies a member of another archive, with its bytes `stored` there, and gives it `mode`.
     pub fn copy(&mut self, member: &ZipMember, mode: u32, stored: &Content) -> Result<()> {
         let ZipMember { method, crc32, size, .. } = *member;
         let header = Header {
@@ -103,19 +104,19 @@ impl ZipWriter {
         Ok(())
     }
 
-    /// A member with the bytes of `content`, as they are.
+    /// Writes a member with the bytes of `content`, uncompressed.
     pub fn store(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
         self.member(name, mode, content, Method::Stored)
     }
 
-    /// The same, compressed by the threads of the current rayon pool.
+    /// Writes a member with the bytes of `content`, compressed by the threads of the current rayon pool.
     pub fn deflate(&mut self, name: &str, mode: u32, content: &Content) -> Result<Written> {
-        // Without a byte there is nothing to compress.
+        // An empty member is not compressed.
         let method = if content.is_empty() { Method::Stored } else { Method::Deflated };
         self.member(name, mode, content, method)
     }
 
-    /// Writes the central headers and gives the file back.
+    /// Writes the central headers and returns the file.
     pub fn finish(mut self) -> Result<File> {
         let start = self.at;
         for header in std::mem::take(&mut self.headers) {
@@ -140,7 +141,7 @@ impl ZipWriter {
         Ok(())
     }
 
-    /// Writes a member whose header is put right when its bytes are written.
+    /// Writes a member, and corrects its header when its bytes are written.
     fn member(
         &mut self,
         name: &str,
@@ -150,7 +151,7 @@ impl ZipWriter {
     ) -> Result<Written> {
         let size = content.len();
         let mut header = Header { method, size, ..self.header(name, mode) };
-        // Compressed bytes may be more than the bytes: what is near the limit has room for 64 bits.
+        // Compression may enlarge bytes, so a member near the limit gets room for 64 bits.
         header.compressed = if size >= NEAR { u64::MAX } else { size };
         let placeholder = local_header(&header, self.time)?;
         self.put(&placeholder)?;
@@ -172,10 +173,10 @@ impl ZipWriter {
     }
 }
 
-/// A member of so many bytes or more may have too many compressed ones for 32 bits.
+/// Members of at least this size in bytes may need more than 32 bits for their compressed size.
 const NEAR: u64 = 0xfff0_0000;
 
-/// A member while it is written.
+/// The checksums of a member that is being written.
 struct Member {
     crc: Crc,
     sha256: Sha256,
@@ -184,7 +185,7 @@ struct Member {
 impl Member {
     fn write(&mut self, zip: &mut ZipWriter, content: &Content, method: Method) -> Result<()> {
         let mut reader = content.reader();
-        // What is stored keeps no thread busy, and many members may be written at once.
+        // Stored bytes need no thread, and many members may be written at the same time.
         let count = match method {
             Method::Stored => 1,
             Method::Deflated => rayon::current_num_threads().max(1),
@@ -217,7 +218,7 @@ impl Member {
     }
 }
 
-/// The header field of 32 bits for `value`.
+/// The 32-bit header field for `value`; all ones if it does not fit.
 fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -226,7 +227,7 @@ fn version(is_wide: bool) -> u16 {
     if is_wide { 45 } else { 20 }
 }
 
-/// The flags of a member of this name.
+/// The flags of a member called `name`.
 fn flags(name: &str) -> u16 {
     if name.is_ascii() { 0 } else { FLAG_UTF8 }
 }
@@ -238,7 +239,7 @@ fn length(name: &str) -> Result<u16> {
     })
 }
 
-/// A local header, with numbers of 64 bits where those of 32 do not do.
+/// A local header, with 64-bit numbers where 32 bits are too few.
 fn local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
     let is_wide = narrow(header.size) == u32::MAX || narrow(header.compressed) == u32::MAX;
     if is_wide {
@@ -308,7 +309,7 @@ fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
     bytes.extend(narrow(header.size).to_le_bytes());
     bytes.extend(length(&header.name)?.to_le_bytes());
     bytes.extend(extra_len.to_le_bytes());
-    // No comment, disk 0, no attributes of text.
+    // No comment, disk 0, no text attributes.
     bytes.extend([0; 6]);
     bytes.extend(((REGULAR | header.mode & 0o7777) << 16).to_le_bytes());
     bytes.extend(narrow(header.local).to_le_bytes());
@@ -317,7 +318,7 @@ fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The records behind `count` central headers of `size` bytes, which begin at `start`.
+/// The records behind `count` central headers, which have `size` bytes and begin at `start`.
 fn end_records(start: u64, size: u64, count: u64) -> Vec<u8> {
     let narrow_count = u16::try_from(count).unwrap_or(u16::MAX);
     let mut bytes = Vec::new();

@@ -49,8 +49,8 @@ fn anonymous(directory: &Path) -> Result<File, Errno> {
     let mode = Mode::RUSR | Mode::WUSR;
     match rustix::fs::open(directory, flags | OFlags::TMPFILE, mode) {
         Ok(file) => Ok(file.into()),
-        // File systems without O_TMPFILE (NFS, some overlays), and kernels that ignore the flag and open the
-        // directory.
+        // File systems without O_TMPFILE (NFS, some overlays), and kernels that ignore the flag and refuse to
+        // open a directory for writing.
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => unlinked(directory),
         Err(error) => Err(error),
     }

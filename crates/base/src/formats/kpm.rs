@@ -14,7 +14,7 @@
 //!     "kernel_count": n } } }
 //! ```
 //!
-//! Source: AMD's `rocm_kpack`. Loaders of a short period read `file`, but the documentation says `filename`;
+//! Source: AMD's `rocm_kpack`. For a short period, loaders read `file`; the documentation says `filename`.
 //! rockpack reads either and writes both.
 
 use std::collections::BTreeMap;

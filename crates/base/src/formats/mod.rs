@@ -1,4 +1,4 @@
-//! Bytes ↔ types, with a module for each file format. It opens with its byte table and the source of that
+//! Bytes ↔ types, with a module for each file format. Each opens with its byte table and the source of that
 //! knowledge. No module decides policy, and none opens a file by a path that it reads.
 
 pub mod amdgpu_metadata;

@@ -19,8 +19,8 @@ pub(super) const SIZE_MAX: u64 = (1 << 56) - 1;
 pub enum Dialect {
     /// dpkg's rules for the data of a package: GNU's long names, and no other members about members.
     Dpkg,
-    /// GNU tar's rules for the control files of a package: pax records too, the last of which overrides
-    /// earlier ones and long names, and volume labels.
+    /// GNU tar's rules for the control files of a package: also volume labels, and pax records, where a later
+    /// record overrides earlier ones and long names.
     Control,
     /// The rules for archives of artifacts: the members of GNU tar, without any irregularity.
     Strict,

@@ -32,7 +32,7 @@ const MAGIC_LEN: usize = 4;
 enum Position {
     /// Before the magic of a frame, or the end.
     Between,
-    /// In a frame; the decoder has its magic.
+    /// Inside a frame, whose magic the decoder has.
     Within,
     /// Behind the last frame.
     End,

@@ -1,4 +1,4 @@
-//! A run that is asked to end, ends at its next read.
+//! A run that is asked to end stops at its next read.
 //!
 //! A signal handler may do little, and a thread cannot be stopped from outside. So the handler notes the
 //! request here, and everything that reads content checks for it. The run is then rolled back as after any

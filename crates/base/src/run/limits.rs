@@ -55,7 +55,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a build in `memory` bytes; `None` means a quarter of the machine's memory.
+    /// The limits of a build in `memory` bytes. `None` means a quarter of the machine's memory, and at least
+    /// the needs of the build.
     pub fn of_build(memory: Option<u64>, needs: BuildNeeds) -> Result<Self> {
         let BuildNeeds { compressors, thread, jobs } = needs;
         let payloads = compressors.saturating_sub(ASIDE).saturating_mul(2);

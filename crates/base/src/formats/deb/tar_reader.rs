@@ -2,9 +2,9 @@
 //!
 //! Everything that dpkg installs is read: files, directories, symbolic and hard links, named pipes, and
 //! devices, in any spelling of their names. Everything that dpkg refuses is refused: other types, names with
-//! `..` or line breaks, hard links to nothing, and members that cannot be at their path ([`Paths`]). dpkg
-//! itself follows some `..` out of the root. Anything that rockpack would have written differently is counted
-//! ([`Oddities`]).
+//! line breaks, links to nothing, and members that cannot be at their path ([`Paths`]). Refused too: names
+//! with `..`, which dpkg follows out of the root. Anything that rockpack would have written differently is
+//! counted ([`Oddities`]).
 
 use std::io::Read;
 

@@ -24,7 +24,7 @@ const NT_GNU_BUILD_ID: u32 = 3;
 const GNU: &[u8] = b"GNU\0";
 /// Bytes of both sizes and the type.
 const NOTE_HEADER: usize = 12;
-/// Most bytes of a note section or segment, and half of the most bytes in all; more are not searched. A
+/// Longest note section or segment that is searched, in bytes; in all, at most twice as many are searched. A
 /// build-id is short and one of the first notes. Sections and segments name the same bytes, and a damaged
 /// file may name them again and again.
 const NOTES_MAX: u64 = 1 << 20;

@@ -29,8 +29,7 @@ const MAX_SECTION_NAMES: u64 = 256 << 20;
 /// section per function have such long names, and rockpack looks for none of them.
 const MAX_SECTION_NAME: usize = 4096;
 
-/// Largest string table of symbols, in bytes. The longest use is kernel names: 30 MB in the largest known
-/// code object.
+/// Largest string table of symbols, in bytes. Kernel names need most: 30 MB in the largest known code object.
 const MAX_STRINGS: u64 = 512 << 20;
 
 /// An ELF64 little-endian file: its header tables, read completely.

@@ -11,8 +11,8 @@
 //!
 //! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so packages
 //! with such a file use the stripped form throughout, as from rpmbuild; only the package's header then has
-//! name, mode and size. This is own code because the `rpm` crate's cpio is private, and no other crate knows
-//! the stripped form. Refused: hard links.
+//! name, mode and size. The code is hand-written because the `rpm` crate's cpio is private, and no other
+//! crate knows the stripped form. Refused: hard links.
 
 use std::io::{Read, Write};
 

@@ -35,7 +35,7 @@ impl WheelFile {
         Ok(Self { headers, is_purelib })
     }
 
-    /// Whether the files at the wheel's root are independent of the platform.
+    /// Whether the files at the wheel's root are installed where files for all platforms are.
     pub fn is_purelib(&self) -> bool {
         self.is_purelib
     }

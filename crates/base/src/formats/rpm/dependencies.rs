@@ -1,9 +1,9 @@
 //! Dependencies: those that the plan states, and those that follow from the package itself.
 //!
-//! These follow from the package, as in rpmbuild: the package's own name with its version, and with the architecture in parentheses;
-//! `config(name)` if it has configuration files; the interpreter of each scriptlet; and an `rpmlib(…)`
-//! requirement for each feature of rpm that the package needs. All lists are sorted by name, version and
-//! flags, each line once.
+//! The latter, as from rpmbuild: the package's own name with its version, and with the architecture in
+//! parentheses; `config(name)` if it has configuration files; the interpreter of each scriptlet; and an
+//! `rpmlib(…)` requirement for each feature of rpm that the package needs. All lists are sorted by name,
+//! version and flags, each line once.
 
 use std::collections::BTreeSet;
 

@@ -33,6 +33,8 @@ const LEAVING_OUT: [Code; 10] = [
 pub(in crate::verify) struct Excuses {
     /// Whether there is a receipt at all.
     pub(in crate::verify) given: bool,
+    /// Whether some device wheels are not installed.
+    pub(in crate::verify) some_wheels: bool,
     /// Device code that is in no package.
     absent: BTreeSet<Sha256Digest>,
     /// Device code that stays in its file.
@@ -101,6 +103,11 @@ impl Excuses {
         let mut excuses = Self::default();
         excuses.add_all(findings);
         excuses
+    }
+
+    /// An installed prefix, in which nobody installed some device wheels.
+    pub(in crate::verify) fn of_some_wheels() -> Self {
+        Self { some_wheels: true, ..Self::default() }
     }
 
     fn add_all(&mut self, findings: &[FindingRecord]) {
@@ -269,7 +276,7 @@ impl Excuses {
 
     /// Whether findings account for absent device code at all.
     pub(in crate::verify) fn any_absence(&self) -> bool {
-        !self.absent.is_empty()
+        self.some_wheels || !self.absent.is_empty()
     }
 
     /// Tells whether a finding lets a file keep device code of this digest.

@@ -66,7 +66,9 @@ pub(in crate::verify) fn check(
             let file = single.package.at(single.path);
             problems.add(Problem::DatabaseUnpaired { file, lack });
         };
-        if !single.is_standalone()? && !excuses.leaves_unpaired(single.path) {
+        // An index for several archs serves device wheels that are not installed.
+        let is_open = excuses.some_wheels && single.archs.is_empty();
+        if !is_open && !single.is_standalone()? && !excuses.leaves_unpaired(single.path) {
             single.partner_lack(&partners).into_iter().for_each(&mut add);
         }
         if !excuses.leaves_unresolved(single.path) {

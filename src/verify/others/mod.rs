@@ -2,6 +2,7 @@
 
 pub(super) mod artifacts;
 pub(super) mod folders;
+mod installed_wheels;
 
 use std::path::{Path, PathBuf};
 
@@ -94,8 +95,11 @@ impl Others {
     ) -> Result<()> {
         let files = folders::below(path, &self.budget, problems);
         let name = path.display().to_string();
+        let excuses = match installed_wheels::are_all_there(&files) {
+            true => Excuses::default(),
+            false => Excuses::of_some_wheels(),
+        };
         let read = folders::examine(name, Side::Both, files, progress, problems);
-        let excuses = Excuses::default();
         contents::check(&read, &Together::of(&[&read]), &excuses, problems);
         markers::check(&[&read], &excuses, Scope::Prefix, problems);
         manifests::check(&[&read], Scope::Prefix, problems);

@@ -79,6 +79,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
         generator: env!("CARGO_PKG_VERSION").to_owned(),
         time: settings.time,
         wheels,
+        host_requires: settings.plan.config.keys.wheels.host_requires.clone(),
         code_objects,
         findings: FindingRecord::of(&findings),
     };

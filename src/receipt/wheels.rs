@@ -24,6 +24,9 @@ pub struct WheelReceipt {
     pub time: i64,
     /// The wheels, sorted by the input wheel; the host wheel comes first.
     pub wheels: Vec<WheelRecord>,
+    /// Requirements of the configuration that every host wheel has besides those of its input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_requires: Vec<String>,
     /// Every code object of the input that a device wheel holds.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Every finding. Findings that the configuration accepts have the reason in `accepted`.

@@ -1,17 +1,17 @@
 //! The settings of `verify`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rockpack_base::content::is_file;
+use rockpack_base::content::{is_file, is_folder, list};
 use rockpack_base::error::{Error, Faults, Result, ResultExt};
 use rockpack_base::formats::wheel::WheelName;
 
 use super::environment::Environment;
 use super::output_path::output_path;
 use crate::files::new_file;
-use crate::input::artifact;
+use crate::input::{artifact, wheel};
 use crate::verify::{Extent, FolderMeaning, PublicKeys, Trust};
 
 /// The options of `verify`.
@@ -33,9 +33,9 @@ pub struct VerifyArguments {
     partial: bool,
     /// The artifacts or fat wheels that packages or wheels were made from
     ///
-    /// Artifacts as for build, each fat wheel, or single host binaries with device code; may be given several
-    /// times. The contents of .tar.zst, .tar.xz and wheels are kept in TMPDIR meanwhile, and take somewhat
-    /// more space than the files
+    /// Artifacts as for build, fat wheels or folders of them, or single host binaries with device code; may
+    /// be given several times. The contents of .tar.zst, .tar.xz and wheels are kept in TMPDIR meanwhile,
+    /// and take somewhat more space than the files
     #[arg(long, value_name = "ARTIFACTS")]
     against: Vec<PathBuf>,
     /// Public key that must have made the signatures
@@ -93,7 +93,9 @@ impl VerifyArguments {
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for path in self.against {
-            if !is_file(&path)? || artifact::is_artifact(&path)? {
+            if has_wheels(&path)? {
+                wheels.push(path);
+            } else if !is_file(&path)? || artifact::is_artifact(&path)? {
                 artifacts.push(path);
             } else if WheelName::is_one(&path) {
                 wheels.push(path);
@@ -101,8 +103,22 @@ impl VerifyArguments {
                 binaries.push(path);
             }
         }
+        let wheels = wheel::find(&wheels)?;
         Ok(VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, join })
     }
+}
+
+/// Tells if a folder has wheels in it.
+fn has_wheels(path: &Path) -> Result<bool> {
+    if !is_folder(path)? || artifact::is_artifact(path)? {
+        return Ok(false);
+    }
+    for entry in list(path)? {
+        if WheelName::is_one(&entry?.path()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Refuses paths that do not exist. Errors call them `what`.

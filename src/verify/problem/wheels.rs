@@ -48,6 +48,11 @@ pub enum HeaderDifference {
     /// A field of METADATA or WHEEL differs from the file name.
     #[display("its file name has the {field} {named}, and its {file} says {stated}")]
     Name { field: &'static str, file: &'static str, named: String, stated: String },
+    /// A version that PEP 440 does not know.
+    #[display(
+        "its {file} has the version {version}, which PEP 440 does not know: installers refuse it"
+    )]
+    NoVersion { file: &'static str, version: String },
     /// The tags are not those of the host.
     #[display("is tagged {own}, and its host {host} {hosts}: pip installs one without the other")]
     HostTags { host: String, own: String, hosts: String },
@@ -128,4 +133,7 @@ pub enum MemberFault {
     /// A PE file.
     #[display("is a PE file, a program or library for Windows, and wheels with one are not split")]
     Windows,
+    /// A file of a device wheel that is run.
+    #[display("is run by Python or a shell, and device wheels have device code alone")]
+    Run,
 }

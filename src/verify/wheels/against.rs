@@ -1,13 +1,16 @@
 //! Host and device wheels beside the fat wheel that they were made from.
 //!
 //! A fat wheel is one artifact whose prefix is the root of site-packages, so that what holds of packages
-//! beside artifacts holds here. Its metadata are written anew: of these, every file but METADATA, WHEEL and
-//! RECORD is in the host wheel as it was.
+//! beside artifacts holds here. Of its metadata, RECORD is written anew, and so is WHEEL where it does not say
+//! what the file name says; METADATA has more fields. All else is in the host wheel as it was, and licences
+//! in the device wheels, too.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::wheel::{Requirement, WheelFile, normalized};
 use rockpack_base::tree::{Node, TreePath};
 
 use super::set::{Sets, WheelSet};
@@ -18,6 +21,7 @@ use crate::verify::Options;
 use crate::verify::against::SetComparison;
 use crate::verify::against::inputs::ArtifactInputs;
 use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::digest::Sha;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::wheel::{Wheel, elsewhere};
 use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
@@ -25,8 +29,8 @@ use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
 /// Texts that a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 
-/// Fields that a split adds to METADATA.
-const ADDED: [&str; 2] = ["Provides-Extra: ", "Requires-Dist: "];
+/// The starts of names of licence files.
+const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
 
 /// A comparison of sets with their fat wheels; `excuses` explain what is not in them.
 pub(super) struct Comparison<'a> {
@@ -34,6 +38,8 @@ pub(super) struct Comparison<'a> {
     pub(super) excuses: &'a Excuses,
     /// The wheels that are verified, those included that cannot be read.
     pub(super) paths: &'a [PathBuf],
+    /// What receipts say that every host wheel requires besides.
+    pub(super) host_requires: BTreeSet<&'a String>,
 }
 
 impl Comparison<'_> {
@@ -96,7 +102,7 @@ impl Comparison<'_> {
     ) -> Result<u64> {
         let scan = ScanOptions::within(&self.options.budget);
         let mut fat = wheel::read(path, &scan, progress)?;
-        check_metadata(set, &fat, problems);
+        Texts { set, fat: &fat, host_requires: &self.host_requires }.check(problems);
         add_elsewhere(&mut fat)?;
         let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
         let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
@@ -131,39 +137,124 @@ fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
     Ok(())
 }
 
-/// Every text beside METADATA, such as licences and entry points, is in the host wheel, and so is every
-/// line of METADATA.
-fn check_metadata(set: &WheelSet<'_>, fat: &FatWheel, problems: &mut Problems) {
-    let was = || InputVariant::File { shards: vec![fat.name.to_string()] };
-    if !is_added_to(&fat.metadata.with(""), &set.host.metadata.with("")) {
-        let path = format!("/{}/METADATA", fat.dist_info);
-        let loss = FileLoss::OtherContent { was: was() };
-        problems.add(Problem::FileLost { path, loss });
-    }
-    let is_kept = |name: &str| {
-        let file = name.strip_prefix(&fat.dist_info).and_then(|rest| rest.strip_prefix('/'));
-        file.is_some_and(|file| !WRITTEN_ANEW.contains(&file))
-    };
-    for (name, member) in fat.members.iter().filter(|(name, _)| is_kept(name)) {
-        let path = format!("/{name}");
-        if set.host.texts.get(&path) == Some(&member.sha256) {
-            continue;
+/// The files of `dist-info` of a set beside those of the fat wheel.
+struct Texts<'a> {
+    set: &'a WheelSet<'a>,
+    fat: &'a FatWheel,
+    host_requires: &'a BTreeSet<&'a String>,
+}
+
+impl Texts<'_> {
+    /// Host wheels have those of the fat wheel, device wheels its licences, and METADATA has the requirements
+    /// that tie the set together.
+    fn check(&self, problems: &mut Problems) {
+        let Self { set, fat, .. } = self;
+        self.check_metadata(problems);
+        for (name, member) in &fat.members {
+            let Some(file) = name.strip_prefix(&fat.dist_info) else { continue };
+            let Some(file) = file.strip_prefix('/') else { continue };
+            let is_anew = WRITTEN_ANEW.contains(&file) && !(file == "WHEEL" && self.keeps_wheel());
+            let (path, was) = (format!("/{name}"), self.was());
+            let loss = match set.host.texts.get(&path) {
+                _ if is_anew => continue,
+                Some(own) if *own == member.sha256 => continue,
+                Some(_) => FileLoss::OtherContent { was },
+                None => FileLoss::Absent { was },
+            };
+            problems.add(Problem::FileLost { path, loss });
         }
-        let loss = match set.host.texts.contains_key(&path) {
-            true => FileLoss::OtherContent { was: was() },
-            false => FileLoss::Absent { was: was() },
+        if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !self.keeps_wheel() {
+            let (path, was) = (format!("/{}/WHEEL", fat.dist_info), self.was());
+            problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent { was } });
+        }
+        let is_of_host = |file: &str, _: &Sha| self.of_fat(file).is_some();
+        check_foreign(set.host, is_of_host, problems);
+        let is_of_device =
+            |file: &str, own: &Sha| is_licence(file, fat) && self.of_fat(file) == Some(own);
+        for device in &set.devices {
+            check_foreign(device, is_of_device, problems);
+        }
+    }
+
+    fn was(&self) -> InputVariant {
+        InputVariant::File { shards: vec![self.fat.name.to_string()] }
+    }
+
+    /// The digest of a file in `dist-info` of the fat wheel.
+    fn of_fat(&self, file: &str) -> Option<&Sha> {
+        let member = self.fat.members.get(&format!("{}/{file}", self.fat.dist_info));
+        member.map(|member| &member.sha256)
+    }
+
+    /// WHEEL stays as it is where it says what the file name says.
+    fn keeps_wheel(&self) -> bool {
+        let FatWheel { name, wheel_file, .. } = self.fat;
+        wheel_file.tags() == WheelFile::tags_of(name) && wheel_file.build() == name.build.as_deref()
+    }
+
+    /// METADATA has what that of the fat wheel has, and behind its last field what a split adds.
+    fn check_metadata(&self, problems: &mut Problems) {
+        let (before, after) = (self.fat.metadata.with(""), self.set.host.metadata.with(""));
+        let path = format!("/{}/METADATA", self.fat.dist_info);
+        let Some(added) = added_to(&before, &after) else {
+            let loss = FileLoss::OtherContent { was: self.was() };
+            return problems.add(Problem::FileLost { path, loss });
         };
-        problems.add(Problem::FileLost { path, loss });
+        for line in added.lines().filter(|line| !self.is_made(line)) {
+            let kind = format!("line `{}`", line.escape_debug());
+            let file = self.set.host.installed.at(&path);
+            problems.add(Problem::FileForeign { file, kind });
+        }
+    }
+
+    /// Tells if a split adds a line to METADATA: an extra that brings device wheels, one of these, or what the
+    /// receipt names.
+    fn is_made(&self, line: &str) -> bool {
+        let extras = &self.set.host.extras;
+        if let Some(extra) = line.strip_prefix("Provides-Extra: ") {
+            return extras.contains_key(&normalized(extra));
+        }
+        let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
+        let is_device = |it: Requirement| {
+            let needed = it.condition.extras().first().and_then(|extra| extras.get(extra));
+            it.exact().is_some() && needed.is_some_and(|needed| needed.contains(&it))
+        };
+        self.host_requires.iter().any(|own| *own == text)
+            || Requirement::parse(text).is_ok_and(is_device)
     }
 }
 
-/// Whether METADATA are others with more requirements and extras, and nothing else changed.
-fn is_added_to(before: &str, after: &str) -> bool {
-    let mut left = before.lines().peekable();
-    let is_known = after.lines().all(|line| {
-        left.next_if_eq(&line).is_some() || ADDED.iter().any(|field| line.starts_with(field))
-    });
-    is_known && left.next().is_none()
+/// Names the files of `dist-info` that neither a split writes nor `is_known` knows.
+fn check_foreign(wheel: &Wheel, is_known: impl Fn(&str, &Sha) -> bool, problems: &mut Problems) {
+    for (path, sha256) in &wheel.texts {
+        let (_, file) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
+        if !WRITTEN_ANEW.contains(&file) && !is_known(file, sha256) {
+            let file = wheel.installed.at(path);
+            problems.add(Problem::FileForeign { file, kind: "file".to_owned() });
+        }
+    }
+}
+
+/// Tells if a file in `dist-info` is a licence: METADATA names it, or its name or folder says so.
+fn is_licence(file: &str, fat: &FatWheel) -> bool {
+    let plain = file.strip_prefix("licenses/");
+    let name = plain.unwrap_or(file);
+    plain.is_some()
+        || fat.metadata.all("License-File").any(|stated| stated == name)
+        || LICENCES.iter().any(|start| name.to_ascii_uppercase().starts_with(start))
+}
+
+/// The fields that METADATA have behind those of others, if all else is the same.
+fn added_to<'a>(before: &str, after: &'a str) -> Option<&'a str> {
+    let ((fields, text), (others, other_text)) = (parted(before), parted(after));
+    others.strip_prefix(fields).filter(|_| text == other_text)
+}
+
+/// The fields of METADATA, and the text behind them.
+fn parted(text: &str) -> (&str, &str) {
+    let is_field = |line: &&str| !line.trim_end_matches(['\r', '\n']).is_empty();
+    let fields = text.split_inclusive('\n').take_while(is_field);
+    text.split_at(fields.map(str::len).sum())
 }
 
 #[cfg(test)]
@@ -171,18 +262,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requirements_and_extras_are_added() {
-        let before = "Name: a\nRequires-Dist: b\nVersion: 1\n\ntext\n";
+    fn fields_are_added_behind_the_others() {
+        let before = "Name: a\nLicense: b\n c\nVersion: 1\n\ntext\n";
         for (after, expected) in [
-            (before.to_owned(), true),
-            (before.replace("Version: 1\n", "Version: 1\nProvides-Extra: x\n"), true),
-            (before.replace("Version: 1\n", "Version: 1\nRequires-Dist: c\n"), true),
-            (before.replace("Requires-Dist: b\n", ""), false),
-            (before.replace("Version: 1\n", "Version: 1\nLicense: x\n"), false),
-            (before.replace("text", "other"), false),
-            (before.replace("text\n", ""), false),
+            (before.to_owned(), Some("")),
+            (before.replace("1\n\n", "1\nProvides-Extra: x\n\n"), Some("Provides-Extra: x\n")),
+            (before.replace("1\n\n", "1\n d\n\n"), Some(" d\n")),
+            (before.replace("Version", "Requires-Dist: c\nVersion"), None),
+            (before.replace(" c\n", ""), None),
+            (before.replace("text", "Requires-Dist: c\ntext"), None),
+            (before.replace("text\n", ""), None),
         ] {
-            assert_eq!(is_added_to(before, &after), expected, "{after}");
+            assert_eq!(added_to(before, &after), expected, "{after}");
         }
     }
 }

@@ -5,6 +5,7 @@
 //! do with device code, are checked by themselves.
 
 mod against;
+mod between;
 mod claims;
 mod closed;
 mod set;
@@ -22,16 +23,28 @@ use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
 use super::checks::{integrity, markers, ownership, pairs, twice};
+use super::own::facts::{Class, FileFacts};
 use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
 use super::partial::Sieve;
-use super::problem::{ListingFault, Problem, ProblemPlace, Problems, ReadFault, Report};
+use super::problem::{
+    ListingFault, MemberFault, Problem, ProblemPlace, Problems, ReadFault, Report,
+};
 use super::subject::wheels::WheelArgument;
 use super::{Options, others};
 use crate::receipt::FindingRecord;
 use crate::report::{Progress, Stage};
 use against::Comparison;
 use set::{Sets, WheelSet};
+
+/// The endings of files that Python runs when it starts or by name.
+const RUN: [&str; 4] = ["py", "pyc", "pyo", "pth"];
+
+/// The folder of what installers put among programs.
+const SCRIPTS: &str = "/.data/scripts/";
+
+/// The file that has installers make programs.
+const ENTRY_POINTS: &str = ".dist-info/entry_points.txt";
 
 /// Checks the wheels of all arguments, each once, and adds what was looked at.
 pub(super) fn check(
@@ -49,8 +62,9 @@ pub(super) fn check(
     let mut wheels = read_all(&paths, &options.budget, progress, &mut found);
     set::take_sides(&mut wheels);
     arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
-    let receipts = arguments.iter().filter_map(|argument| argument.receipt.as_ref());
-    let findings = receipts.flat_map(|receipt| receipt.findings.clone());
+    let receipts = || arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+    let host_requires = receipts().flat_map(|receipt| &receipt.host_requires).collect();
+    let findings = receipts().flat_map(|receipt| receipt.findings.clone());
     let findings: Vec<FindingRecord> = findings.collect();
     let excuses = Excuses::of_wheels(&findings);
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
@@ -60,7 +74,9 @@ pub(super) fn check(
         check_set(set, &excuses, &mut found)?;
         closed::check(set, &sets, &unread, &mut found);
     }
+    between::check(&sets, &mut found);
     for (device, host) in &sets.alone {
+        check_members(device, &mut found);
         let (wheel, host) = (device.installed.file.clone(), host.clone());
         found.add(Problem::WheelHostMissing { wheel, host });
     }
@@ -75,7 +91,7 @@ pub(super) fn check(
     if !options.wheels.is_empty() {
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
-        let compared = Comparison { options, excuses: &excuses, paths: &paths };
+        let compared = Comparison { options, excuses: &excuses, paths: &paths, host_requires };
         let count = compared.check(&Sets::of(&wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
@@ -158,7 +174,23 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
     markers::check(&packages, excuses, Scope::Wheels, problems);
     pairs::check(&packages, excuses, problems)?;
     integrity::check(&packages, excuses, problems)?;
+    set.devices.iter().for_each(|device| check_members(device, problems));
     Ok(())
+}
+
+/// Nothing in a device wheel is run by Python or a shell.
+fn check_members(device: &Wheel, problems: &mut Problems) {
+    let is_run = |(path, facts): &(&str, &FileFacts)| {
+        let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+        matches!(facts.class, Class::Script(_))
+            || RUN.contains(&ending)
+            || path.starts_with(SCRIPTS)
+            || path.ends_with(ENTRY_POINTS)
+    };
+    for (path, _) in device.installed.files().filter(is_run) {
+        let (file, fault) = (device.installed.at(path), MemberFault::Run);
+        problems.add(Problem::WheelMember { file, fault });
+    }
 }
 
 /// Checks a wheel that belongs to no set.

@@ -64,12 +64,22 @@ fn v013_licences_and_entry_points_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut fat = LooseWheel::read(&fat());
     fat.add(&fat.info("entry_points.txt"), "[console_scripts]\n");
+    fat.add(&fat.info("licenses/LICENSE"), "MIT\n");
     let fat = fat.write(folder.path());
     let wheels = Wheels::new();
     let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
     run.fired(&["V013"]);
     says(&run, &["entry_points.txt", "is in no package"]);
-    wheels.edit(HOST, |host| host.add(&host.info("entry_points.txt"), "[console_scripts]\n"));
+    wheels.edit(HOST, |host| {
+        host.add(&host.info("entry_points.txt"), "[console_scripts]\n");
+        host.add(&host.info("licenses/LICENSE"), "MIT\n");
+    });
+    for (licence, codes) in [("other\n", ["V101"].as_slice()), ("MIT\n", &[])] {
+        wheels.edit(&device("gfx1100"), |wheel| {
+            wheel.add(&wheel.info("licenses/LICENSE"), licence);
+        });
+        wheels.verify(&["--against", fat.to_str().unwrap()]).fired(codes);
+    }
     wheels.verify(&["--against", fat.to_str().unwrap()]).fired(&[]);
     wheels.edit(HOST, |host| host.add(&host.info("entry_points.txt"), "[others]\n"));
     let run = wheels.verify(&["--against", fat.to_str().unwrap()]);
@@ -109,10 +119,37 @@ fn v101_what_no_fat_wheel_has() {
     for distribution in [HOST.to_owned(), device("gfx1100")] {
         let wheels = Wheels::new();
         wheels.edit(&distribution, |wheel| {
-            let file = WheelFile { bytes: b"import os\n".to_vec(), mode: 0o100_644 };
-            wheel.files.insert("lib/evil.py".to_owned(), file);
+            let file = WheelFile { bytes: b"text\n".to_vec(), mode: 0o100_644 };
+            wheel.files.insert("lib/evil.txt".to_owned(), file);
         });
-        fires(&wheels, &["V101"], &["/lib/evil.py"]);
+        fires(&wheels, &["V101"], &["/lib/evil.txt"]);
+    }
+}
+
+#[test]
+fn v101_and_v013_texts_are_those_of_the_fat_wheel() {
+    let device = device("gfx1100");
+    for (distribution, file, old, new, codes) in [
+        (HOST, "direct_url.json", "", "{}", ["V101"].as_slice()),
+        (&device, "entry_points.txt", "", "[console_scripts]", &["V098", "V101"]),
+        (&device, "top_level.txt", "", "x", &["V101"]),
+        (HOST, "METADATA", "", "Requires-Dist: evil\n", &["V101"]),
+        (HOST, "METADATA", "", "Requires-Dist: evil == 1; extra == 'device-gfx906'\n", &["V101"]),
+        (HOST, "METADATA", "", "Provides-Extra: more\n", &["V101"]),
+        (HOST, "METADATA", "", "\nRequires-Dist: evil\n", &["V013"]),
+        (HOST, "METADATA", "\nVersion:", "\nRequires-Dist: evil\nVersion:", &["V013"]),
+        (HOST, "WHEEL", "", "Generator: x\n", &["V013"]),
+    ] {
+        let wheels = Wheels::new();
+        wheels.edit(distribution, |wheel| {
+            let path = wheel.info(file);
+            let before =
+                if wheel.files.contains_key(&path) { wheel.text(&path) } else { String::new() };
+            let added = || before.clone() + new;
+            let text = if old.is_empty() { added() } else { before.replace(old, new) };
+            wheel.add(&path, text);
+        });
+        fires(&wheels, codes, &[file]);
     }
 }
 
@@ -150,9 +187,15 @@ fn a_set_is_compared_with_the_wheel_of_its_name() {
 
 /// The output of `rockpack wheel` for the fat wheel.
 pub(super) fn written() -> (TempDir, PathBuf) {
+    written_by("")
+}
+
+/// The same with this configuration.
+fn written_by(config: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    tools::run(rockpack().arg("wheel").arg(fat()).arg("--out").arg(&out));
+    let (out, file) = (folder.path().join("out"), folder.path().join("rockpack.toml"));
+    fs::write(&file, config).unwrap();
+    tools::run(rockpack().arg("wheel").arg(fat()).arg("--config").arg(file).arg("--out").arg(&out));
     (folder, out)
 }
 
@@ -161,10 +204,21 @@ fn what_wheel_writes_passes() {
     let (_folder, out) = written();
     let out = out.to_str().unwrap();
     verify(&[out], &[]).fired(&[]);
-    verify(&[out], &["--against", fat().to_str().unwrap()]).fired(&[]);
+    // By its folder.
+    verify(&[out], &["--against", fat().parent().unwrap().to_str().unwrap()]).fired(&[]);
     let receipt = Path::new(out).join("wheels.json");
     fs::remove_file(receipt).unwrap();
     verify(&[out], &["--against", fat().to_str().unwrap()]).fired(&[]);
+}
+
+#[test]
+fn what_the_configuration_adds_is_in_the_receipt() {
+    let (_folder, out) = written_by("[wheels]\nhost_requires = ['numpy>=2']\n");
+    let run = || verify(&[out.to_str().unwrap()], &["--against", fat().to_str().unwrap()]);
+    run().fired(&[]);
+    fs::remove_file(out.join("wheels.json")).unwrap();
+    run().fired(&["V101"]);
+    says(&run(), &["METADATA", "line `Requires-Dist: numpy>=2`"]);
 }
 
 #[test]

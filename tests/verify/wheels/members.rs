@@ -97,6 +97,23 @@ fn v098_members_that_nobody_can_install() {
 }
 
 #[test]
+fn v098_device_wheels_have_nothing_that_is_run() {
+    let scripts = format!("ex_blas_device_gfx1100-{VERSION}.data/scripts/tool");
+    let info = LooseWheel::new(&file_name(&device("gfx1100")), "").info("entry_points.txt");
+    for (path, text) in [
+        ("lib/evil.py", "import os\n"),
+        ("evil.pth", "import os\n"),
+        ("lib/run", "#!/bin/sh\n"),
+        (&scripts, "text"),
+        (&info, "[console_scripts]\n"),
+    ] {
+        let wheels = Wheels::new();
+        wheels.edit(&device("gfx1100"), |wheel| wheel.add(path, text));
+        wheels.fires(&["V098"], &["is run by Python or a shell"]);
+    }
+}
+
+#[test]
 fn v001_a_member_that_is_there_twice_or_damaged() {
     let wheels = Wheels::new();
     let loose = wheels.read(&device("gfx1100"));

@@ -275,3 +275,55 @@ fn wheels_of_others_are_in_no_set() {
     }
     verify(&[folder.path().to_str().unwrap()], &[]).fired(&[]);
 }
+
+#[test]
+fn v040_projects_share_what_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let mut wheel = LooseWheel::new(&format!("{name}-py3-none-any.whl"), "");
+        wheel.add("ns/__init__.py", text);
+        wheel.write(folder.path());
+    };
+    let run = || verify(&[folder.path().to_str().unwrap()], &[]);
+    // Two versions, and a namespace of two projects.
+    for (name, text) in [("one-1", "old"), ("one-2", ""), ("two-1", "old")] {
+        write(name, text);
+    }
+    run().fired(&["V040"]);
+    says(&run(), &["/ns/__init__.py", "one-2-py3-none-any.whl and two-1-py3-none-any.whl"]);
+    write("one-2", "old");
+    run().fired(&[]);
+    write("one-1", "new");
+    write("two-1", "new");
+    write("one-2", "new");
+    run().fired(&[]);
+}
+
+/// Installs wheels into a folder.
+fn installed(wheels: &Wheels, distributions: &[String]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for distribution in distributions {
+        for (path, file) in wheels.read(distribution).files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file.bytes).unwrap();
+        }
+    }
+    folder
+}
+
+#[test]
+fn some_device_wheels_are_installed() {
+    let wheels = Wheels::new();
+    for archs in [["gfx906"].as_slice(), &ARCHS] {
+        let names: Vec<String> =
+            [HOST.to_owned()].into_iter().chain(archs.iter().map(|arch| device(arch))).collect();
+        let folder = installed(&wheels, &names);
+        let run = || verify(&[folder.path().to_str().unwrap()], &["--installed"]);
+        run().fired(&[]);
+        // Where nothing says that more could be installed, code is missing.
+        let host = LooseWheel::new(&file_name(HOST), "");
+        fs::remove_file(folder.path().join(host.info("METADATA"))).unwrap();
+        run().fired(if archs.len() == 1 { &["V024", "V031"] } else { &[] });
+    }
+}

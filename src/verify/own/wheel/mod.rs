@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::formats::wheel::{
-    Metadata, Record, Requirement, WheelFile, WheelName, normalized,
+    Metadata, Record, Requirement, Version, WheelFile, WheelName, normalized,
 };
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Budget;
@@ -259,6 +259,13 @@ impl Reading {
         if !is_version(metadata.version(), name) {
             let stated = metadata.version().to_owned();
             add(differs("version", "METADATA", name.version.clone(), stated));
+        }
+        if name.parsed_version().is_none() {
+            let version = name.version.clone();
+            add(HeaderDifference::NoVersion { file: "file name", version });
+        } else if metadata.version().parse::<Version>().is_err() {
+            let version = metadata.version().to_owned();
+            add(HeaderDifference::NoVersion { file: "METADATA", version });
         }
         let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
         let stated: BTreeSet<String> = headers.tags().into_iter().collect();

@@ -15,6 +15,7 @@ pub(super) fn examples() -> Vec<Problem> {
         MemberFault::Link,
         MemberFault::Name { reason: text("`..` leads out of the tree") },
         MemberFault::Windows,
+        MemberFault::Run,
     ];
     all.extend(members.map(|fault| Problem::WheelMember {
         file: PackagePath::new(HOST, "/torch/lib/c10.dll"),
@@ -45,7 +46,7 @@ fn listings() -> [ListingFault; 8] {
     ]
 }
 
-fn differences() -> [HeaderDifference; 5] {
+fn differences() -> [HeaderDifference; 6] {
     [
         HeaderDifference::Folder { folder: text("torch-2.8.0.dist-info") },
         HeaderDifference::Name {
@@ -54,6 +55,7 @@ fn differences() -> [HeaderDifference; 5] {
             named: text("2.9.0+rocm7.1"),
             stated: text("2.9.0"),
         },
+        HeaderDifference::NoVersion { file: "file name", version: text("main") },
         HeaderDifference::HostTags {
             host: text(HOST),
             own: text("py3-none-any"),

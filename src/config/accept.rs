@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that a package set never has, or that are about this table itself.
-const NEVER: [Code; 23] = [
+const NEVER: [Code; 24] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -32,6 +32,7 @@ const NEVER: [Code; 23] = [
     Code::PackagesByOtherKey,
     Code::UpdateHeldBack,
     Code::WheelExtraOpen,
+    Code::WheelBuildsMixed,
     Code::FolderClosed,
     Code::SecretReadable,
     Code::CacheEntryDamaged,

@@ -13,7 +13,7 @@ use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use rockpack_base::formats::rpm::LEAD_MAGIC;
-use rockpack_base::formats::wheel::WheelName;
+use rockpack_base::formats::wheel::{WheelIdentity, WheelName};
 use rockpack_base::formats::{apt_index, deb, python_index, rpm, rpm_md};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
@@ -225,6 +225,12 @@ impl Facts {
             Self::Rpm(_) => PackageKind::Rpm,
             Self::Wheel(_) => PackageKind::Wheel,
         }
+    }
+
+    /// The identity of a wheel; `None` of other packages.
+    pub fn wheel_identity(&self) -> Option<WheelIdentity> {
+        let Self::Wheel(package) = self else { return None };
+        package.file.parse::<WheelName>().ok()?.identity()
     }
 
     /// The name of the package; of a wheel, its project.

@@ -15,6 +15,7 @@ pub mod lengths;
 mod named;
 pub mod owners;
 mod relation;
+pub mod releases;
 pub mod system_folders;
 pub mod updates;
 mod version;

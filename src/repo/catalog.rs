@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::wheel::WheelIdentity;
 use rockpack_base::run::Budget;
 
 use super::channels::Channels;
@@ -141,14 +142,17 @@ impl Catalog {
 
     /// A package of one name, version and architecture is one file, in whatever component.
     fn refuse_twins(&self) -> Result<()> {
-        let mut first: BTreeMap<(&str, String, &str), (&String, &PoolRecord)> = BTreeMap::new();
+        let mut first: BTreeMap<TwinKey<'_>, (&String, &PoolRecord)> = BTreeMap::new();
         let mut faults = Faults::default();
         let added = self.added.keys().filter_map(|path| self.records.get(path));
         let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
         let of_added = |record: &PoolRecord| names.contains(record.indexed.facts.name());
         for (path, record) in self.records.iter().filter(|(_, record)| of_added(record)) {
             let facts = &record.indexed.facts;
-            let key = (facts.name(), facts.version(), facts.arch());
+            let key = match facts.wheel_identity() {
+                Some(identity) => TwinKey::Wheel(identity),
+                None => TwinKey::Package(facts.name(), facts.version(), facts.arch()),
+            };
             let (other_path, other) = *first.entry(key).or_insert((path, record));
             if other.source.sha256 != record.source.sha256 {
                 let message = format!(
@@ -252,6 +256,14 @@ pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Resul
         }
     }
     faults.finish()
+}
+
+/// The facts by which two files would be one package to clients.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum TwinKey<'a> {
+    /// Name, version and architecture.
+    Package(&'a str, String, &'a str),
+    Wheel(WheelIdentity),
 }
 
 const TWINS_HINT: &str = "clients that have the one refuse the other: raise the release of what was built again, or give a wheel \

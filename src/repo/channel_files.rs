@@ -14,7 +14,7 @@ use super::index_paths::{self, REPOMD};
 use super::listed_indexes::ListedIndexes;
 use super::options::RepoOptions;
 use super::python;
-use super::releases::releases;
+use super::releases;
 use super::rpm::RpmIndexes;
 use super::state::ChannelState;
 use super::store::Store;
@@ -61,7 +61,7 @@ impl Making<'_> {
                 rpm_files(next, self.unchanged(next)?, options)
             }
             Channel::Python => {
-                findings.extend(releases(&next.records).open_extras());
+                findings.extend(releases::findings(&next.records));
                 self.python_files(next)
             }
         }

@@ -25,7 +25,7 @@ use super::channel::Channel;
 use super::channels::Channels;
 use super::foreign::{other_file, unknown_index};
 use super::index_paths::{PROJECT_LISTS, metadata_path, project_pages};
-use super::releases::Releases;
+use super::releases::releases_of;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::Store;
 use crate::package::indexed::Facts;
@@ -100,7 +100,7 @@ pub(super) fn pages(
     let both = || earlier.records.iter().chain(next).map(|(path, record)| (path, &**record));
     let (before, after, all) =
         (by_project(&earlier.records), by_project(next), by_project_of(both()));
-    let order = Releases::of(both()).in_order();
+    let order = releases_of(both()).in_order();
     let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
         let is_new = |path: &String| !has(&before, project, path);

@@ -1,11 +1,11 @@
 //! The search for the wheels that arguments name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::{is_folder, list, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::wheel::{Tag, Version, WheelName, normalized};
+use rockpack_base::formats::wheel::{WheelIdentity, WheelName};
 
 use crate::input::artifact::refuse_inside;
 
@@ -14,14 +14,15 @@ use crate::input::artifact::refuse_inside;
 /// same names.
 pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let mut names: BTreeMap<Identity, String> = BTreeMap::new();
+    let mut names: BTreeMap<WheelIdentity, String> = BTreeMap::new();
     let mut faults = Faults::default();
     for root in roots {
         let Some(wheels) = faults.keep(wheels_at(root)) else { continue };
         for wheel in wheels {
             let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let known = names.entry(Identity::of(&name)).or_insert_with(|| name.clone());
-            match found.get(known) {
+            let identity = name.parse().ok().and_then(|name: WheelName| name.identity());
+            let known = identity.map(|it| names.entry(it).or_insert_with(|| name.clone()).clone());
+            match found.get(known.as_ref().unwrap_or(&name)) {
                 Some(other) if !is_same(other, &wheel) => {
                     let message =
                         format!("is the same version of the same wheel as {}", other.display());
@@ -35,32 +36,6 @@ pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     faults.finish()?;
     Ok(found.into_values().collect())
-}
-
-/// The facts that tell wheels apart, in one spelling each.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
-    distribution: String,
-    version: Option<Version>,
-    build: Option<String>,
-    tags: BTreeSet<Tag>,
-    /// The file name, where it gives no version.
-    other: Option<String>,
-}
-
-impl Identity {
-    fn of(file: &str) -> Self {
-        let name = file.parse::<WheelName>().ok();
-        let version = name.as_ref().and_then(WheelName::parsed_version);
-        let other = version.is_none().then(|| file.to_owned());
-        Self {
-            distribution: name.as_ref().map(|it| normalized(&it.distribution)).unwrap_or_default(),
-            version,
-            tags: name.as_ref().map(|it| it.tags().into_iter().collect()).unwrap_or_default(),
-            build: name.and_then(|it| it.build),
-            other,
-        }
-    }
 }
 
 /// Refuses an output folder in which one of the wheels lies: a host wheel has the name of its input.

@@ -825,8 +825,17 @@ coded! {
         { wheel: String, extra: String, requires: String }
         ["{wheel}"]
         [
-            "its extra {extra} requires {requires}, which the index does not have, so nobody can install \
-             the wheel with this extra: publish that wheel, too"
+            "its extra {extra} requires {requires}, which the index does not have for its tags, so nobody \
+             can install it with this extra: publish that wheel, too"
+        ];
+    /// A host wheel or device wheel has several builds, and installers may mix them.
+    WheelBuildsMixed = "R131" "wheel-builds-mixed" Warning
+        { wheel: String, builds: Vec<String> }
+        ["{wheel}"]
+        [
+            "has several builds for the same tags ({}), and host and device wheels are tied by their version \
+             alone, so that installers may take them from different ones: give each build a version of its own",
+            list(builds)
         ];
 }
 

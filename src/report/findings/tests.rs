@@ -780,6 +780,7 @@ fn of_updates() -> Vec<Finding> {
             extra: text("device-gfx942"),
             requires: text("amd-torch-device-gfx942 ==2.13.0"),
         },
+        Finding::WheelBuildsMixed { wheel: text("torch 2.13.0"), builds: texts(["1", "none"]) },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

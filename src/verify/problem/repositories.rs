@@ -139,6 +139,8 @@ pub enum OpenDependency {
     Deb { alternatives: Vec<String>, arch: Option<String> },
     /// The dependency of an `.rpm` on machines of `arch`.
     Rpm { alternatives: Vec<String>, arch: String },
+    /// The requirement of an extra of a wheel.
+    Wheel { extra: String, requires: String },
 }
 
 impl fmt::Display for OpenDependency {
@@ -146,6 +148,10 @@ impl fmt::Display for OpenDependency {
         let (verb, alternatives, arch) = match self {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
+            Self::Wheel { extra, requires } => {
+                let which = "which no wheel for its tags is";
+                return write!(f, "its extra {extra} requires {requires}, {which}");
+            }
         };
         write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
     }

@@ -543,6 +543,10 @@ fn of_indexed_packages() -> Vec<Problem> {
         open(OpenDependency::Deb { alternatives: alternatives(), arch: Some(arch()) }),
         open(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
         open(OpenDependency::Rpm { alternatives: texts(["a = 1"]), arch: arch() }),
+        open(OpenDependency::Wheel {
+            extra: "device-gfx942".to_owned(),
+            requires: "torch-device-gfx942 ==2.13.0".to_owned(),
+        }),
         open(OpenDependency::Rpm {
             alternatives: texts(["a", "b", "c", "d", "e", "f"]),
             arch: arch(),

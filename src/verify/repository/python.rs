@@ -12,7 +12,10 @@ use serde::de::DeserializeOwned;
 
 use super::context::{Context, NamedFiles, sha256};
 use super::html::{self, HtmlPage};
-use crate::verify::problem::{IndexDifference, IndexFault, IndexedDifference, Problem};
+use crate::package::releases::{OpenExtra, Releases};
+use crate::verify::problem::{
+    IndexDifference, IndexFault, IndexedDifference, OpenDependency, Problem,
+};
 
 /// The list of projects, by which an index is known.
 pub(in crate::verify) const LIST: &str = "simple/index.json";
@@ -79,13 +82,18 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
     let stated = names.iter().map(|name| Link::new(name, [("href", format!("{name}/"))]));
     compare_html(context, "simple/index.html", &stated.collect())?;
+    let mut wheels = BTreeMap::new();
     for name in names {
         let path = format!("simple/{name}/index.json");
         let Some(page) = page::<Page>(context, &path)? else { continue };
         check_page(context, &path, &name, &page);
         let stated: BTreeSet<Link> = page.files.iter().map(File::link).collect();
         compare_html(context, &format!("simple/{name}/index.html"), &stated)?;
-        check_files(context, &path, &name, &page.files);
+        wheels.extend(check_files(context, &path, &name, &page.files));
+    }
+    for OpenExtra { wheel: file, extra, requires } in Releases::of(&wheels).open_extras() {
+        let dependency = OpenDependency::Wheel { extra, requires };
+        context.problems.add(Problem::DependencyOpen { file, dependency });
     }
     Ok(())
 }
@@ -186,8 +194,13 @@ fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) 
     Ok(())
 }
 
-/// Checks the wheels of a project, which `page` lists.
-fn check_files(context: &mut Context<'_>, page: &str, project: &str, listed: &[File]) {
+/// Checks the wheels of a project, which `page` lists, and returns those that can be read, by path.
+fn check_files(
+    context: &mut Context<'_>,
+    page: &str,
+    project: &str,
+    listed: &[File],
+) -> BTreeMap<String, WheelPackage> {
     let mut placed = Vec::new();
     for file in listed {
         match path_of(&file.url) {
@@ -196,11 +209,16 @@ fn check_files(context: &mut Context<'_>, page: &str, project: &str, listed: &[F
         }
     }
     let files = context.files;
-    let faults: Vec<Vec<Problem>> =
+    let seen: Vec<(Vec<Problem>, Option<WheelPackage>)> =
         placed.par_iter().map(|(path, file)| look(files, path, project, file)).collect();
     context.report.indexed += placed.len();
-    context.named.extend(placed.into_iter().flat_map(|(path, _)| [beside(&path), path]));
-    faults.into_iter().flatten().for_each(|fault| context.problems.add(fault));
+    let mut wheels = BTreeMap::new();
+    for ((path, _), (faults, package)) in placed.into_iter().zip(seen) {
+        context.named.extend([beside(&path), path.clone()]);
+        faults.into_iter().for_each(|fault| context.problems.add(fault));
+        wheels.extend(package.map(|package| (path, package)));
+    }
+    wheels
 }
 
 /// The path of a relative URL, which nothing but file names have percent signs in.
@@ -225,9 +243,14 @@ fn beside(wheel: &str) -> String {
     format!("{wheel}.metadata")
 }
 
-/// The faults of a wheel, and of METADATA beside it.
-fn look(files: NamedFiles<'_>, path: &str, project: &str, listed: &File) -> Vec<Problem> {
-    let mut faults = Vec::new();
+/// The faults of a wheel, and of METADATA beside it, with the wheel if it can be read.
+fn look(
+    files: NamedFiles<'_>,
+    path: &str,
+    project: &str,
+    listed: &File,
+) -> (Vec<Problem>, Option<WheelPackage>) {
+    let (mut faults, mut package) = (Vec::new(), None);
     let mut open = |path: &str| match files.open(path) {
         Ok(Some(content)) => Some(content),
         Ok(None) => {
@@ -242,7 +265,10 @@ fn look(files: NamedFiles<'_>, path: &str, project: &str, listed: &File) -> Vec<
     };
     let (wheel, metadata) = (open(path), open(&beside(path)));
     let seen = [
-        (path.to_owned(), wheel.map(|content| compare(&content, path, project, listed))),
+        (
+            path.to_owned(),
+            wheel.map(|content| compare(&content, path, project, listed, &mut package)),
+        ),
         (beside(path), metadata.map(|content| compare_metadata(&content, listed))),
     ];
     for (file, seen) in seen {
@@ -257,17 +283,18 @@ fn look(files: NamedFiles<'_>, path: &str, project: &str, listed: &File) -> Vec<
         let mismatch = |difference| Problem::PackageMismatch { file: file.clone(), difference };
         faults.extend(differences.into_iter().map(mismatch));
     }
-    faults
+    (faults, package)
 }
 
-/// The properties of a wheel in which it is not the one that is listed.
+/// The properties of a wheel in which it is not the one that is listed; `read` gets what was read.
 fn compare(
     content: &Content,
     path: &str,
     project: &str,
     listed: &File,
+    read: &mut Option<WheelPackage>,
 ) -> Result<Vec<&'static str>> {
-    let package = WheelPackage::read(content, &listed.filename)?;
+    let package = read.insert(WheelPackage::read(content, &listed.filename)?);
     let metadata = sha256(&metadata_of(content)?);
     let checks = [
         ("size", content.len() == listed.size),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use support::repo_fixture::{contents, publish, refused, repo, repo_at};
+use support::repo_fixture::{contents, failed_checks, publish, refused, repo, repo_at, verify};
 use support::tools::need;
 
 use super::wheels::{Wheel, device, family, family_of};
@@ -102,6 +102,7 @@ fn extras_whose_wheels_are_not_there_are_named() {
     let text =
         "demo 1.0: its extra device-gfx942 requires demo-device-gfx942 ==1.0, which the index does";
     assert!(told.contains("R130") && told.contains(text), "{told}");
+    assert_eq!(failed_checks(&verify(&out)), ["V077"]);
     // Of a project that is there in another version.
     Wheel::of("far", "1.0", "").write(&wheels);
     let before = contents(&out);
@@ -109,4 +110,43 @@ fn extras_whose_wheels_are_not_there_are_named() {
     assert!(told.contains("free 1.0: its extra gpu requires far ==2.0"), "{told}");
     assert!(!told.contains("demo 1.0"), "it came back: {told}");
     assert_eq!(contents(&out), before);
+}
+
+#[test]
+fn device_wheels_of_other_tags_and_builds_are_named() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    let extra = "Provides-Extra: device-gfx942\n\
+                 Requires-Dist: demo-device-gfx942 == 1.0; extra == 'device-gfx942'\n";
+    let tags = |python: &str| format!("{python}-{python}-manylinux_2_28_x86_64");
+    for python in ["cp311", "cp312"] {
+        Wheel { tags: &tags(python), ..Wheel::of("demo", "1.0", extra) }.write(&wheels);
+    }
+    let device = Wheel::of("demo-device-gfx942", "1.0", "Requires-Dist: demo == 1.0\n");
+    Wheel { tags: &tags("cp312"), ..device }.write(&wheels);
+    let told = publish(&mut repo(&[&wheels], &out));
+    assert!(told.contains("R130") && told.contains("demo-1.0-cp311-cp311-"), "{told}");
+    assert!(!told.contains("demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl: its extra"), "{told}");
+    assert_eq!(failed_checks(&verify(&out)), ["V077"]);
+    // One for every Python will do.
+    let device = Wheel::of("demo-device-gfx942", "1.0", "Requires-Dist: demo == 1.0\n");
+    device.write(&wheels);
+    let told = publish(repo_at(&[&wheels], &out, 1).arg("--strict"));
+    assert!(!told.contains("R130") && !told.contains("R131"), "{told}");
+    assert_eq!(failed_checks(&verify(&out)), [""; 0]);
+    let built_again = "1-cp312-cp312-manylinux_2_28_x86_64";
+    let device = Wheel::of("demo-device-gfx942", "1.0", "Requires-Dist: demo == 1.0\n");
+    Wheel { tags: built_again, files: &[("demo/k.kpack", "other")], ..device }.write(&wheels);
+    let (told, _) = refused(repo_at(&[&wheels], &out, 2).arg("--strict"));
+    assert!(
+        told.contains("R131") && told.contains("demo-device-gfx942 1.0: has several"),
+        "{told}"
+    );
+    // Of what nothing is tied to, a build may follow another.
+    let free = room.path().join("free");
+    for tags in ["py3-none-any", "1-py3-none-any"] {
+        Wheel { tags, files: &[("free.py", tags)], ..Wheel::of("free", "1.0", "") }.write(&free);
+    }
+    publish(repo(&[&free], &room.path().join("other")).arg("--strict"));
 }

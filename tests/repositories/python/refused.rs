@@ -71,12 +71,14 @@ fn one_name_is_one_content_for_good() {
     let same = Wheel::of("demo", "1.0", "Summary: built again\n").write(&at("again"));
     let parts = ["is another package demo 1.0 for py3-none-any", "SHA-256"];
     assert_eq!(changes_nothing(&mut repo_at(&[&same], &out, 1), &out, &parts), 2);
-    // Another spelling of the name is the same wheel for installers.
-    let spelled = at("spelled/Demo-1.0-py3-none-any.whl");
-    fs::create_dir_all(spelled.parent().unwrap()).unwrap();
-    fs::copy(&same, &spelled).unwrap();
-    let parts = ["are different packages of one name"];
-    assert_eq!(changes_nothing(&mut repo_at(&[&spelled], &out, 1), &out, &parts), 2);
+    // Another spelling of the name or version is the same wheel for installers.
+    fs::create_dir_all(at("spelled")).unwrap();
+    for name in ["Demo-1.0-py3-none-any.whl", "demo-1.0.0-py3-none-any.whl"] {
+        let spelled = at("spelled").join(name);
+        fs::copy(&same, &spelled).unwrap();
+        let parts = ["are different packages of one name"];
+        assert_eq!(changes_nothing(&mut repo_at(&[&spelled], &out, 1), &out, &parts), 2, "{name}");
+    }
     // Also where it was removed a moment ago.
     publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0"]));
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];

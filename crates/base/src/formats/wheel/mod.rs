@@ -18,7 +18,7 @@ mod requirement;
 mod wheel_file;
 
 pub use metadata::Metadata;
-pub use name::{Tag, Version, WheelName, escaped, normalized};
+pub use name::{Tag, Version, WheelIdentity, WheelName, escaped, normalized};
 pub use record::{HashName, Record, RecordDigest, RecordHasher, RecordRow};
 pub use requirement::{Condition, Requirement};
 pub use wheel_file::WheelFile;

@@ -3,6 +3,7 @@
 //! The last three parts are sets of tags with dots between them. There are no other hyphens: writers replace
 //! those of the distribution and the version by `_`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -42,7 +43,30 @@ pub struct Tag {
     pub platform: String,
 }
 
+/// The facts that tell wheels apart, in one spelling each.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WheelIdentity {
+    /// The normalized name of the distribution.
+    pub distribution: String,
+    /// The version; `1.0` and `1.0.0` are one.
+    pub version: Version,
+    /// The build number.
+    pub build: Option<String>,
+    /// The combinations of tags.
+    pub tags: BTreeSet<Tag>,
+}
+
 impl WheelName {
+    /// The identity of the wheel; `None` if its version is none of PEP 440.
+    pub fn identity(&self) -> Option<WheelIdentity> {
+        Some(WheelIdentity {
+            distribution: normalized(&self.distribution),
+            version: self.parsed_version()?,
+            build: self.build.clone(),
+            tags: self.tags().into_iter().collect(),
+        })
+    }
+
     /// Whether the file name of `path` has the extension of wheels.
     pub fn is_one(path: &Path) -> bool {
         path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("whl"))

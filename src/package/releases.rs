@@ -1,0 +1,259 @@
+//! The releases of an index of wheels: the wheels of one project and version, and what they require of
+//! other projects of the index.
+//!
+//! A *device release* requires exactly one version of another project, its host, which names its project
+//! in an extra. It has no use without that host, and the host has no device code without it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_base::formats::python_index::WheelPackage;
+use rockpack_base::formats::wheel::{Requirement, Tag, Version, WheelName};
+
+/// Releases by project and version.
+pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
+
+/// The wheels of one project and version.
+#[derive(Default)]
+struct Release<'a> {
+    wheels: Vec<ReleaseWheel<'a>>,
+}
+
+/// A wheel of a release.
+struct ReleaseWheel<'a> {
+    path: &'a String,
+    file: &'a str,
+    tags: BTreeSet<Tag>,
+    build: Option<String>,
+    requires: Vec<Requirement>,
+}
+
+/// An extra that requires one version of a project that the index does not have.
+pub struct OpenExtra {
+    /// The release, or the one wheel of it for whose tags there is none: `torch 2.13.0`.
+    pub wheel: String,
+    /// The extra.
+    pub extra: String,
+    /// The requirement.
+    pub requires: String,
+}
+
+/// A release whose builds nothing keeps apart.
+pub struct MixedBuilds {
+    /// The release: `torch 2.13.0`.
+    pub release: String,
+    /// The build numbers for the same tags; `none` for a wheel without one.
+    pub builds: Vec<String>,
+}
+
+impl Release<'_> {
+    fn requires(&self) -> impl Iterator<Item = &Requirement> {
+        self.wheels.iter().flat_map(|wheel| &wheel.requires)
+    }
+
+    /// Tells if an installer that takes `wheel` takes some wheel of this release: one with a tag of it, or one
+    /// for every Python.
+    fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
+        let is_for_all = |tag: &Tag| tag.abi == "none" || tag.abi == "abi3";
+        let mut tags = self.wheels.iter().flat_map(|own| &own.tags);
+        tags.any(|tag| is_for_all(tag) || wheel.tags.contains(tag))
+    }
+
+    /// The build numbers of wheels with the same tags, where there are several.
+    fn builds(&self) -> Option<Vec<String>> {
+        let mut by_tags: BTreeMap<&BTreeSet<Tag>, BTreeSet<&str>> = BTreeMap::new();
+        for wheel in &self.wheels {
+            let builds = by_tags.entry(&wheel.tags).or_default();
+            builds.insert(wheel.build.as_deref().unwrap_or("none"));
+        }
+        let several = by_tags.into_values().find(|builds| builds.len() > 1)?;
+        Some(several.into_iter().map(str::to_owned).collect())
+    }
+}
+
+/// A release by its project and version.
+type Name<'a> = (&'a str, &'a Version);
+
+impl<'a> Releases<'a> {
+    /// The releases of an index with these wheels, each with its path.
+    pub fn of(wheels: impl IntoIterator<Item = (&'a String, &'a WheelPackage)>) -> Self {
+        let mut releases = Self(BTreeMap::new());
+        for (path, package) in wheels {
+            // Wheels without a version or with another name were refused.
+            let Ok(version) = package.version.parse() else { continue };
+            let Ok(name) = package.file.parse::<WheelName>() else { continue };
+            let versions = releases.0.entry(&package.project).or_default();
+            // Lines that pip does not understand either require nothing.
+            let requires = package.requires.iter().filter_map(|line| Requirement::parse(line).ok());
+            versions.entry(version).or_default().wheels.push(ReleaseWheel {
+                path,
+                file: &package.file,
+                tags: name.tags().into_iter().collect(),
+                build: name.build,
+                requires: requires.collect(),
+            });
+        }
+        releases
+    }
+
+    /// Paths of the wheels that stay where the `keep` highest versions of each project do, with all releases
+    /// that they require. Device releases stay for their hosts, and for nothing else.
+    pub fn kept(&self, keep: usize) -> BTreeSet<&'a String> {
+        let mut next: Vec<Name<'_>> = Vec::new();
+        for (project, versions) in &self.0 {
+            let own = versions.iter().rev().filter(|(_, it)| !self.is_device(project, it));
+            next.extend(own.take(keep).map(|(version, _)| (*project, version)));
+        }
+        let mut kept: BTreeSet<Name<'_>> = BTreeSet::new();
+        while let Some(name) = next.pop() {
+            if kept.insert(name) {
+                next.extend(self.required(name));
+            }
+        }
+        kept.into_iter()
+            .filter_map(|name| self.get(name))
+            .flat_map(|it| &it.wheels)
+            .map(|wheel| wheel.path)
+            .collect()
+    }
+
+    fn get(&self, (project, version): Name<'_>) -> Option<&Release<'a>> {
+        self.0.get(project)?.get(version)
+    }
+
+    /// The releases that an installer would choose for what a release requires, whatever the extras are.
+    fn required<'b>(&'b self, name: Name<'_>) -> impl Iterator<Item = Name<'b>> {
+        let requires = self.get(name).into_iter().flat_map(Release::requires);
+        requires.filter_map(|requirement| self.chosen(requirement))
+    }
+
+    /// The version that a requirement names, or else the highest that it takes: `== 1.0` takes `1.0+rocm7.1` as
+    /// well, and means the wheels of one run.
+    fn chosen(&self, requirement: &Requirement) -> Option<Name<'_>> {
+        let (project, versions) = self.0.get_key_value(requirement.project.as_str())?;
+        let named = requirement.exact().and_then(|version| versions.get_key_value(version));
+        if let Some((version, _)) = named {
+            return Some((project, version));
+        }
+        let version = versions.keys().rev().find(|version| requirement.takes(version))?;
+        Some((project, version))
+    }
+
+    fn is_device(&self, project: &str, release: &Release<'_>) -> bool {
+        let pins = release.requires().filter(|it| it.exact().is_some());
+        let hosts = pins.filter_map(|pin| self.get(self.chosen(pin)?));
+        let names = |it: &Requirement| it.project == project && !it.condition.extras().is_empty();
+        hosts.flat_map(Release::requires).any(names)
+    }
+
+    /// Extras that require one version of a project, as those for device wheels do, which the index does not have
+    /// for all tags. Other projects than device wheels are on other indexes.
+    pub fn open_extras(&self) -> Vec<OpenExtra> {
+        let mut open = Vec::new();
+        let mut told = BTreeSet::new();
+        for (project, versions) in &self.0 {
+            for (version, release) in versions {
+                for wheel in &release.wheels {
+                    for requirement in &wheel.requires {
+                        let Some(extra) = requirement.condition.extras().first() else { continue };
+                        if !self.is_open(requirement, version, wheel) {
+                            continue;
+                        }
+                        let is_absent = self.chosen(requirement).is_none();
+                        let wheel = match is_absent {
+                            true => format!("{project} {version}"),
+                            false => wheel.file.to_owned(),
+                        };
+                        let requires = format!("{} {}", requirement.project, requirement.versions);
+                        if told.insert((wheel.clone(), extra.clone(), requires.clone())) {
+                            open.push(OpenExtra { wheel, extra: extra.clone(), requires });
+                        }
+                    }
+                }
+            }
+        }
+        open
+    }
+
+    /// Tells if the index lacks what a wheel of `own` version requires: a version of a project that it has
+    /// in others, or one as its own; or has it for other tags alone.
+    fn is_open(&self, requirement: &Requirement, own: &Version, wheel: &ReleaseWheel<'_>) -> bool {
+        let Some(exact) = requirement.exact() else { return false };
+        let is_here = self.0.contains_key(requirement.project.as_str()) || exact == own;
+        let chosen = self.chosen(requirement).and_then(|name| self.get(name));
+        is_here && !chosen.is_some_and(|release| release.fits(wheel))
+    }
+
+    /// Releases of hosts and device wheels with several builds. A host and its device wheels are tied by their
+    /// version, which builds do not change: an installer may take them from different ones.
+    pub fn mixed_builds(&self) -> Vec<MixedBuilds> {
+        let mut mixed = Vec::new();
+        for (project, versions) in &self.0 {
+            for (version, release) in versions {
+                if let Some(builds) = release.builds().filter(|_| self.is_tied(project, release)) {
+                    mixed.push(MixedBuilds { release: format!("{project} {version}"), builds });
+                }
+            }
+        }
+        mixed
+    }
+
+    /// Tells if a release is a device release, or a host that requires one in an extra.
+    fn is_tied(&self, project: &str, release: &Release<'_>) -> bool {
+        let mut extras = release.requires().filter(|it| !it.condition.extras().is_empty());
+        self.is_device(project, release)
+            || extras.any(|it| {
+                let device = self.chosen(it).and_then(|name| self.get(name));
+                it.exact().is_some() && device.is_some_and(|own| self.is_device(&it.project, own))
+            })
+    }
+
+    /// The projects: those of device wheels first, then each after those that it requires. Where they require each
+    /// other, those that are named in an extra come first.
+    pub fn in_order(&self) -> Vec<&'a str> {
+        let mut order = Vec::new();
+        let mut seen = BTreeSet::new();
+        let is_host = |project: &&str| self.edges(project).iter().any(|(in_extra, _)| *in_extra);
+        let (hosts, others): (Vec<&str>, Vec<&str>) = self.0.keys().copied().partition(is_host);
+        for start in hosts.into_iter().chain(others) {
+            self.visit(start, &mut seen, &mut order);
+        }
+        // A device wheel may require another host's, whose cycle it is then met in.
+        order.sort_by_key(|project| !self.has_device_release(project));
+        order
+    }
+
+    /// Tells if some release of the project is a device release.
+    fn has_device_release(&self, project: &str) -> bool {
+        let releases = self.0.get(project).into_iter().flat_map(BTreeMap::values);
+        releases.into_iter().any(|release| self.is_device(project, release))
+    }
+
+    /// Adds `start` behind all that it leads to and that was not seen yet.
+    fn visit(&self, start: &'a str, seen: &mut BTreeSet<&'a str>, order: &mut Vec<&'a str>) {
+        let mut open = Vec::new();
+        if seen.insert(start) {
+            open.push((start, self.edges(start)));
+        }
+        while let Some((project, edges)) = open.last_mut() {
+            match edges.pop_last() {
+                Some((_, next)) if seen.insert(next) => open.push((next, self.edges(next))),
+                Some(_) => {}
+                None => {
+                    order.push(*project);
+                    open.pop();
+                }
+            }
+        }
+    }
+
+    /// Projects of the index that a project requires, and whether in an extra.
+    fn edges(&self, project: &str) -> BTreeSet<(bool, &'a str)> {
+        let releases = self.0.get(project).into_iter().flat_map(BTreeMap::values);
+        let requires = releases.flat_map(Release::requires);
+        let edge = |it: &Requirement| {
+            let (project, _) = self.0.get_key_value(it.project.as_str())?;
+            Some((!it.condition.extras().is_empty(), *project))
+        };
+        requires.filter_map(edge).collect()
+    }
+}

@@ -37,8 +37,8 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
     arguments.resolve(&given, &Environment::default()).unwrap()
 }
 
-/// The example shards, and as many empty files that a scan just fits into the records of the small
-/// build, and not one code object more.
+/// The example shards with just enough empty files that a scan fits into the records of the small build, with
+/// no room for another code object.
 fn artifacts(root: &Path) {
     copy_shards(root);
     let needs = BuildNeeds { compressors: 0, thread: 0, jobs: 1 };
@@ -56,7 +56,7 @@ fn artifacts(root: &Path) {
         scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
         budget.excess_records()
     };
-    // More than what lies beside every budget.
+    // More than fits beside any budget.
     add(&deep, 0, 2000);
     for (folder, keep) in [(deep, 1), (shallow, 0)] {
         let before = taken();
@@ -70,7 +70,7 @@ fn artifacts(root: &Path) {
     budget.charge_code_object(0).unwrap_err();
 }
 
-/// Waits between the scan and the split until the other build has come as far, or has failed.
+/// Waits between the scan and the split until the other build has reached the same point, or has failed.
 struct Meeting {
     here: Sender<()>,
     there: Mutex<Receiver<()>>,
@@ -99,7 +99,7 @@ fn two_builds_at_once_keep_to_their_own_memory() {
     let meeting = Meeting { here, there: Mutex::new(there) };
     let (large, small) = thread::scope(|scope| {
         let large = scope.spawn(|| build(&settings("large", LARGE), &meeting));
-        // The small build begins when the large one has scanned, and both split together.
+        // The small build begins once the large one has scanned, and both split at the same time.
         large_is_here.recv_timeout(PATIENCE).unwrap();
         let (_, nobody) = channel();
         let meeting = Meeting { here: small_is_here, there: Mutex::new(nobody) };
@@ -115,7 +115,7 @@ fn two_builds_at_once_keep_to_their_own_memory() {
     assert_eq!(contents(&at("large")), contents(&at("alone")));
 }
 
-/// What a run draws from would be one for all runs of a process.
+/// Budgets must not become process-wide: all runs of a process would share them.
 #[test]
 fn the_process_has_no_state_but_the_signal() {
     let files = source_folders().into_iter().flat_map(|folder| rust_files(&folder));

@@ -1,5 +1,4 @@
-//! The options about cost: levels, which change the bytes and nothing else, and memory, which does
-//! not change them.
+//! The options about cost: compression levels, which change only the bytes, and memory, which changes none.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ fn build(out: &Path, options: &[&str]) {
     succeed(build_of(&shards(), out).args(options));
 }
 
-/// The level that rpm reads in a package's header.
+/// The compression level that rpm reads from a package's header.
 fn level(package: &Path) -> String {
     rpm_tags(package, "%{PAYLOADCOMPRESSOR} %{PAYLOADFLAGS}")
 }
@@ -38,7 +37,7 @@ fn presets_and_levels_reach_the_packages_and_change_no_file() {
             succeed(Command::new("dpkg-deb").arg("-x").arg(out.join(package)).arg(&root));
         }
         let mut files = tree(&root);
-        // The frames of archives differ, and what states their sizes.
+        // The archives' frames differ, and so do the files that state their sizes.
         for (path, entry) in &mut files {
             let Entry::File { bytes, .. } = entry else { continue };
             if path.ends_with(".kpack") || path.ends_with(".kpm") {
@@ -64,7 +63,7 @@ fn memory_does_not_change_a_byte() {
     assert_eq!(contents(&little), contents(&much));
 }
 
-/// With no memory at all there is one thread, no bundle is held, and every frame is in a spool.
+/// Without memory there is one thread, no bundle is kept in memory, and every frame is spooled.
 #[test]
 fn memory_of_split_and_recombine_does_not_change_a_byte() {
     let scratch = tempfile::tempdir().unwrap();

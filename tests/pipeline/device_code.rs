@@ -22,7 +22,7 @@ fn bytes(content: &Content) -> Vec<u8> {
     content.read_vec(0..content.len(), 1 << 30, "test content").unwrap()
 }
 
-/// Entry id → bytes of all bundles of a file, without empty entries.
+/// The bytes of all bundles of a file by entry ID, without empty entries.
 fn entries(path: &Path) -> Vec<(String, Vec<u8>)> {
     let bundles = fatbin::parse(&support::fixtures::content(path)).unwrap();
     let entries = bundles.iter().flat_map(|bundle| &bundle.bundle.entries);
@@ -36,7 +36,7 @@ const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 const FIRST: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
 const SECOND: &str = "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+";
 
-/// Two files of device code and their bundle as the bundler writes it with `flags`.
+/// Two code object files, and the bundle that clang-offload-bundler makes of them with `flags`.
 fn bundle_with(dir: &Path, flags: &[&str]) -> [Vec<u8>; 2] {
     let codes = [b"first code ".repeat(1000), b"second code ".repeat(2000)];
     std::fs::write(dir.join("first"), &codes[0]).unwrap();
@@ -65,7 +65,7 @@ fn bundles_of_the_bundler_are_read() {
     }
 }
 
-/// Header and zlib stream of a compressed bundle of version 2, as far as LLVM reads it.
+/// Header and zlib stream of a compressed bundle of version 2, up to where LLVM reads.
 fn compressed_by_hand(plain: &[u8]) -> Vec<u8> {
     use std::io::Read;
     let mut stream = Vec::new();
@@ -98,7 +98,7 @@ fn a_compressed_bundle_made_by_hand_is_read_alike_by_the_bundler() {
     assert_eq!(theirs, [first, second]);
 }
 
-/// Splits an artifact of the files of `dir` that `names` names.
+/// Splits an artifact with the files `names` of `dir`.
 fn split_of(dir: &Path, names: &[&str]) -> Result<SplitArtifact> {
     let mut tree = Tree::new();
     for name in names {
@@ -196,7 +196,7 @@ fn unlinked_objects_and_archives_keep_their_device_code() {
     assert_eq!((split.host.len(), split.databases.len()), (6, 0));
 }
 
-/// Links a library whose wrappers point to `bundles` as `pointers` say: (bundle, offset in it).
+/// Links a library with one wrapper for each of `pointers`: (index into `bundles`, offset in it).
 fn assemble(dir: &Path, bundles: &[&str], pointers: &[(usize, u64)]) {
     let mut source = String::from(".section .hip_fatbin,\"a\",@progbits\n");
     for (index, bundle) in bundles.iter().enumerate() {
@@ -210,7 +210,7 @@ fn assemble(dir: &Path, bundles: &[&str], pointers: &[(usize, u64)]) {
     run(dir, &["clang-19", "-shared", "-nostdlib", "-fuse-ld=lld", "x.s", "-o", "x.so"]);
 }
 
-/// Bundles `one`, `two` and `three` below `dir`, each of one translation unit.
+/// Writes the bundles `one`, `two` and `three` to `dir`, each of one translation unit.
 fn three_bundles(dir: &Path) {
     for (name, flags) in [("one", &[][..]), ("two", &["--offload-compress"]), ("three", &[])] {
         compile(dir, name, &ARCHS, flags);

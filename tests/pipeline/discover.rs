@@ -53,7 +53,7 @@ fn the_table_names_every_artifact_and_the_fallback() {
     assert!(!text.contains("R001"), "{text}");
 }
 
-/// The numbers are those that the example's own description and `clang-offload-bundler` give.
+/// The expected numbers are from the example's own description and from `clang-offload-bundler`.
 #[test]
 fn the_numbers_are_those_of_the_files() {
     let found = found(&["--artifacts", "examples/shards"]);
@@ -89,7 +89,7 @@ fn the_numbers_are_those_of_the_files() {
     assert!(found.get("proposal").is_none());
 }
 
-/// What a configuration means, whatever its syntax.
+/// The meaning of a configuration, independent of its syntax.
 fn meaning(config: &Config) -> (Option<String>, String, String) {
     let groups = format!("{:?}", config.grouping.groups);
     (config.grouping.primary_shard.clone(), groups, format!("{:?}", config.keys.validation))
@@ -110,7 +110,7 @@ fn the_proposal_is_the_example_configuration() {
         let told = text(&arguments);
         assert!(told.contains(&format!("wrote {}\n", file.display())), "{told}");
         assert_eq!(meaning(&Config::open(&file).unwrap()), expected);
-        // Again is no error, over something else is.
+        // Writing the same again succeeds; overwriting another file fails.
         text(&arguments);
         fs::write(&file, "{}").unwrap();
         refused(&arguments, "is there already, with another content");
@@ -144,7 +144,7 @@ fn relabel(root: &Path, shard: &str, from: &str, to: &str) {
     }
 }
 
-/// Where the label of a shard covers gfx906, or names nothing, it is meant.
+/// An arch is no fallback if the label of its shard covers it, or names no arch.
 #[test]
 fn a_label_that_covers_an_arch_makes_it_meant() {
     let scratch = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn split_artifacts_hold_what_the_fat_ones_did() {
     assert_eq!(one["code_objects"].as_object().unwrap().keys().collect::<Vec<_>>(), ["gfx1101"]);
 }
 
-/// The shard with the most host files is the primary one, wherever its name stands.
+/// The name of the shard plays no part in the choice.
 #[test]
 fn the_shard_with_the_most_host_files_is_proposed_as_the_primary_one() {
     let scratch = tempfile::tempdir().unwrap();

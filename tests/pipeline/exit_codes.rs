@@ -1,4 +1,4 @@
-//! The exit codes of the documentation, each by every mistake or success that stands beside it.
+//! The exit codes of the documentation, each tried with every case that the page lists for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use support::example::{build_of, rockpack, shards};
 use support::tools::{repository, run, told};
 use tempfile::TempDir;
 
-/// Folders and files to be wrong about.
+/// A folder with files for commands that fail.
 struct Room(TempDir);
 
 impl Room {
@@ -40,7 +40,7 @@ impl Room {
         build
     }
 
-    /// A plan by the configuration of this name, with further words.
+    /// `rockpack plan` by the configuration of this name, with further arguments.
     fn plan(&self, words: &[&str]) -> Command {
         let mut plan = self.command(&["plan", "--artifacts"]);
         plan.arg(shards()).args(words);
@@ -53,7 +53,7 @@ impl Room {
         command
     }
 
-    /// Verifies a folder with one package too few.
+    /// Verifies a built set; if `lost`, without one of its packages.
     fn verify(&self, lost: bool) -> Command {
         run(&mut self.build(&["--format", "deb"]));
         if lost {
@@ -69,7 +69,7 @@ impl Room {
         self.plan(&[&words[..], more].concat())
     }
 
-    /// Every command that reads what is named `name`, which is to be a folder of artifacts.
+    /// Every command that reads `name`, which it expects to be a folder of artifacts.
     fn of_artifacts(&self, name: &str) -> Vec<Command> {
         let commands: [&[&str]; 5] = [
             &["build", "--out", "out", "--artifacts", name],
@@ -81,7 +81,7 @@ impl Room {
         commands.iter().map(|words| self.command(words)).collect()
     }
 
-    /// The commands that show what the page names by `words`.
+    /// The commands that produce the case described by `words` on the page.
     fn commands(&self, words: &str) -> Vec<Command> {
         let version = ["--version", "7.1.0"];
         let config = |name| vec![self.plan(&["--config", name])];
@@ -188,7 +188,7 @@ impl Room {
     }
 }
 
-/// The rows of the table: what stands beside each code.
+/// The table's rows: the cases described for each code.
 fn rows() -> BTreeMap<String, Vec<String>> {
     let text = fs::read_to_string(repository("docs/reference/exit-codes.md")).unwrap();
     let (_, table) = text.split_once("<!-- exit codes: ").unwrap();
@@ -206,7 +206,7 @@ fn rows() -> BTreeMap<String, Vec<String>> {
 fn each_example_ends_with_the_code_of_its_row() {
     let rows = rows();
     let codes: Vec<&str> = rows.keys().map(String::as_str).collect();
-    // Those of signals are tried by tests/disturbed/signals.rs.
+    // tests/disturbed/signals.rs tries the codes of signals.
     assert_eq!(codes, ["0", "1", "129, 130, 143", "2", "64"]);
     let mut wrong = Vec::new();
     for (code, examples) in rows.iter().filter(|(code, _)| !code.contains(',')) {
@@ -225,7 +225,7 @@ fn each_example_ends_with_the_code_of_its_row() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every option that names a file says which one is not there, and what to do.
+/// Every option that names a file reports the missing one, and what to do.
 #[test]
 fn a_path_of_nothing_is_told_with_its_name_and_what_to_do() {
     let room = Room::new();

@@ -73,7 +73,7 @@ fn bundles_of(binary: &Path, folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What clang-offload-bundler takes out of a bundle for a target.
+/// The code object that clang-offload-bundler unbundles for a target.
 fn unbundled(bundle: &Path, target: &str) -> Vec<u8> {
     let out = bundle.with_extension("out");
     let mut unbundle = Command::new("clang-offload-bundler-19");
@@ -127,7 +127,7 @@ fn a_file_of_bundles_gives_what_clang_takes_out() {
     }
 }
 
-/// By key and target, the digests that `extract` gives.
+/// The digests that `extract` reports, by key and target.
 fn rows(all: &[Value]) -> BTreeMap<(String, String), String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let row = |one: &Value| {
@@ -137,7 +137,7 @@ fn rows(all: &[Value]) -> BTreeMap<(String, String), String> {
     all.iter().map(row).collect()
 }
 
-/// By key and target, the digests of the Python reader.
+/// The digests that the Python reader reports, by key and target.
 fn judged(archive: &Path) -> BTreeMap<(String, String), String> {
     let found = kpack::python("kpack_reader.py", &[archive.to_str().unwrap()]).unwrap();
     let mut rows = BTreeMap::new();
@@ -246,7 +246,7 @@ fn nothing_is_overwritten() {
     assert_eq!(fs::read(&taken).unwrap(), b"mine");
 }
 
-/// Files of one name in two shards have different code.
+/// The two files have the same name, are in two shards, and have different code.
 #[test]
 fn two_files_of_one_name_are_told_apart_or_refused() {
     let scratch = tempfile::tempdir().unwrap();

@@ -81,7 +81,7 @@ fn the_text_names_fields_and_members() {
     }
 }
 
-/// `dpkg-deb -f` and `-c` say the same of fields and members.
+/// `dpkg-deb -f` and `-c` report the same fields and members.
 #[test]
 fn a_deb_is_what_dpkg_sees() {
     tools::need(&["dpkg-deb"]);
@@ -91,7 +91,7 @@ fn a_deb_is_what_dpkg_sees() {
         for (name, value) in found["fields"].as_object().unwrap() {
             let mut field = Command::new("dpkg-deb");
             let theirs = tools::succeed(field.arg("-f").arg(&file).arg(name));
-            // A lone dot stands for an empty line of a description.
+            // In descriptions, dpkg writes an empty line as a lone dot.
             let words = |text: &str| -> Vec<String> {
                 text.split_whitespace().filter(|word| *word != ".").map(str::to_owned).collect()
             };
@@ -123,7 +123,7 @@ fn permissions(member: &Value) -> String {
     (0..9).map(bit).collect()
 }
 
-/// `rpm -qp` says the same of tags, relations and files.
+/// `rpm -qp` reports the same tags, relations and files.
 #[test]
 fn an_rpm_is_what_rpm_sees() {
     tools::need(&["rpm"]);
@@ -180,7 +180,7 @@ fn an_rpm_is_what_rpm_sees() {
     }
 }
 
-/// A member that says it is an archive and is none is shown with its fault, beside the others.
+/// A member named like an archive that cannot be read is shown with its fault, beside the others.
 #[test]
 fn a_broken_archive_inside_is_a_fault_of_its_own() {
     tools::need(&["dpkg-deb"]);

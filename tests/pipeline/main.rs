@@ -1,5 +1,5 @@
-//! From artifacts to packages, from outside and stage by stage: scanning, splitting, recombining,
-//! planning, building, and what shows what was built.
+//! Tests from artifacts to packages, from outside and stage by stage: scanning, splitting, recombining,
+//! planning, building, and the commands that inspect the output.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

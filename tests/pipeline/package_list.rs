@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const TARGETS: [&str; 6] = ["gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"];
 
-/// The list for the example shards, in the schema of TheRock's.
+/// The list for the example shards, in TheRock's schema.
 fn fixture() -> PathBuf {
     tools::repository("tests/fixtures/package_list/package.json")
 }
@@ -24,7 +24,7 @@ fn fixture_value() -> Value {
     serde_json::from_slice(&fs::read(fixture()).unwrap()).unwrap()
 }
 
-/// A folder with a list and what is built by it.
+/// A folder with a list and the packages built from it.
 struct Case {
     folder: TempDir,
 }
@@ -53,7 +53,7 @@ impl Case {
         build
     }
 
-    /// Fails, says all of `expected`, and leaves no output.
+    /// Fails unless the build is refused, says all of `expected`, and leaves no output.
     fn refused(&self, artifacts: &Path, expected: &[&str]) {
         let said = told(&mut self.build(artifacts));
         for text in expected {
@@ -128,7 +128,7 @@ fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
     }
     assert_eq!(depends["amdrocm-blas"], within("amdrocm-blas7.15"));
     assert_eq!(depends["amdrocm-core"], within("amdrocm-core7.15"));
-    // The runtime has no artifact: that is said, of whoever depends on it and of itself.
+    // The runtime has no artifact: a finding names it and each package that depends on it.
     for (code, name) in [
         ("R076", "amdrocm-runtime:"),
         ("R076", "amdrocm-developer-tools:"),
@@ -173,12 +173,12 @@ fn entries_say_what_packages_say() {
     assert!(kernels.starts_with("Example library of linear algebra (gfx1100)\n"), "{kernels}");
     let core = field("Description", "amdrocm-core7.15-gfx1100");
     assert!(core.starts_with("ROCm core (metapackage) (gfx1100)\n"), "{core}");
-    // A long first line is cut, and whole below it.
+    // A first line that is too long is cut there, and whole in the description.
     let common = field("Description", "amdrocm-math-common7.15");
     let whole = "Libraries of the processor that those of the GPU call, whichever of them is";
     assert!(common.starts_with(&format!("{whole}\n")), "{common}");
     assert!(common.replace("\n ", " ").contains(&format!("{whole} installed")), "{common}");
-    // What stands for other packages is the one without a version.
+    // The package without a version in its name is the one that replaces others.
     for key in ["Provides", "Replaces", "Conflicts"] {
         assert_eq!(field(key, "amdrocm-blas"), "rocm-blas");
         assert!(!field(key, host).contains("rocm-blas,"));
@@ -191,7 +191,7 @@ fn entries_say_what_packages_say() {
     assert!(rpm("-l", host).contains("/opt/rocm/core-7.15/lib/libexblas.so.1.2\n"));
 }
 
-/// A shard with a development component, and a list that takes parts of it.
+/// Writes shards with a development component, and a list that takes parts of it.
 fn with_development(root: &Path) {
     copy_shards(root);
     let dev = root.join("gfx110X-build/blas_dev_generic");
@@ -199,7 +199,7 @@ fn with_development(root: &Path) {
     fs::create_dir_all(stage.join("include")).unwrap();
     fs::create_dir_all(stage.join("lib")).unwrap();
     fs::write(stage.join("include/exblas.h"), "//\n").unwrap();
-    // It leads into another component, and is the development package's all the same.
+    // The link's target is in another component, but the link belongs to the development package.
     std::os::unix::fs::symlink("libexblas.so.1.2", stage.join("lib/libexblas-dev.so")).unwrap();
     fs::write(dev.join("artifact_manifest.txt"), "math-libs/BLAS/rocBLAS/stage\n").unwrap();
 }
@@ -278,7 +278,7 @@ fn strict_targets_and_variants_have_names_of_their_own() {
     assert!(listed.contains(" ./opt/rocm/core-asan-7.15/lib/libexblas.so.1.2\n"), "{listed}");
 }
 
-/// As in ROCm, where blas needs solver and solver needs blas.
+/// ROCm has such a pair: blas needs solver, and solver needs blas.
 #[test]
 fn entries_that_depend_on_each_other_are_installed_together() {
     need(&["dpkg", "dpkg-deb"]);
@@ -313,7 +313,7 @@ fn entries_that_depend_on_each_other_are_installed_together() {
         wanted.iter().any(|name| file.starts_with(&format!("amdrocm-{name}_")))
     };
     let mut debs = packages(&case.out(), "deb");
-    // What only another package of the set would bring is missing.
+    // Entries that only another package of the set would provide are missing.
     dpkg_database(&root, &stubs(&debs));
     debs.retain(is_wanted);
     assert_eq!(debs.len(), wanted.len());

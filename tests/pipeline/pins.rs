@@ -1,10 +1,9 @@
-//! The bytes of whole sets, pinned: other bytes mean that users get other packages from the same
-//! input.
+//! The bytes of whole sets, pinned: other bytes mean that users get other packages from the same input.
 //!
 //! `tests/pipeline/pins/*.sha256` lists the SHA-256 of every file that a build of the example shards, or of
-//! Debian's libraries, writes, without receipts and SPDX documents. `ROCKPACK_BLESS=1` writes the
-//! lists anew; do that together with the reason, and raise `PAYLOADS` in `emit::reuse`, or caches go
-//! on giving the bytes of before.
+//! Debian's libraries, writes, except receipts and SPDX documents. `ROCKPACK_BLESS=1` rewrites the lists.
+//! Commit that with the reason, and raise `PAYLOADS` in `emit::reuse`: otherwise caches keep giving the old
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,13 +16,13 @@ use support::program::repository;
 use support::sha256;
 use support::tools::{need, run};
 
-/// The stamp of all sets.
+/// The timestamp of all sets.
 const STAMP: &str = "1750000000";
 
 /// SHA-256 in hex by `<variant>/<path>`.
 type Pins = BTreeMap<String, String>;
 
-/// What is packaged, and how it is called.
+/// The artifacts to package, and the configuration with their names.
 struct Input {
     artifacts: PathBuf,
     configuration: PathBuf,
@@ -44,7 +43,7 @@ impl Input {
         }
     }
 
-    /// Builds into `out` with further options.
+    /// Builds into `out` with `options`.
     fn build(&self, out: &Path, options: &[&str]) {
         let mut build = rockpack();
         build.env("SOURCE_DATE_EPOCH", STAMP).args(["build", "--version", self.version]);
@@ -68,7 +67,7 @@ impl Input {
         digests(folder.path())
     }
 
-    /// The digests of a build that takes everything from a cache.
+    /// The digests of a build that takes everything from a filled cache.
     fn built_again(&self) -> Pins {
         let folder = tempfile::tempdir().unwrap();
         let cache = folder.path().join("cache");
@@ -79,7 +78,7 @@ impl Input {
         digests(&again)
     }
 
-    /// The digests of a signed set and of the repository that it is published in.
+    /// The digests of a signed set and of the repository where it is published.
     fn signed(&self) -> Pins {
         let folder = tempfile::tempdir().unwrap();
         let (out, repo) = (folder.path().join("out"), folder.path().join("repo"));
@@ -87,7 +86,7 @@ impl Input {
         let options = ["--sign-key", key.to_str().unwrap(), "--repo", repo.to_str().unwrap()];
         self.build(&out, &[&options[..], &["--url", "https://packages.example.org/rocm"]].concat());
         let published = digests(&repo).into_iter();
-        // What rockpack remembers of a publication has times of the file system.
+        // rockpack's own state of a publication has file system times.
         let published = published.filter(|(path, _)| !path.starts_with(".rockpack/"));
         let published = published.map(|(path, digest)| (format!("repo/{path}"), digest));
         digests(&out).into_iter().chain(published).collect()
@@ -101,7 +100,7 @@ fn digests(folder: &Path) -> Pins {
     files.filter(|(path, _)| is_package(path)).map(|(path, bytes)| (path, sha256(&bytes))).collect()
 }
 
-/// The sets that differ, by name.
+/// The digests of all variants of a set, each path prefixed with the variant's name.
 fn variants(input: &Input) -> Pins {
     let ways: [(&str, Pins); 5] = [
         ("rocm", input.built(&[])),
@@ -130,7 +129,7 @@ fn pinned(file: &str, variant: &str) -> Pins {
     pins
 }
 
-/// Compares with the list in `file`, or writes it.
+/// Compares `pins` with the list in `file`, or writes that list when blessing.
 fn check(file: &str, pins: &Pins) {
     let text: String = pins.iter().map(|(path, digest)| format!("{digest}  {path}\n")).collect();
     let path = repository(file);

@@ -1,4 +1,4 @@
-//! The same input gives the same bytes: wherever it lies, whoever builds it, whenever and however.
+//! Equal input gives the same bytes, independent of place, user, time and other circumstances.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use support::tools;
 
 /// One way to run the build.
 struct Way {
-    /// Where the artifacts lie, below the test's folder.
+    /// The folder of the artifacts, below the test's folder.
     place: &'static str,
     reversed: bool,
     umask: &'static str,
@@ -27,16 +27,16 @@ struct Way {
     /// Whether the zeros of the input are holes.
     holes: bool,
     named: Named,
-    /// The cache below the test's folder: empty in the first way that names it, filled in the next.
+    /// The cache, below the test's folder: the first way that names it finds it empty, later ones filled.
     cache: Option<&'static str>,
 }
 
 /// How the command line names artifacts and output.
 enum Named {
     Absolutely,
-    /// From a working directory beside them.
+    /// Relative to a working directory beside them.
     Relatively,
-    /// By way of a symbolic link.
+    /// Through a symbolic link.
     Linked,
 }
 
@@ -87,12 +87,12 @@ const WAYS: [Way; 4] = [
     Way { place: "e", reversed: true, holes: true, jobs: "4", ..PLAIN },
 ];
 
-/// A file of the artifacts that is zeros almost altogether.
+/// A file of the artifacts that is almost entirely zeros.
 const ZEROS: &str = "gfx110X-build/host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/\
                      lib/zeros";
 
-/// The examples as a checkout makes them, with what lies beside the shards, and their permissions
-/// as the umask leaves them.
+/// Lays out the examples as a checkout does, with the files beside the shards and the permissions that the
+/// umask leaves.
 fn lay_out(way: &Way, root: &Path) -> PathBuf {
     let artifacts = root.join(way.place).join("shards");
     let umask = u32::from_str_radix(way.umask, 8).unwrap();
@@ -116,7 +116,7 @@ fn lay_out(way: &Way, root: &Path) -> PathBuf {
     artifacts
 }
 
-/// Writes a file again without the blocks of it that are zero.
+/// Rewrites a file with holes in place of its zero blocks.
 fn punch(path: &Path) {
     const BLOCK: usize = 4096;
     let bytes = fs::read(path).unwrap();
@@ -160,14 +160,14 @@ fn build_in(way: &Way, root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut command = with_umask(way.umask, &command);
     tools::run(command.current_dir(&artifacts).envs(way.environment.iter().copied()));
     if let (Some(cache), Some(before)) = (&cache, before) {
-        // What was filled has everything, and an empty cache gets it.
+        // A filled cache already has all entries, and an empty one gets them.
         let after = entries_of(cache);
         assert!(after.len() > 20 && (before.is_empty() || before == after), "{}", way.place);
     }
     contents(&place.join("out"))
 }
 
-/// The files of a cache, of which an absent one has none.
+/// The files of a cache; empty if the cache does not exist.
 fn entries_of(cache: &Path) -> BTreeSet<String> {
     if cache.exists() { example::files(cache).into_keys().collect() } else { BTreeSet::new() }
 }
@@ -190,7 +190,7 @@ fn neither_place_nor_time_nor_environment_nor_jobs_change_a_byte() {
     }
 }
 
-/// The clock is that of the program alone, and a publication tells what it says.
+/// faketime changes the clock of this program only, and the time that a publication states.
 #[test]
 fn another_clock_changes_no_byte_of_a_package() {
     tools::need(&["faketime"]);
@@ -205,7 +205,7 @@ fn another_clock_changes_no_byte_of_a_package() {
         let mut faketime = Command::new("faketime");
         faketime.args(["-f", &format!("@{year}-03-04 05:06:07")]);
         faketime.arg(build.get_program()).args(build.get_args());
-        // Waits are measured by the kernel's own monotonic clock.
+        // The kernel's own monotonic clock measures waits.
         faketime.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env_remove("SOURCE_DATE_EPOCH");
         tools::run(&mut faketime);
         let release = fs::read_to_string(repository.join("dists/stable/Release")).unwrap();
@@ -217,7 +217,7 @@ fn another_clock_changes_no_byte_of_a_package() {
 #[test]
 fn the_receipt_names_no_place_of_this_machine() {
     let root = tempfile::tempdir().unwrap();
-    // What is given relatively names no place to begin with.
+    // Relative names do not reveal the folder that they start from.
     let way = Way { named: Named::Absolutely, ..WAYS[0] };
     let receipt = build_in(&way, root.path()).remove("packages.json").unwrap();
     let receipt = String::from_utf8(receipt).unwrap();
@@ -249,13 +249,13 @@ fn shards_may_be_given_one_by_one_in_any_order() {
     let together = folder.path().join("together");
     tools::run(&mut build_of(&shards(), &together));
     let mut together = contents(&together);
-    // The receipt of the folder also has findings about what lies beside the shards.
+    // The folder's receipt has further findings, about the files beside the shards.
     let (mut one, receipt) = (one, "packages.json");
     assert!(one.remove(receipt).is_some() && together.remove(receipt).is_some());
     same(&one, &together, "shards one by one");
 }
 
-/// The example set as of a time.
+/// Builds the example set with a timestamp.
 fn stamped(folder: &Path, epoch: &str) -> PathBuf {
     let out = folder.join(epoch);
     tools::run(build_of(&shards(), &out).env("SOURCE_DATE_EPOCH", epoch));
@@ -281,7 +281,7 @@ fn the_epoch_stamps_headers_and_changelogs_alone() {
     the_changelog_alone_differs(&one, &other);
 }
 
-/// A changelog's size may differ with its date, compressed as it is.
+/// The compressed changelog depends on the date, so its size may differ.
 fn without_sizes(listing: &str) -> Vec<String> {
     let line = |line: &str| {
         let mut words: Vec<&str> = line.split_whitespace().collect();
@@ -335,7 +335,7 @@ fn a_wrong_epoch_is_refused() {
     }
 }
 
-/// A repository serves what a build wrote, whoever ran it.
+/// A repository serves the files that a build wrote, so every user must be able to read them.
 #[test]
 fn everybody_can_read_the_packages() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Scanning of artifact folders: what is found, and what is refused with the name of the file.
+//! Scanning of artifact folders: what a scan finds, and what it refuses with the name of the file.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ use rockpack_base::error::{Error, Kind};
 use rockpack_base::tree::{Node, TreePath};
 use support::fixtures::scan;
 
-/// A folder of shards that is built file by file.
+/// A folder of shards, built file by file.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -236,7 +236,7 @@ fn roots_without_artifacts_are_refused() {
 fn what_is_no_artifact_is_a_note() {
     let folder = Folder::with_artifact("shard");
     folder.file("shard/notes.txt", "");
-    // What is left of the archive that the folder was unpacked from.
+    // Left over from the archive that the folder was unpacked from.
     folder.file("shard/a_lib_generic.tar.zst.sha256sum", "");
     let scan = folder.scan().unwrap();
     let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code(), f.subject())).collect();
@@ -250,7 +250,7 @@ fn an_artifact_in_an_unknown_packing_is_a_warning() {
     let lost = [
         "one/b_lib_gfx1151.tar.gz",
         "one/b_lib_gfx1151.tar.zst.part",
-        // All of a shard.
+        // The only content of a shard.
         "two/b_lib_generic.zip",
     ];
     for name in lost {

@@ -1,6 +1,6 @@
-//! The JSON Schemas of the documentation, against what the program writes.
+//! The documentation's JSON Schemas, compared with the program's output.
 //!
-//! Here the schemas are strict: a field that they do not name is a fault.
+//! The schemas are strict here: a field that they do not name is a fault.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ fn file(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// A schema with that of findings in it, that takes no fields but those that it names.
+/// A schema, with that of findings included, which refuses fields that it does not name.
 fn strict(name: &str) -> Value {
     let mut schema = file(name);
     let mut finding = file(FINDING);
@@ -52,13 +52,13 @@ fn tighten(schema: &mut Value, finding: &Value) {
     }
 }
 
-/// Fails unless the schema takes every document.
+/// Fails unless the schema accepts every document.
 fn takes(name: &str, documents: &[Value]) {
     let found: Vec<String> = faults(&strict(name), documents).into_iter().flatten().collect();
     assert!(!documents.is_empty() && found.is_empty(), "{name}: {found:#?}");
 }
 
-/// Fails if the schema takes one of the documents.
+/// Fails if the schema accepts one of the documents.
 fn refuses(name: &str, documents: &[Value]) {
     for (document, fault) in documents.iter().zip(faults(&strict(name), documents)) {
         assert!(fault.is_some(), "{name} takes {document}");
@@ -83,7 +83,7 @@ impl Room {
         build
     }
 
-    /// What `plan` prints with these options.
+    /// The JSON that `plan` prints with these options.
     fn plan(&self, words: &[&str]) -> Value {
         let mut plan = rockpack();
         plan.current_dir(self.0.path()).args(["plan", "--version", "7.1.0", "--artifacts"]);

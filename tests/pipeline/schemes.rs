@@ -62,7 +62,7 @@ fn versioned_names_carry_the_series() {
     assert_eq!(keys(&rpm_lists(built.folder.path(), "--requires")), keys(&depends));
 }
 
-/// Two minor versions in one root: every package of both is installed, and no path is written twice.
+/// Two minor versions share one root: every package of both is installed, and no path is written twice.
 #[test]
 fn minor_versions_stand_side_by_side() {
     need(&["dpkg", "dpkg-deb"]);
@@ -102,7 +102,7 @@ fn minor_versions_stand_side_by_side() {
     assert!(root.path().join("opt/rocm-7.16/lib/libexblas.so.1.2").is_file());
 }
 
-/// Of versions side by side the loader takes the newest, also where its number is longer.
+/// The order is that of versions: 7.10 is newer than 7.2.
 #[test]
 fn the_loader_takes_the_newest_of_several_versions() {
     need(&["dpkg-deb", "gcc", "ldconfig"]);
@@ -146,12 +146,12 @@ fn amds_names_have_a_kernel_package_per_target() {
     assert!(depends["amdrocm-blas7.15"].contains(&host.replace("(=", "(>=")));
     let within = "amdrocm-blas7.15 (<< 7.15.1~), amdrocm-blas7.15 (>= 7.15.0-12345)";
     assert_eq!(depends["amdrocm-blas"], within);
-    // The scheme's runtime, which has the HIP library, too.
+    // The scheme's runtime, which includes the HIP library.
     let runtime = depends["amdrocm-blas-host7.15"].matches("amdrocm-runtime7.15").count();
     assert_eq!(runtime, 1, "{depends:?}");
     let receipt = fs::read_to_string(built.folder.path().join("packages.json")).unwrap();
     assert!(!receipt.contains("libamdhip64.so.7, which neither"), "{receipt}");
-    // A component without device code has no host package beside itself.
+    // A component without device code has no separate host package.
     let sparse = "amdrocm-host-suite-sparse7.15";
     let within = format!("{sparse} (<< 7.15.1~), {sparse} (>= 7.15.0-12345)");
     assert_eq!(depends["amdrocm-host-suite-sparse"], within);
@@ -167,7 +167,7 @@ fn amds_names_have_a_kernel_package_per_target() {
     tools::run(rockpack().arg("verify").arg(built.folder.path()));
 }
 
-/// Hosts of this scheme look where AMD's own packaging has its archives, too.
+/// Hosts of this scheme also look for archives where AMD's own packaging has them.
 #[test]
 fn amds_hosts_name_the_second_folder_of_archives() {
     need(&["dpkg-deb"]);

@@ -1,4 +1,4 @@
-//! What makes the program at home in a shell: manual pages and completions.
+//! The program's integration into a shell: manual pages and completions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use support::example::rockpack;
 use support::tools::{need, succeed};
 
-/// The words of a text that begin as long options do.
+/// The words of a text that look like long options.
 fn options(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let words = text.split(|c: char| !is_part(c)).filter(|word| word.starts_with("--"));
@@ -51,7 +51,7 @@ fn every_command_has_a_manual_page_with_all_options() {
         let page = shown(&format!("rockpack-{command}.1"));
         assert!(page.contains(&format!("rockpack {command}")), "{page}");
         let help = succeed(rockpack().arg(&command).arg("--help"));
-        // Other spellings of an option are in the help alone.
+        // Only the help lists other spellings of an option.
         let help = without_aliases(&help);
         let lost: Vec<String> = options(&help).difference(&options(&page)).cloned().collect();
         assert!(lost.is_empty(), "{command}: {lost:?}");
@@ -59,11 +59,11 @@ fn every_command_has_a_manual_page_with_all_options() {
     for page in fs::read_dir(&out).unwrap() {
         shown(page.unwrap().file_name().to_str().unwrap());
     }
-    // The same pages are there already.
+    // The same pages already exist.
     succeed(rockpack().arg("man").arg(&out));
 }
 
-/// What most people need is on a screen of 48 lines, an option in one line each; `--help` has all of it.
+/// `-h` takes at most 48 lines, with one line for each option; `--help` is complete.
 #[test]
 fn the_short_help_of_every_command_fits_a_screen() {
     let lines = |arguments: &[&str]| succeed(rockpack().args(arguments)).lines().count();
@@ -74,7 +74,7 @@ fn the_short_help_of_every_command_fits_a_screen() {
     }
 }
 
-/// What bash completes the last of `words` to.
+/// The completions that bash offers for the last of `words`.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
     let line = "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                 _rockpack rockpack \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"; \
@@ -124,7 +124,7 @@ fn codes_are_explained_and_slips_are_named() {
     assert!(said.contains("`arch-not-grouped` is"), "{said}");
 }
 
-/// A run that is to be quiet says warnings and errors also where it fails.
+/// A quiet run reports warnings and errors even if it fails.
 #[test]
 fn a_quiet_run_that_fails_says_no_notes() {
     let out = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Cut anywhere, a compressed archive is an error that names the file and an offset.
+/// Wherever a compressed archive is cut, the error names the file and an offset.
 #[test]
 fn a_truncated_archive_is_an_error_wherever_it_is_cut() {
     need(&archives::TOOLS);
@@ -27,7 +27,7 @@ fn a_truncated_archive_is_an_error_wherever_it_is_cut() {
     }
 }
 
-/// Behind the two blocks of zeros that end it, a tar archive may have any number of zeros.
+/// After its two final blocks of zeros, a tar archive may have any number of further zeros.
 #[test]
 fn a_truncated_tar_is_an_error_up_to_its_end() {
     let mut archive = Handmade::with_manifest();
@@ -62,7 +62,7 @@ fn every_damaged_byte_of_a_header_is_an_error() {
     archive.file("libs/A/stage/x", b"some text");
     let tar = archive.finish();
     let packed = Packed::new(&tar);
-    // The two bytes behind the digits of the checksum say nothing.
+    // Readers ignore the two bytes after the digits of the checksum.
     let says_something = |at: &usize| !(154..156).contains(&(at % 512));
     for at in (0..512).chain(1024..1536).filter(says_something) {
         let mut damaged = tar.clone();
@@ -94,7 +94,7 @@ fn a_build_of_a_damaged_archive_leaves_nothing() {
     assert!(!out.exists());
 }
 
-/// A fault in a file of an archive says which archive and which member, and where in it.
+/// The error for a file in an archive names the archive, the member, and the offset within it.
 #[test]
 fn a_fault_of_a_member_has_its_place() {
     need(&archives::TOOLS);

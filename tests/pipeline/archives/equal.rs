@@ -10,7 +10,7 @@ fn the_packages_are_those_of_folders() {
     let out = folder.path().join("out");
     tools::run(&mut build_of(&folder.path().join("shards"), &out));
     let expected = contents(&out);
-    // All of one kind, and mixed with folders.
+    // All archives of the same kind, then mixed with folders.
     let kinds: [[Option<Packing>; 2]; 3] = [
         [Some(Packing::Zstd), Some(Packing::Zstd)],
         [Some(Packing::Xz), Some(Packing::Xz)],
@@ -34,7 +34,7 @@ fn the_packages_are_those_of_folders() {
     }
 }
 
-/// Runs a command on the example shards as folders, then packed; the streams of both.
+/// Runs a command on the example shards as folders, then packed; returns the output and folder of each run.
 fn both_ways(run: impl Fn(&Path, &Path) -> String) -> [(String, TempDir); 2] {
     [false, true].map(|packed| {
         let folder = tempfile::tempdir().unwrap();

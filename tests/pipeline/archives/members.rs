@@ -1,8 +1,8 @@
-//! What members become.
+//! Archive members and the files that they become.
 
 use super::*;
 
-/// Names longer than a header holds, hard links, modes, empty files: in every format of GNU tar.
+/// Names longer than a header's field, hard links, modes and empty files, in every format of GNU tar.
 #[test]
 fn members_are_what_their_files_are() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -41,7 +41,7 @@ fn members_are_what_their_files_are() {
     }
 }
 
-/// GNU tar begins an archive with its label, as a member that is no file or in a record for all.
+/// GNU tar begins an archive with its label: a member that is no file, or a global header.
 #[test]
 fn a_volume_label_is_skipped() {
     need(&archives::TOOLS);
@@ -60,7 +60,7 @@ fn a_volume_label_is_skipped() {
     }
 }
 
-/// Python's tarfile is what ROCm's build packs with: pax, and a record for every time.
+/// ROCm's build packs with Python's tarfile: pax, with a record for every timestamp.
 #[test]
 fn what_python_packs_is_read() {
     tools::need(&["python3"]);
@@ -187,7 +187,7 @@ fn links_are_those_of_a_folder() {
     refuses("libs/A/stage", "is no folder", |archive| archive.file("libs/A/stage", b""));
 }
 
-/// By their text, `x-1` and `x.1` stand between `x` and what is in it.
+/// In byte order, `x-1` and `x.1` sort between `x` and `x/…`.
 #[test]
 fn prefixes_whose_names_begin_alike_hold_each_their_own() {
     let mut archive = Handmade::new();

@@ -1,5 +1,5 @@
-//! Packed artifacts as input: the same packages as from folders, and what is wrong with an archive
-//! is said with its name, the member's and the place.
+//! Packed artifacts as input: they give the same packages as folders, and errors name the archive, the member
+//! and the offset.
 
 mod damaged;
 mod equal;
@@ -51,7 +51,7 @@ impl Packed {
         self.scan().unwrap_err()
     }
 
-    /// What a member is called in errors.
+    /// The name of a member in errors.
     fn member(&self, name: &str) -> PathBuf {
         format!("{}({name})", self.archive.display()).into()
     }

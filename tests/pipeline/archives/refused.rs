@@ -1,4 +1,4 @@
-//! Archives that are refused, and what is said of them.
+//! Archives that are refused, with their errors.
 
 use super::*;
 
@@ -19,14 +19,14 @@ fn checksums_are_checked() {
     let error = packed.refusal();
     assert_names(&error, &packed.archive, digest);
     assert!(error.to_string().contains(&other), "{error}");
-    // A wrong digest is said even where the damage shows otherwise.
+    // A wrong digest is reported even if the damage also shows elsewhere.
     fs::write(&path, &good).unwrap();
     let bytes = fs::read(&packed.archive).unwrap();
     fs::write(&packed.archive, &bytes[..bytes.len() - 1]).unwrap();
     assert_names(&packed.refusal(), &packed.archive, "has the SHA-256");
     fs::write(&path, good.replace("a_lib", "b_lib")).unwrap();
     assert_names(&packed.refusal(), &path, "has no SHA-256 of a_lib_generic.tar.zst");
-    // sha256sum fails for it, whichever line is right.
+    // sha256sum fails for such a file, even if one line is right.
     for second in [format!("{other}  a_lib_generic.tar.zst\n"), good.replace(digest, &other)] {
         fs::write(&path, good.clone() + &second).unwrap();
         let expected = "line 2: has another SHA-256 of a_lib_generic.tar.zst";
@@ -73,7 +73,7 @@ fn special_members_are_refused() {
     }
 }
 
-/// Numbers in base 256 whose upper bytes a reader could drop: the size 2 among them.
+/// Base-256 numbers whose upper bytes a careless reader would drop, leaving a size of 2.
 #[test]
 fn numbers_that_no_system_has_are_refused() {
     let size = |upper: [u8; 4]| [&upper[..], &[0, 0, 0, 0, 0, 0, 0, 2]].concat();
@@ -173,7 +173,7 @@ fn a_window_that_needs_too_much_memory_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("tar");
     fs::write(&input, bytes).unwrap();
-    // Without a known size the frame states the whole window.
+    // Unless it knows the size, zstd states the whole window in the frame.
     let input = fs::File::open(input).unwrap();
     command.args(["-c", "-q", "--ultra", "--long=28"]).stdin(input);
     let packed = Packed::compressed(Packing::Zstd, &tools::run(&mut command).stdout);

@@ -13,7 +13,7 @@ use crate::databases::code_object;
 
 const LIBRARY: &str = "lib/rocblas/library";
 
-/// The files of a `.deb` of the set in `out`, below the install prefix.
+/// The files below the install prefix in a `.deb` of the set in `out`.
 pub(super) fn installed(out: &Path, package: &str) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     run(Command::new("dpkg-deb").arg("-x").arg(out.join(deb_name(package))).arg(root.path()));
@@ -51,7 +51,7 @@ fn a_library_with_different_fallbacks_is_packed_by_arch() {
     assert!(verified.status.success(), "{}", told(rockpack().arg("verify").arg(&out)));
 }
 
-/// An offload bundle of `code`, each with its arch.
+/// An offload bundle of `code`: (arch, code object).
 fn bundle_of(code: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let ids: Vec<String> =
         code.iter().map(|(arch, _)| format!("hipv4-amdgcn-amd-amdhsa--{arch}")).collect();
@@ -141,7 +141,7 @@ fn a_library_of_one_arch_is_in_its_kernel_package() {
         || rockpack().arg("verify").arg(&out).arg("--against").arg(&shards).output().unwrap();
     let verified = verify();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
-    // It is the finding that allows it.
+    // Only the finding allows it.
     let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
     fs::write(out.join("packages.json"), receipt.replace("R028", "R999")).unwrap();
     let shown = String::from_utf8_lossy(&verify().stdout).into_owned();

@@ -1,4 +1,4 @@
-//! Indexes in the forms that libraries since ROCm 7.13 have, in the packages that the program builds.
+//! Indexes in the forms used by libraries since ROCm 7.13, in packages that the program builds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,11 @@ use super::built::installed;
 
 const LIBRARY: &str = "lib/rocblas/library";
 
-/// The name of an index that says nothing of an arch.
+/// The name of an index that names no arch.
 const NAME: &str = "TensileLibrary_lazy_indexed.dat";
 
-/// Writes a library of format version 2: file, arch, version, keys in order, and what to do wrong.
+/// A script that writes a library of format version 2. Arguments: file, arch, version, order of keys, and a
+/// fault to put in.
 const WRITE: &str = "import msgpack, sys, zlib
 path, arch, version, order, wrong = sys.argv[1:]
 index, blob = [], b''
@@ -42,7 +43,7 @@ open(path, 'wb').write(data)
 /// The order in which TensileLite writes the keys.
 const ORDER: &str = "format_version,solutions_index,solutions_blob,library";
 
-/// The same with each value before what says how to read it.
+/// Another order, with each value before the key that explains how to read it.
 const TURNED: &str = "library,solutions_blob,solutions_index,format_version";
 
 fn write(path: &Path, version: &str, order: &str, wrong: &str) {
@@ -51,7 +52,7 @@ fn write(path: &Path, version: &str, order: &str, wrong: &str) {
     run(python.args([GROUPS[1].archs[0], version, order, wrong]));
 }
 
-/// The example's shards, the packages of which go to `out`.
+/// The example's shards, and a folder for their packages.
 struct Built {
     folder: tempfile::TempDir,
 }
@@ -73,14 +74,14 @@ impl Built {
         self.folder.path().join("out")
     }
 
-    /// Where the shard of one arch has a file.
+    /// The path of a file in one arch's shard, with its folders made.
     fn at(&self, path: &str) -> PathBuf {
         let path = GROUPS[1].original(&self.shards(), path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 
-    /// What a build says of `name`; its packages pass or fail `verify`.
+    /// Builds, runs `verify`, which must pass if `passes`, and returns the findings that name `name`.
     fn build(&self, name: &str, passes: bool) -> String {
         let output = run(&mut build_of(&self.shards(), &self.out()));
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -139,7 +140,7 @@ fn an_index_that_no_library_would_load_is_told_by_build_and_verify() {
     }
 }
 
-/// Header, map and blocks: no zlib stream, whatever the name says.
+/// The file has a header, a map and blocks. It is no zlib stream, despite its name.
 #[test]
 fn what_hipblaslt_knows_for_compiling_is_a_file_of_its_arch() {
     let arch = GROUPS[1].archs[0];
@@ -159,7 +160,7 @@ fn what_hipblaslt_knows_for_compiling_is_a_file_of_its_arch() {
     }
 }
 
-/// What a rule says to serve all archs may name one alone, where that is all that was built.
+/// A file that a rule declares common to all archs may name a single one, if only that was built.
 #[test]
 fn a_compressed_index_for_all_archs_stays_with_the_host_files() {
     let built = Built::new();

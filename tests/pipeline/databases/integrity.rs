@@ -1,4 +1,4 @@
-//! Indexes that contradict those beside them, in what several artifacts and shards are together.
+//! Indexes that contradict the files beside them: judged over several artifacts and shards together.
 
 use std::fs;
 use std::io::Write;
@@ -26,7 +26,7 @@ const GFX942: (&str, u8) = ("gfx942", 0x4c);
 const GFX950: (&str, u8) = ("gfx950", 0x4f);
 const GFX1250: (&str, u8) = ("gfx1250", 0x49);
 
-/// Solutions of one library each, in the mapping of an arch.
+/// The mapping of an arch, with solutions of one library each.
 fn mapping(libraries: &[&str]) -> Vec<u8> {
     let entries = libraries.iter().enumerate();
     encoded(&Value::Map(entries.map(|(at, name)| ((at * 10).into(), (*name).into())).collect()))
@@ -40,7 +40,7 @@ fn mapping_of(arch: &str) -> String {
     format!("TensileLiteLibrary_lazy_{arch}_Mapping.dat")
 }
 
-/// A library of TensileLite for one arch, as it is built since each arch has a mapping.
+/// A TensileLite library for one arch, in the layout where each arch has a mapping.
 fn tensile_lite(folder: &str, (arch, mach): (&str, u8)) -> Files {
     let mut files = Files::new();
     let libraries = [format!("{TYPE}_{arch}"), format!("{TYPE}_fallback_{arch}")];
@@ -55,7 +55,7 @@ fn tensile_lite(folder: &str, (arch, mach): (&str, u8)) -> Files {
     files
 }
 
-/// The indexes compressed, each under its new name.
+/// `files` with each index compressed and renamed.
 fn compressed(files: &Files) -> Files {
     let compress = |(path, bytes): (&String, &Vec<u8>)| {
         if !path.ends_with(".dat") {
@@ -72,8 +72,8 @@ fn together<const N: usize>(all: [Files; N]) -> Files {
     all.into_iter().flatten().collect()
 }
 
-/// What is found about databases in these artifacts (shard, name, files), but that some of their files
-/// serve all archs: `<code> <path below the libraries' folder>: <text>`.
+/// The findings about databases in these artifacts (shard, name, files), except those about files that serve
+/// all archs: `<code> <path below the libraries' folder>: <text>`.
 fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     let artifact = |(shard, name, files): &(&str, &str, Files)| artifact(shard, name, files);
     let artifacts: Vec<Artifact> = artifacts.iter().map(artifact).collect();
@@ -91,7 +91,7 @@ fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     told.collect()
 }
 
-/// What is found about these files of one artifact.
+/// The findings about these files as one artifact.
 fn found_in(files: &Files) -> Vec<String> {
     found(&[("one", "blas_lib_all", files.clone())])
 }
@@ -146,7 +146,7 @@ fn a_master_without_its_mapping() {
         let spoiled = without(&both, &format!("{folder}{}", mapping_of("gfx1250")));
         assert_eq!(found_in(&spoiled), [lonely_master(folder, "gfx1250")]);
     }
-    // Compressed, or beside fallback kernels of its arch, it comes from a build with mappings.
+    // A compressed index, or one beside its arch's fallback kernels, is from a build with mappings.
     let own = without(&tensile_lite(HIPBLASLT, GFX942), &mapping_of("gfx942"));
     assert_eq!(found_in(&own), [lonely_master("", "gfx942")]);
     let found = found_in(&compressed(&own));
@@ -164,7 +164,7 @@ fn libraries_that_were_built_before_mappings_are_silent() {
     let master = master("gfx942", &[format!("{TYPE}_gfx942")]);
     let early = with(&early, &master_of("gfx942"), master);
     is_silent(&early);
-    // One mapping for all archs, whose names end in several, beside a master of each.
+    // One mapping for all archs, with names that end in several archs, beside a master for each.
     let archs = together([early.clone(), tensile_lite(HIPBLASLT, GFX950)]);
     let archs = without(&archs, &mapping_of("gfx950"));
     let merged = mapping(&[&format!("{TYPE}_gfx942"), &format!("{TYPE}_gfx950")]);
@@ -210,7 +210,7 @@ fn fallback_kernels_that_no_mapping_names() {
         );
         assert_eq!(found_in(&files), [expected]);
     }
-    // Without such kernels, there is nothing to name.
+    // Without such kernels there is nothing to name.
     let mut plain = with(&spoiled, &master_of("gfx942"), master("gfx942", &[own]));
     plain.retain(|path, _| !path.contains("_fallback_"));
     is_silent(&plain);
@@ -229,7 +229,7 @@ fn a_plain_index_beside_the_compressed_one() {
     assert_eq!(found_in(&both), expected.collect::<Vec<_>>());
 }
 
-/// Only in the packages do the files of two shards, or of two artifacts, come together.
+/// The files of two shards, or of two artifacts, come together only in the packages.
 #[test]
 fn what_is_spread_over_artifacts_and_shards_is_judged_together() {
     let files = tensile_lite(HIPBLASLT, GFX942);
@@ -260,7 +260,7 @@ fn what_is_spread_over_artifacts_and_shards_is_judged_together() {
     assert_eq!(shards(&one, &compressed(&two)), [own.to_owned(), format!("R119 {expected}")]);
 }
 
-/// Where shared files differ, all move to the folder of their arch, and are judged there.
+/// Shared files that differ all move to their arch's folder, and are judged there.
 #[test]
 fn files_that_move_are_judged_where_they_go() {
     let shard = |(arch, mach): (&str, u8)| {
@@ -278,7 +278,7 @@ fn files_that_move_are_judged_where_they_go() {
     assert_eq!(shards(shard(GFX942), spoiled), [lonely_master("gfx950/", "gfx950")]);
 }
 
-/// rocBLAS has no mappings, whatever its files are called; compressed files it has.
+/// rocBLAS has no mappings, even in files with such names, but it has compressed files.
 #[test]
 fn libraries_of_tensile_have_no_mappings() {
     let library = "lib/rocblas/library";

@@ -1,4 +1,4 @@
-//! Kernel databases: whose each file of a library is, and what several shards make of it.
+//! Kernel databases: the arch of each file of a library, and the result of joining several shards.
 
 mod built;
 mod forms;
@@ -17,7 +17,7 @@ use rockpack::split::{SplitArtifact, SplitPolicy, split};
 use rockpack_base::content::Content;
 use rockpack_base::tree::{Node, Tree, TreePath};
 
-/// Files by install path.
+/// File contents by install path.
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// The header of a code object; `mach` is the processor's number in its flags.
@@ -69,7 +69,7 @@ fn split_files(shard: &str, files: &Files) -> SplitArtifact {
     split(&artifact, &SplitPolicy::strict(&DatabaseRules::builtin().unwrap())).unwrap()
 }
 
-/// Path → archs of all files: `host` for those that stay with the host files.
+/// The archs of all files by path; `host` for files that stay with the host files.
 fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
     let host = split.host.iter().map(|(path, _)| (path.to_string(), "host".to_owned()));
     let databases = split.databases.iter().map(|file| {
@@ -79,7 +79,7 @@ fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
     host.chain(databases).collect()
 }
 
-/// Number and file of the findings.
+/// Code and file of each finding.
 fn findings(split: &SplitArtifact) -> Vec<(&str, &str)> {
     let found = split.findings.iter();
     found.map(|f| (f.code().id(), f.subject().leak().rsplit('/').next().unwrap())).collect()

@@ -1,4 +1,4 @@
-//! Every library of the table, with files made for it.
+//! Every library of the rules table, with files made for it.
 
 use crate::databases::{Files, code_object, findings, placed, split_files};
 
@@ -6,7 +6,7 @@ const FAMILY: &str = "gfx1100 gfx1101 gfx1102 gfx1103";
 const GFX1100: u8 = 0x41;
 const GFX942: u8 = 0x4c;
 
-/// Splits text files at the paths and compares whose they are.
+/// Splits text files at these paths and compares the arch of each.
 fn assert_placed(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     let files: Files =
         expected.iter().map(|(path, _)| ((*path).to_owned(), b"text".to_vec())).collect();

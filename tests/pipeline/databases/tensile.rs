@@ -1,5 +1,4 @@
-//! Libraries of Tensile and TensileLite as they are built for lazy loading, in one shard and in
-//! several.
+//! Libraries of Tensile and TensileLite as built for lazy loading, in one shard and in several.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -34,7 +33,7 @@ pub(super) fn index(kernel: &str) -> Vec<u8> {
     encoded(&map(&[("solutions", Value::Array(vec![solution])), ("library", rows)]))
 }
 
-/// The index of an arch, which loads `libraries` when they are needed.
+/// The master index of an arch, which loads `libraries` lazily.
 pub(super) fn master(arch: &str, libraries: &[String]) -> Vec<u8> {
     let row =
         |name: &String| map(&[("type", "Placeholder".into()), ("value", name.as_str().into())]);
@@ -50,7 +49,7 @@ pub(super) fn master(arch: &str, libraries: &[String]) -> Vec<u8> {
     encoded(&map(&[("solutions", Value::Array(Vec::new())), ("library", hardware)]))
 }
 
-/// rocBLAS as a shard for `archs` has it. Names of fallback kernels differ between shards.
+/// rocBLAS as built by a shard for `archs`. The names of fallback kernels differ between shards.
 fn rocblas(shard: &str, archs: &[(&str, u8)]) -> Files {
     let mut files = Files::new();
     let mut add =
@@ -128,7 +127,7 @@ fn joined(shards: &[(&str, Files)]) -> Result<Recombined> {
     recombine(split, &Config::none()?, &Grouping::default())
 }
 
-/// Path → archs of the only component: `host` for host files.
+/// The archs of all files of the only component by path; `host` for host files.
 fn whole(recombined: &Recombined) -> BTreeMap<String, String> {
     let component = &recombined.components[0];
     let host = component.host.iter().map(|(path, _)| (path.to_string(), "host".to_owned()));
@@ -173,7 +172,7 @@ fn shards_with_fallbacks_of_their_own_have_directories_of_their_own() {
     assert_eq!(codes(&recombined), ["R021", "R025", "R026"]);
 }
 
-/// hipBLASLt as a shard for `archs` has it, built before it had files for each arch.
+/// hipBLASLt as built by a shard for `archs`, before it had files for each arch.
 fn hipblaslt(archs: &[(&str, u8)]) -> Files {
     let mut files = Files::new();
     let mut operations = Vec::new();
@@ -242,7 +241,7 @@ fn what_can_be_merged_is_and_the_rest_moves() {
 const READ_MAP: &str = "import json,msgpack,sys;\
     print(json.dumps(msgpack.unpackb(open(sys.argv[1],'rb').read(),strict_map_key=False)))";
 
-/// What MessagePack for Python reads in a file.
+/// The value that MessagePack for Python reads from a file.
 fn read_by_python(bytes: &[u8]) -> serde_json::Value {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("map");

@@ -1,4 +1,4 @@
-//! Host libraries and static archives that are for one arch as a whole.
+//! Host libraries and static archives that belong to one arch as a whole.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What lies in the output folder before, and what is split again by other targets.
+//! Output folders that are not empty, and artifacts that are split again by other targets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn a_component_takes_the_place_of_all_its_earlier_artifacts() {
     let work = Work::new();
     let out = work.split_shards();
     let shard = GROUPS[0].folder(&out);
-    // Neither another component, nor what only has such a name, nor a link.
+    // Another component, a file with such a name, and a link all stay.
     fs::create_dir(shard.join("blas_lib_notes")).unwrap();
     fs::create_dir_all(shard.join("fft_lib_gfx1101")).unwrap();
     fs::write(shard.join("fft_lib_gfx1101/artifact_manifest.txt"), "x/stage\n").unwrap();
@@ -55,13 +55,13 @@ fn a_component_takes_the_place_of_all_its_earlier_artifacts() {
         "host-suite-sparse_lib_generic",
     ];
     assert_eq!(names(&shard), set(&left));
-    // Nothing is left to remove, and nothing is said of it.
+    // Nothing is left to remove, and no message claims otherwise.
     let (said, _) = ends_with(command.arg("--json"), 0);
     assert!(json(&said).get("removed").is_none(), "{said}");
     assert_eq!(names(&shard), set(&left));
 }
 
-/// What a killed run left in the middle of its commit.
+/// The folder is as a run killed in the middle of its commit leaves it.
 #[test]
 fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
     let work = Work::new();
@@ -121,7 +121,7 @@ fn input_beside_the_output_is_never_removed() {
     assert!(names(&folder).contains("blas_lib_gfx1100"));
 }
 
-/// `blas_lib_gfx1151` is the name of a fat artifact and of its device half.
+/// The fat artifact and its device half are both named `blas_lib_gfx1151`.
 #[test]
 fn an_artifact_that_is_read_is_not_replaced() {
     let work = Work::new();
@@ -158,7 +158,7 @@ fn an_artifact_that_is_read_is_not_replaced() {
     }
 }
 
-/// Splits what `work.split_shards` made of the first shard, by `targets`.
+/// Splits by `targets` the output of `work.split_shards` for the first shard.
 fn again(work: &Work, shard: &Path, targets: &[&str]) -> std::process::Command {
     let mut command = rockpack();
     command.arg("split").arg("--batch-artifact-parent-dir").arg(shard);

@@ -1,4 +1,4 @@
-//! The commands as scripts call them: options, summaries, exit codes, and what they leave.
+//! The commands as scripts call them: options, summaries, exit codes, and output folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn artifact(shards: &Path) -> PathBuf {
     GROUPS[0].folder(shards).join("blas_lib_gfx110X-dgpu")
 }
 
-/// The call of the workflow's tutorial.
+/// The command of the workflow's tutorial.
 fn tutorial(out: &Path) -> Command {
     let mut command = rockpack();
     command.arg("split").arg("--input-dir").arg(artifact(&shards())).arg("--output-dir").arg(out);
@@ -271,7 +271,7 @@ fn dangling_links_are_named_by_split_recombine_and_build() {
     says(&mut build_of(&artifacts, &work.path("packages")), "blas_lib");
 }
 
-/// Two builds of a component are joined on the way, where only that component is seen.
+/// Two builds of a component are joined first, in a step that sees only that component.
 #[test]
 fn links_into_another_component_of_a_flat_folder_lead_somewhere() {
     let work = Work::new();

@@ -1,4 +1,4 @@
-//! Packages do not depend on whether their artifacts were split, recombined or neither.
+//! Packages are the same whether their artifacts were split, recombined or neither.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -39,7 +39,7 @@ fn splitting_what_is_split_changes_nothing() {
     assert!(once.keys().any(|path| path.ends_with(".kpack")));
 }
 
-/// Shards of which some are split and the others fat.
+/// Links shards into `folder`: split ones where `is_split` says so, fat ones otherwise.
 fn mixed(folder: &Path, split: &Path, is_split: impl Fn(usize) -> bool) {
     fs::create_dir(folder).unwrap();
     for (index, group) in GROUPS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Several builds of one component in one shard, as a run for several archs leaves them.
+//! Several builds of one component in one shard, as runs for several archs leave them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use support::tools;
 
 use crate::directories::{Work, assert_same_packages, ends_with};
 
-/// All archs of the groups; the compilers' fallback is in every family, and differs.
+/// All archs of the groups. Every family has code of the compilers' fallback, and it differs.
 const TARGETS: &str = "gfx1100,gfx1101,gfx1102,gfx1151,gfx1200,gfx1201";
 
 fn copy(from: &Path, to: &Path) {
     tools::run(Command::new("cp").arg("-r").arg(from).arg(to));
 }
 
-/// The artifacts of all families in one shard; those of the first family from `first`.
+/// The artifacts of all families in one shard; those of the first family are from `first`.
 fn flat(work: &Work, first: &Path) -> PathBuf {
     let root = work.path("flat");
     let shard = GROUPS[0].folder(&root);

@@ -1,4 +1,4 @@
-//! A generic artifact and one of an arch, laid over one another, work without packages.
+//! A generic artifact with an arch's artifact laid over it works without packages.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use support::tools;
 
 use crate::directories::Work;
 
-/// Lays all stage prefixes of an artifact over `root`.
+/// Copies all stage prefixes of an artifact over `root`.
 pub fn flatten(artifact: &Path, root: &Path) {
     let manifest = std::fs::read_to_string(artifact.join("artifact_manifest.txt")).unwrap();
     for prefix in manifest.lines() {
@@ -18,7 +18,7 @@ pub fn flatten(artifact: &Path, root: &Path) {
     }
 }
 
-/// All wrappers of the library, the program and the tool find the code of their own unit.
+/// Fails unless all wrappers of the library, the program and the tool find the code of their own unit.
 pub fn works(root: &Path, folder: &Path, device: &str) {
     let group = GROUPS.iter().find(|group| group.archs.contains(&device)).unwrap();
     let library = root.join("lib/libexblas.so.1");
@@ -30,7 +30,7 @@ pub fn works(root: &Path, folder: &Path, device: &str) {
     let found = found(&lines);
     assert!(found.len() >= 3, "{lines:?}");
     for found in found {
-        // Another tool's keys have the stage prefix in front.
+        // Keys of the other tool begin with the stage prefix.
         let unit = UNITS.iter().find(|(key, _)| found.key.ends_with(key));
         assert_eq!(found.tag, Some(group.tag(unit.unwrap().1, device)));
     }

@@ -1,5 +1,5 @@
-//! Artifact directories from outside: `rockpack split`, `rockpack recombine`, and `rockpack build`
-//! of what these, or another tool, wrote.
+//! Artifact directories from outside: `rockpack split`, `rockpack recombine`, and `rockpack build` on their
+//! output or on another tool's.
 
 mod again;
 mod commands;
@@ -17,7 +17,7 @@ use support::example::{build_of, configuration, contents, rockpack, shards};
 use support::tools;
 use tempfile::TempDir;
 
-/// A place for the steps of a workflow.
+/// A folder for the steps of a workflow.
 struct Work(TempDir);
 
 impl Work {
@@ -62,7 +62,7 @@ fn split_of(artifacts: &Path) -> Command {
     command
 }
 
-/// Runs a command that has to end with `code`, and returns what it wrote to both streams.
+/// Runs a command that must end with `code`, and returns its stdout and stderr.
 fn ends_with(command: &mut Command, code: i32) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -71,7 +71,7 @@ fn ends_with(command: &mut Command, code: i32) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Fails unless two folders have the same packages, byte for byte.
+/// Fails unless two folders have the same packages among those `wanted`, byte for byte.
 fn assert_same_packages(one: &Path, other: &Path, wanted: impl Fn(&str) -> bool) {
     let (one, other) = (contents(one), contents(other));
     let wanted = |name: &&String| name.as_str() != "packages.json" && wanted(name);

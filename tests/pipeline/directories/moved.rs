@@ -14,7 +14,7 @@ fn moved_database_files_leave_no_folders_among_the_host_files() {
     let work = Work::new();
     let shards = work.path("shards");
     copy_shards(&shards);
-    // Another shard's fallback knows other kernels, so each arch gets its own.
+    // The other shard's fallback has different kernels, so each arch gets its own copy.
     let other = GROUPS[1].stage(&shards, "lib");
     let fallback = other.join("lib/rocblas/library/TensileLibrary_fallback.dat");
     let text = fs::read(&fallback).unwrap();

@@ -30,7 +30,7 @@ fn kernel_packages_are_those_of_fat_artifacts() {
     let existing = existing(&work, "zstd-per-kernel");
     let direct = work.build(&shards(), "direct");
     let built = work.build(&existing, "built");
-    // Host binaries differ: what the tool did to them cannot be undone.
+    // Host binaries differ: the tool's changes to them cannot be undone.
     assert_same_packages(&direct, &built, |name| {
         !name.starts_with("rocm-blas_") && !name.starts_with("rocm-blas-7")
     });
@@ -77,7 +77,7 @@ fn the_layout_itself_works_and_moved_program_headers_are_reported() {
 fn splitting_it_changes_nothing() {
     let work = Work::new();
     let existing = existing(&work, "none");
-    // A manifest may list what is absent, in any order.
+    // A manifest may list absent prefixes, and in any order.
     let manifest = GROUPS[0].folder(&existing).join("blas_lib_generic/artifact_manifest.txt");
     let lines = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, format!("z/absent/stage\n{lines}a/absent/stage\n")).unwrap();
@@ -105,7 +105,7 @@ fn rows_that_no_binary_claims_are_accounted_for() {
         assert_eq!(finding["code_objects"].as_array().unwrap().len(), 1);
         assert!(finding["message"].as_str().unwrap().contains("exblas-tune"), "{finding}");
     }
-    // Split artifacts stay as they are, archives with such rows, too.
+    // Split artifacts are kept unchanged, even those whose archives have such rows.
     let mut command = crate::directories::split_of(&existing);
     let (_, said) = ends_with(command.arg("--output-dir").arg(work.path("again")), 0);
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("R040")).collect();

@@ -1,4 +1,4 @@
-//! What a host package gets when several shards have it, or when a file does not say whose it is.
+//! Host packages whose files several shards have, and files that do not state their arch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,7 +27,7 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     &map.iter().find(|(key, _)| key.as_str() == Some(name)).unwrap().1
 }
 
-/// The manifest is read without this project's reader of manifests.
+/// The test reads the manifest without the project's own reader.
 #[test]
 fn the_manifest_lists_the_archives_of_all_shards() {
     tools::need(&["dpkg-deb"]);
@@ -52,7 +52,7 @@ fn the_manifest_lists_the_archives_of_all_shards() {
     assert_eq!(listed.collect::<BTreeSet<_>>(), present);
 }
 
-/// Every shard but one is split already. Whichever has the fat library, it is not packed as it is.
+/// All shards but one are split already. Whichever shard has the fat library, it is never packed fat.
 #[test]
 fn a_fat_library_of_one_shard_does_not_replace_the_transformed_one() {
     tools::need(&["dpkg-deb"]);
@@ -82,7 +82,7 @@ fn a_fat_library_of_one_shard_does_not_replace_the_transformed_one() {
     }
 }
 
-/// A database file of one arch whose name does not say so, as a library may add any day.
+/// A library may add such database files any day: code of one arch, under a name without an arch.
 #[test]
 fn a_database_file_that_names_no_arch_is_its_archs_own() {
     tools::need(&["dpkg-deb"]);

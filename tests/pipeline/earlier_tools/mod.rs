@@ -1,5 +1,6 @@
-//! Failures of earlier tools, shown from outside to be impossible, where no test of a feature does.
-//! `tests/relapses/README.md` lists all of them with their tests; each `tests/relapses/*.patch` takes one fix away.
+//! Failures of earlier tools that no feature's test rules out, shown from outside to be impossible.
+//! `tests/relapses/README.md` lists all such failures with their tests; each `tests/relapses/*.patch` undoes
+//! one fix.
 
 mod generic;
 mod output;

@@ -1,4 +1,4 @@
-//! What lies in the output folder: earlier packages under other names too, and sizes.
+//! Output folders with earlier packages, under other names too, and the sizes of packages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use support::example::{GROUPS, Set, build_of, contents, kernels, names, shards};
 use support::tools;
 
-/// Somebody may have linked the packages of an earlier set elsewhere, as mirrors of packages do.
+/// Mirrors hard-link packages, so an earlier set's packages may have links elsewhere.
 #[test]
 fn links_to_packages_of_an_earlier_set_keep_their_content() {
     let set = Set::with(&["--format", "deb"]);

@@ -1,5 +1,5 @@
-//! A library of three translation units with unlike archs and features, from its compilation to
-//! its kernels in the runtime's stand-in.
+//! A library of three translation units with different archs and features, from compilation to loading its
+//! kernels in the runtime's stand-in.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,15 +15,15 @@ use support::runtime::{Line, Runtime, TOOLS, found, missing};
 use support::tools;
 use tempfile::TempDir;
 
-/// The translation units in the order of their wrappers. The first lacks an arch of the others, and
-/// the last has code for the two settings of a feature that the second leaves open.
+/// The translation units in the order of their wrappers. The first lacks an arch of the others; the last has
+/// code for both settings of a feature that the second leaves open.
 const UNITS: [(&str, &[&str]); 3] = [
     ("plain", &["gfx1100"]),
     ("both", &["gfx1100", "gfx90a"]),
     ("special", &["gfx90a:xnack+", "gfx90a:xnack-"]),
 ];
 
-/// Every GPU of the arch gfx90a, as the runtime names it.
+/// Every target ID of a gfx90a GPU, as the runtime names it.
 const GFX90A: [&str; 4] = [
     "gfx90a:sramecc+:xnack+",
     "gfx90a:sramecc+:xnack-",
@@ -33,7 +33,7 @@ const GFX90A: [&str; 4] = [
 
 const LIBRARY: &str = "lib/libunits.so";
 
-/// A shard with the library, and what is made of it.
+/// A shard with the library, and the packages built from it.
 struct Work(TempDir);
 
 impl Work {
@@ -81,7 +81,7 @@ impl Work {
         let mut command = rockpack();
         command.args(["build", "--version", VERSION, "--format", "deb", "--artifacts"]);
         command.arg(artifacts).arg("--out").arg(&out);
-        // Groups of one arch each, which no proposal would make.
+        // Groups of one arch each; rockpack would propose none.
         let configuration = self.path("packaging.toml");
         fs::write(&configuration, "").unwrap();
         tools::run(command.arg("--config").arg(configuration));
@@ -103,8 +103,8 @@ impl Work {
     }
 }
 
-/// By key: how many of the kernels that the wrapper's host code registers its code object has, and
-/// how many it lacks.
+/// Kernels that the host code of each wrapper registers, by key: the numbers that its code object has and
+/// lacks.
 fn kernels(lines: &[Line]) -> BTreeMap<&str, (usize, usize)> {
     let counts = lines.iter().filter_map(|line| match line {
         Line::Kernels { key, found, registered } => Some((key.as_str(), (*found, *registered))),
@@ -127,7 +127,7 @@ fn a_wrapper_finds_its_own_code_where_others_lack_the_arch() {
     }
 }
 
-/// What the receipt and the archives say of targets.
+/// The targets in the receipt and in the archives.
 #[test]
 fn code_for_feature_variants_is_packed() {
     let work = Work::new();
@@ -148,7 +148,7 @@ fn code_for_feature_variants_is_packed() {
     assert_eq!(targets, expected);
 }
 
-/// With `gfx90a-xnack+` for `gfx90a:xnack+`, as archives of another tool spell it.
+/// Replaces `gfx90a:xnack+` by `gfx90a-xnack+`, another tool's spelling in archives.
 fn hyphenated(value: Value) -> Value {
     match value {
         Value::String(text) => text.as_str().unwrap().replace(":xnack", "-xnack").into(),
@@ -203,7 +203,7 @@ fn one_archive_serves_all_feature_variants_of_an_arch() {
     }
 }
 
-/// A sanitizer puts zeros between wrappers: each takes 64 bytes.
+/// AddressSanitizer puts zeros between wrappers: each takes 64 bytes.
 #[test]
 fn wrappers_between_redzones_are_found() {
     let flags = ["-Xarch_host", "-fsanitize=address"];

@@ -9,7 +9,7 @@ use support::example::{configuration, rockpack, shards};
 use support::tools;
 use tempfile::TempDir;
 
-/// Entries for every warning of the example shards: code, subject, reason.
+/// An entry for every warning of the example shards: code, subject, reason.
 const ALL: [[&str; 3]; 3] = [
     ["R012", "gfx906", "every compiler falls back to it"],
     ["R050", "runtime_relation.*", "the runtime is not packaged yet"],
@@ -35,7 +35,7 @@ impl Room {
         file
     }
 
-    /// `words` on the example shards with these entries.
+    /// The command `words` on the example shards, with these entries.
     fn command(&self, words: &[&str], entries: &[[&str; 3]]) -> Command {
         let mut command = rockpack();
         command.args(words).arg("--artifacts").arg(shards()).arg("--config");
@@ -71,10 +71,10 @@ fn a_strict_build_takes_what_is_accepted_and_says_so() {
     let accepted: Vec<_> =
         accepted.map(|it| (it["code"].clone(), it["accepted"].clone())).collect();
     assert_eq!(accepted, ALL.map(|[code, _, reason]| (code.into(), reason.into())));
-    // The findings stand: what they explain is not missed.
+    // Accepted findings stay: verify takes them as the explanation.
     let mut verify = rockpack();
     tools::run(verify.args(["verify", "out"]).current_dir(room.0.path()));
-    // The receipt is read again wherever one is.
+    // Every command that reads the receipt reads them again.
     let mut plan = room.command(&["plan", "--version", "7.1.0", "--since", "out"], &ALL);
     tools::run(plan.args(["--since", "out/packages.json"]));
 }
@@ -111,7 +111,7 @@ fn json_and_plans_have_the_reason() {
     assert!(output.status.success() && !said.contains("R012") && !said.contains("R098"), "{said}");
 }
 
-/// What a finding is about, and what it names by itself; not what stands in its lists.
+/// Patterns match a finding's subject and single values, not the items of its lists.
 #[test]
 fn subjects_are_held_against_single_things() {
     let room = Room::new();
@@ -144,7 +144,7 @@ fn an_entry_that_fits_nothing_is_a_finding() {
     let expected = "R098 accept-unmatched: accept.3: accepts R013 about `gfx1030`, and this set has \
                     no such finding: take the entry out, or correct its subject";
     assert!(said.contains(expected), "{said}");
-    // What it is for may be in the part of the set that is not made, or there in another distribution.
+    // The subject may be in a part of the set that is not built, or exist in another distribution.
     for limit in [["--only", "blas"], ["--format", "deb"], ["--distro", "debian-13"]] {
         let output = room.plan(&limit, &entries);
         let said = text(output.stderr);
@@ -156,7 +156,7 @@ fn an_entry_that_fits_nothing_is_a_finding() {
     }
 }
 
-/// Findings about an earlier set are there only where one is named.
+/// Findings about an earlier set appear only if the command names one.
 #[test]
 fn an_entry_for_updates_is_no_mistake_elsewhere() {
     let room = Room::new();

@@ -1,4 +1,4 @@
-//! A run that fails shows what it had noticed until then.
+//! A failing run shows the findings that it has collected until then.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const PASSED_OVER: &str = "warning: R008 artifact-packing-unknown: \
     gfx110X-build/hello_lib_generic.tar.gz: is named like an artifact";
 
-/// The example shards with an artifact that is packed as no artifact is.
+/// The example shards, with an artifact whose archive is not of an artifact's format.
 struct Shards(TempDir);
 
 impl Shards {
@@ -27,18 +27,18 @@ impl Shards {
         self.0.path().join(name)
     }
 
-    /// Takes the manifest of an artifact away.
+    /// Removes the manifest of an artifact.
     fn spoil(&self) {
         let artifact = GROUPS[0].folder(&self.path("shards")).join("blas_lib_gfx110X-dgpu");
         fs::remove_file(artifact.join("artifact_manifest.txt")).unwrap();
     }
 
-    /// The example configuration with a further key.
+    /// The example configuration with one more key.
     fn config(&self, key: &str, value: Value) -> PathBuf {
         self.config_of([(key, value)])
     }
 
-    /// The example configuration with further keys.
+    /// The example configuration with more keys.
     fn config_of<const N: usize>(&self, keys: [(&str, Value); N]) -> PathBuf {
         let text = fs::read_to_string(configuration()).unwrap();
         let mut config: Value = serde_json::from_str(&text).unwrap();
@@ -55,7 +55,7 @@ impl Shards {
     }
 }
 
-/// What a command that fails says on stdout and stderr.
+/// The stdout and stderr of a command that fails.
 #[track_caller]
 fn failed(command: &mut Command) -> [String; 2] {
     let output = command.output().unwrap();
@@ -92,7 +92,7 @@ fn an_artifact_that_was_passed_over_explains_a_missing_package() {
     }
 }
 
-/// The error of each command names something else.
+/// Each command's error names something else.
 #[test]
 fn every_command_that_notices_something_tells_it_when_it_fails() {
     let shards = Shards::new();
@@ -118,7 +118,7 @@ fn every_command_that_notices_something_tells_it_when_it_fails() {
     }
 }
 
-/// What a stage notices itself, and what those before it did.
+/// A failing stage shows its own findings along with those of earlier stages.
 #[test]
 fn a_stage_that_fails_tells_its_own_findings() {
     let shards = Shards::new();
@@ -134,7 +134,7 @@ fn a_stage_that_fails_tells_its_own_findings() {
     assert!(stderr.contains("did you mean `rocm-blas`?"), "{stderr}");
 }
 
-/// What the configuration accepts is told as accepted, whichever stage fails.
+/// Accepted findings are shown as accepted, in whichever stage the run fails.
 #[test]
 fn accepted_findings_are_told_as_accepted_by_a_run_that_fails() {
     let shards = Shards::new();
@@ -204,7 +204,8 @@ fn a_folder_of_nothing_but_other_archives_says_so() {
     assert!(!stderr.contains("README.md"), "{stderr}");
 }
 
-/// Where nothing fails, findings are beside the result, and in it as JSON; under `--strict` warnings are the errors.
+/// A successful run prints findings beside its result, and includes them as JSON; under `--strict`, warnings
+/// are the errors.
 #[test]
 fn findings_are_told_once() {
     let shards = Shards::new();

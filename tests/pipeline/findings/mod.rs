@@ -1,5 +1,5 @@
-//! Findings in the hands of a maintainer: those that explain an error are shown before it, and those
-//! that are accepted are shown as such.
+//! Findings as a maintainer sees them: an error's explaining findings come before it, and accepted ones are
+//! marked.
 
 mod accepted;
 mod explained;

@@ -57,14 +57,14 @@ fn a_fix_of_host_code_ships_no_kernels() {
     code[at] ^= 1;
     fs::write(&file, code).unwrap();
     tools::run(&mut build(&case, "3", &["2"]));
-    // The file of one group: its package and the host, which excludes the kernels of before.
+    // The file belongs to one group: its package changes, and the host, which excludes older kernels.
     assert_eq!(case.made("3"), set(&BLAS[..2]));
     let range = "rocm-blas (<< 7.1.1~), rocm-blas (>= 7.1.0-3)";
     assert_eq!(case.depends("3", "rocm-blas-gfx110x"), range);
     assert!(breaks(&case, "3").contains("rocm-blas-gfx110x (<< 7.1.0-3)"));
     assert!(breaks(&case, "3").contains("rocm-blas-gfx115x (<< 7.1.0-1)"));
 
-    // A code object of a wrapper of one group: the other groups' archives stay.
+    // The code object belongs to one group's wrapper: the other groups' archives stay.
     let file = GROUPS[2].original(&case.path("shards"), "lib/libexblas.so.1.2");
     let mut library = fs::read(&file).unwrap();
     let tag = GROUPS[2].tag("axpy", "gfx1201");
@@ -80,7 +80,7 @@ fn a_fix_of_host_code_ships_no_kernels() {
     assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
 }
 
-/// Kernels of before the key belong to one release, so the first hotfix makes them anew.
+/// Kernel packages built without the key are tied to a release, so the first hotfix rebuilds them.
 #[test]
 fn kernels_that_belong_to_a_release_are_made_anew() {
     let case = Case::new(&[]);

@@ -1,4 +1,4 @@
-//! Sets that update one of their version: what they make, keep and say.
+//! Sets that update an earlier one of their version: the packages they rebuild and keep, and their messages.
 
 mod kernels;
 mod moves;
@@ -17,20 +17,20 @@ use support::queries::deb_field;
 use support::tools;
 use tempfile::TempDir;
 
-/// The library of rocBLAS' C interface, which has no device code.
+/// The library of rocBLAS' C interface, without device code.
 const HOST_LIBRARY: &str = "math-libs/BLAS/hipBLAS/stage/lib/libexcblas.so.1.0";
 
-/// A code object of a database.
+/// A database's code object.
 const DATABASE: &str = "lib/rocblas/library/TensileLibrary_gfx1100.co";
 
 const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
 
-/// The packages that a hotfix of rocBLAS makes.
+/// The packages that a hotfix of rocBLAS rebuilds.
 const BLAS: [&str; 4] =
     ["rocm-blas", "rocm-blas-gfx110x", "rocm-blas-gfx115x", "rocm-blas-gfx120x"];
 
-/// Builds of one set and their input.
+/// A folder with builds of one set and their input.
 pub(super) struct Case(TempDir);
 
 impl Case {
@@ -50,7 +50,7 @@ impl Case {
         self.path(release).join("packages.json")
     }
 
-    /// `rockpack build` of a release into the folder that is called like it.
+    /// `rockpack build` of a release into a folder of its name.
     fn build(&self, release: &str) -> Command {
         let mut command = self.command("build", release);
         command.arg("--out").arg(self.path(release));
@@ -69,7 +69,7 @@ impl Case {
         place
     }
 
-    /// `rockpack build` by another configuration than that of the example.
+    /// `rockpack build` by another configuration than the example's.
     fn configured(&self, config: &Path, release: &str) -> Command {
         let mut command = rockpack();
         command
@@ -91,7 +91,7 @@ impl Case {
         command
     }
 
-    /// The same as an update of other releases.
+    /// `rockpack build` of a release as an update of the releases `since`.
     fn hotfix(&self, release: &str, since: &[&str]) -> Command {
         let mut command = self.build(release);
         for earlier in since {
@@ -116,7 +116,7 @@ impl Case {
         OpenOptions::new().append(true).open(file).unwrap().write_all(b"x").unwrap();
     }
 
-    /// The deb packages of a release's folder, and their version.
+    /// The deb packages in a release's folder, and their version.
     fn made(&self, release: &str) -> BTreeSet<String> {
         let files = names(&self.path(release)).into_iter().filter(|name| name.ends_with(".deb"));
         let named = files.map(|file| {
@@ -131,7 +131,7 @@ impl Case {
         serde_json::from_slice(&fs::read(self.receipt(release)).unwrap()).unwrap()
     }
 
-    /// The packages that the receipt of a release has under `key`, with their versions.
+    /// The versions of the packages at `keys` in a release's receipt.
     fn versions(&self, release: &str, keys: &[&str]) -> BTreeMap<String, String> {
         let mut value = self.json(release);
         for key in keys {
@@ -179,7 +179,7 @@ fn what_does_not_change_keeps_its_version() {
     let host = case.depends("3", "rocm-blas");
     assert!(host.contains("rocm-common (<< 7.1.1~), rocm-common (>= 7.1.0-1)"), "{host}");
     assert_eq!(case.depends("3", "rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-3)");
-    // Records of what is kept are those of the build that made it.
+    // The receipt's records of kept packages are those of the build that made them.
     let (one, three) = (case.json("1"), case.json("3"));
     let kept = three["kept"]["packages"].as_array().unwrap();
     assert!(kept.iter().all(|record| one["packages"].as_array().unwrap().contains(record)));
@@ -213,7 +213,7 @@ fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
     let codes = |value: &Value| value["code_objects"].as_array().unwrap().len();
     assert_eq!(codes(&case.json("3")["kept"]), codes(&case.json("1")));
     assert_eq!(codes(&case.json("3")), 0);
-    // Of several that know a package, the last one counts.
+    // If several earlier sets have a package, the last one counts.
     case.change_blas();
     tools::run(&mut case.hotfix("4", &["3", "1"]));
     let kept = case.versions("4", &["kept", "packages"]);
@@ -227,7 +227,7 @@ fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
     assert_eq!(case.depends("4", "rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-4)");
 }
 
-/// Texts of a package are part of it, and time and changelog are not.
+/// A package's texts count as content; its time and changelog do not.
 #[test]
 fn what_a_package_says_of_itself_is_compared() {
     let case = Case::new(&[]);
@@ -238,7 +238,7 @@ fn what_a_package_says_of_itself_is_compared() {
     command.env("SOURCE_DATE_EPOCH", "1780000000");
     tools::run(command.arg("--since").arg(case.receipt("1")));
     assert_eq!(case.made("2"), sparse);
-    // A bound that somebody wrote is what it says, and one by `{version}` that of the set.
+    // A bound written as a number is taken literally; one with `{version}` means the set's version.
     let needs = |bound: &str| {
         let bound = format!("rocm-blas (>= {bound})");
         let needs = serde_json::json!({"rocm-host-suite-sparse": {"deb": {"depends": [bound]}}});
@@ -262,7 +262,7 @@ fn formats_are_compared_by_themselves() {
     assert_eq!(case.made("2"), set(&["rocm-host-suite-sparse"]));
 }
 
-/// A hotfix in the folder of the build before it leaves there what it keeps, and no more than that.
+/// A hotfix into the previous build's folder leaves the kept packages there, and nothing else.
 #[test]
 fn what_is_kept_stays_in_the_folder() {
     let case = Case::new(&[]);
@@ -289,7 +289,7 @@ fn what_is_kept_stays_in_the_folder() {
     assert_eq!(names(&case.path("1")).len(), 25);
 }
 
-/// Only the changelog that a package is given is no content.
+/// Only the generated changelog does not count as content.
 #[test]
 fn a_changelog_of_the_artifacts_is_content() {
     let case = Case(tempfile::tempdir().unwrap());
@@ -323,8 +323,8 @@ fn a_limited_hotfix_keeps_all_else() {
     assert_eq!(kept["rocm-hosts"], "7.1.0-1");
 }
 
-/// Exact relations carry a change on to what depends on it; where `--only` forbids that, the
-/// run says what it would hold back, before it writes anything.
+/// Exact relations make dependent packages change too. If `--only` forbids that, the run names the packages
+/// it would hold back, before it writes anything.
 #[test]
 fn exact_relations_carry_changes_on() {
     let config = |case: &Case, keys: &[(&str, &str)]| {
@@ -402,7 +402,7 @@ fn pre_releases_depend_on_one_version() {
     );
 }
 
-/// A plan says what a build makes, and its difference to the earlier set is what changes.
+/// A plan lists the packages that a build makes, and its difference from the earlier set lists the changes.
 #[test]
 fn a_plan_says_the_same() {
     let case = Case::new(&[]);
@@ -417,7 +417,7 @@ fn a_plan_says_the_same() {
     };
     assert_eq!(names(&plan["packages"]), set(&["rocm-host-suite-sparse"]));
     assert_eq!(names(&plan["kept"]).len(), 11);
-    // What a GPU's owner downloads has what is kept.
+    // The download of a GPU's owner includes the kept packages.
     assert_eq!(plan["groups"][0]["packages"].as_array().unwrap().len(), 3);
     let mut difference = case.command("plan", "2");
     difference.arg("--since").arg(&since).arg("--diff").arg(&since);

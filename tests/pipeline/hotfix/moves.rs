@@ -1,4 +1,4 @@
-//! What clients need who skip a hotfix: the next one does it for them, from its receipt alone.
+//! Clients that skip a hotfix: the next hotfix covers its moves, from its receipt alone.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -59,7 +59,7 @@ fn the_next_hotfix_knows_what_moved_before() {
     assert!(script("3").contains("symlink_to_dir '/opt/rocm-7.1/share/link' 'elsewhere'"));
     assert_eq!(script("3"), script("2").replace("7.1.0-2~", "7.1.0-3~"));
 
-    // With the receipts of both, the sparse suite stays, and what was before its move is meant.
+    // With the receipts of both, the sparse suite stays, and relations refer to the version before its move.
     case.change_blas();
     tools::run(&mut case.hotfix("4", &["1", "3"]));
     let file = case.path("4").join("rocm-blas_7.1.0-4_amd64.deb");
@@ -68,7 +68,7 @@ fn the_next_hotfix_knows_what_moved_before() {
     let folders = ["1", "2", "3", "4"].map(|release| case.path(release));
     tools::run(verify.arg("verify").args(folders).arg("--against").arg(case.path("shards")));
 
-    // A lower bound that somebody wrote does not take its place.
+    // An explicit lower bound does not replace it.
     case.change_blas();
     let moved = serde_json::json!({"rocm-blas": ["rocm-host-suite-sparse < 7.1.0-1"]});
     let config = case.with_keys(&[("moved", moved)]);

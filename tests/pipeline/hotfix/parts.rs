@@ -1,4 +1,4 @@
-//! Hotfixes and sets that several machines build.
+//! Hotfixes of sets that several machines build.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use support::tools;
 
 use super::{BLAS, Case, set};
 
-/// Parts of a hotfix are joined to what one machine writes, and take the receipts of parts.
+/// The parts of a hotfix join to the output of one machine; they accept receipts of parts.
 #[test]
 fn a_hotfix_is_built_in_parts() {
     let case = Case::new(&[]);
@@ -44,7 +44,7 @@ fn a_hotfix_is_built_in_parts() {
     assert_eq!(parts, whole.into_iter().collect::<Vec<_>>());
 }
 
-/// One part of a set is made anew, and goes with the other parts of the earlier build.
+/// One part of a set is rebuilt, and goes with the earlier build's other parts.
 #[test]
 fn one_part_is_built_again() {
     let case = Case::new(&[]);
@@ -53,7 +53,7 @@ fn one_part_is_built_again() {
     command.arg("--since").arg(case.receipt("1"));
     tools::run(command.args(["--partition", "1/2"]).arg("--out").arg(case.path("2")));
     assert_eq!(case.made("2"), set(&BLAS));
-    // The other part has nothing to make, so this one's receipt tells all.
+    // The other part has nothing to rebuild, so this part's receipt lists everything.
     let receipt = case.path("2").join("packages-1-of-2.json");
     let again = |receipt: &Path, out: &str| {
         let mut command = case.command("build", "3");

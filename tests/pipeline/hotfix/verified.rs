@@ -27,11 +27,11 @@ fn a_hotfix_is_verified_with_the_builds_before_it() {
         let said = tools::said(command.arg("--against").arg(case.path("shards")));
         assert!(said.contains("\nall checks passed"), "{said}");
         assert!(said.contains("24 packages, "), "{said}");
-        // Of the first, eight of rocBLAS and two of the sparse suite are in the set no more.
+        // Eight rocBLAS and two sparse suite packages of the first build are no longer in the set.
         assert!(said.contains("10 packages of earlier builds not looked at"), "{said}");
         assert!(!said.contains("not named"), "{said}");
     }
-    // A part of it: what the others would settle is open, and what is there is checked.
+    // With a single part of it, verify leaves checks that need other parts open, and checks the rest.
     let mut command = verify(&case, &["3"]);
     let report: Value = serde_json::from_str(&tools::succeed(command.arg("--json"))).unwrap();
     assert_eq!(report["kept_absent"], 22);
@@ -40,7 +40,7 @@ fn a_hotfix_is_verified_with_the_builds_before_it() {
     assert!(said.contains("the set keeps 22 packages of earlier builds"), "{said}");
 }
 
-/// A kept package is what its receipt says.
+/// A kept package has to match its receipt.
 #[test]
 fn a_kept_package_that_was_changed_is_found() {
     let case = Case::new(&[]);
@@ -55,7 +55,7 @@ fn a_kept_package_that_was_changed_is_found() {
     assert!(said.contains(&format!("V002 receipt-mismatch: {file}: ")), "{said}");
 }
 
-/// A package of an earlier build is made anew, kept, or said to be gone.
+/// Every package of an earlier build is rebuilt, kept, or listed as gone.
 #[test]
 fn a_package_that_the_receipt_lost_is_found() {
     let case = Case::new(&[]);
@@ -71,7 +71,7 @@ fn a_package_that_the_receipt_lost_is_found() {
     assert_eq!(said.matches("rocm-hosts").count(), 2, "{said}");
 }
 
-/// Packages of a family that is gone, and of a format that is not made this time, are accounted for.
+/// The receipt accounts for packages of a family that is gone, and of a format that this build leaves out.
 #[test]
 fn what_goes_is_accounted_for() {
     let case = Case::new(&[]);
@@ -89,7 +89,7 @@ fn what_goes_is_accounted_for() {
     }
 }
 
-/// Content is compared whatever the order of members.
+/// The comparison of content does not depend on the order of members.
 #[test]
 fn a_receipt_out_of_order_keeps_nothing_that_changed() {
     let case = Case::new(&[]);
@@ -103,7 +103,7 @@ fn a_receipt_out_of_order_keeps_nothing_that_changed() {
     assert!(case.made("2").contains("rocm-host-suite-sparse"));
 }
 
-/// A hotfix that makes all packages anew takes the place of the whole build before it.
+/// A hotfix that rebuilds all packages replaces the whole build before it.
 #[test]
 fn a_hotfix_that_keeps_nothing_is_verified_with_the_build_before_it() {
     let case = Case::new(&[]);
@@ -115,7 +115,7 @@ fn a_hotfix_that_keeps_nothing_is_verified_with_the_build_before_it() {
     assert!(said.contains("\nall checks passed"), "{said}");
 }
 
-/// Code objects of packages that are kept came from shards as they were called then.
+/// Code objects of kept packages name the shards of their own build.
 #[test]
 fn shards_may_be_renamed_between_builds() {
     let case = Case::new(&[]);
@@ -128,7 +128,7 @@ fn shards_may_be_renamed_between_builds() {
     assert!(said.contains("\nall checks passed"), "{said}");
 }
 
-/// A bound without a release takes every release, as rpm reads it.
+/// A bound without a release accepts every release, as in rpm.
 #[test]
 fn bounds_without_a_release_take_every_release() {
     let case = Case::new(&[]);

@@ -1,4 +1,4 @@
-//! Archives of kernels, their manifests and indexes, and code objects.
+//! Kernel archives, their manifests and indexes, and code objects.
 
 use super::*;
 
@@ -94,8 +94,8 @@ Libraries loaded when needed: 0
     assert_eq!(found["code_object_files"], json!(["TensileLibrary_gfx1101.co"]));
 }
 
-/// The sizes are those of the files and of their code objects.
-/// llvm-readelf shows the same target and the same numbers of every kernel.
+/// The sizes match the files and their code objects. llvm-readelf shows the same target and the same numbers
+/// for every kernel.
 #[test]
 fn the_metadata_is_what_llvm_sees() {
     tools::need(&["llvm-readelf-19"]);
@@ -132,7 +132,7 @@ fn the_metadata_is_what_llvm_sees() {
                 own.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
             let theirs: Vec<String> =
                 notes.lines().filter_map(|line| value(line, &format!(".{field}"))).collect();
-            // Arguments of kernels have names of their own in some compilers.
+            // Some compilers give kernel arguments other names.
             assert_eq!(own, theirs, "{field}");
         }
     }

@@ -1,5 +1,5 @@
-//! `rockpack inspect`, from outside: the text of every kind of file as people see it, its JSON,
-//! and foreign tools that see the same.
+//! `rockpack inspect`, from outside: its text for every kind of file, its JSON, and the reports of foreign
+//! tools on the same files.
 
 mod kernels;
 
@@ -34,7 +34,7 @@ fn text(file: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The JSON of one file, without its name.
+/// The JSON of one file, without the file's name.
 #[track_caller]
 fn json(file: &Path) -> Value {
     let output = inspect(&["--json", file.to_str().unwrap()]);
@@ -45,7 +45,7 @@ fn json(file: &Path) -> Value {
     one
 }
 
-/// What the packages of the examples install below the prefix, unpacked by the crate's reader.
+/// The files that the example packages install below the prefix, unpacked by the crate's reader.
 fn installed() -> &'static Path {
     static INSTALLED: OnceLock<TempDir> = OnceLock::new();
     let install = || {
@@ -156,7 +156,7 @@ fn bundles_are_those_that_clang_sees() {
         entries.sort_unstable();
         assert_eq!(entries, listed);
 
-        // The bundle in a file of its own is the same.
+        // The same bundle in a file of its own.
         let alone = json(&input);
         assert_eq!(alone["type"], "offload-bundles");
         assert_eq!(alone["bundles"][0]["entries"], bundle["entries"]);
@@ -285,7 +285,7 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
             ["missing", "text", "empty"].iter().any(|name| unknown.ends_with(name));
         let code = if is_named_wrong { 64 } else { 2 };
         assert_eq!(output.status.code(), Some(code), "{errors}");
-        // Long lines are broken up for the terminal.
+        // The terminal output wraps long lines.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (errors, name) = (words(&errors), Path::new(&unknown).file_name().unwrap());
         assert!(errors.contains(message), "{errors}");

@@ -1,5 +1,4 @@
-//! Input that changes while a run reads it: whatever it is, the run fails, names it, and leaves
-//! nothing.
+//! Input that changes during a run: the run fails, names the input, and leaves nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,8 +12,8 @@ use support::waiting::{Process, until};
 
 use crate::main_job::killed::{larger_shards, staged, visible};
 
-/// Builds the example shards, and changes them with `change` once the first package is being
-/// written. What the run says when it fails.
+/// Builds the example shards, changes them with `change` once the first package is being written, and returns
+/// the run's error.
 fn changed(change: impl FnOnce(&Path)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (shards, out) = (folder.path().join("shards"), folder.path().join("out"));

@@ -1,4 +1,4 @@
-//! Options, output streams, and what a second run into the same folder does.
+//! Options, output streams, and a second run into the same folder.
 
 use std::collections::BTreeSet;
 use std::fs;

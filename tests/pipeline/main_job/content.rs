@@ -1,4 +1,4 @@
-//! Every code object is where it should be, byte for byte, and nowhere else.
+//! Every code object is in its place, byte for byte, and nowhere else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,8 +12,8 @@ use support::example::{
 };
 use support::{kpack, tools};
 
-/// SHA-256 by (key, arch) of what a group's packages have to hold, and of the stray gfx906 code.
-/// The position of a bundle in its file differs between the shards; its tag tells what it is.
+/// The SHA-256, by (key, arch), of the code that a group's packages must hold, and of the stray gfx906 code.
+/// A bundle's position in its file differs between shards, so its tag identifies it.
 fn originals(group: &Group) -> (BTreeMap<(String, String), String>, BTreeSet<String>) {
     let (mut grouped, mut stray) = (BTreeMap::new(), BTreeSet::new());
     let binaries: BTreeSet<&str> =
@@ -37,7 +37,7 @@ fn originals(group: &Group) -> (BTreeMap<(String, String), String>, BTreeSet<Str
     (grouped, stray)
 }
 
-/// A kernel archive as another reader sees it.
+/// A kernel archive as read by an independent reader; absent if the file is no archive.
 fn archive(file: &Path) -> Option<Value> {
     let reader = tools::repository("tests/support/kpack_reader.py");
     let text = tools::succeed(Command::new(kpack::PYTHON).arg(reader).arg(file));
@@ -85,7 +85,7 @@ fn archives_hold_every_code_object_of_their_group_and_no_other() {
     assert_eq!(in_archives(&set.receipt()).len(), packed);
 }
 
-/// The receipt's records of code objects in archives; the others lie in files of databases.
+/// The receipt's records of code objects in archives, without those in database files.
 fn in_archives(receipt: &Value) -> Vec<&Value> {
     let records = receipt["code_objects"].as_array().unwrap();
     records.iter().filter(|record| record.get("archive").is_some()).collect()
@@ -176,7 +176,7 @@ fn database_files_are_their_shards_own() {
     }
 }
 
-/// A code object: an ELF file for machine 224.
+/// Tells whether the bytes are a code object: an ELF file for machine 224.
 fn is_code_object(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF") && bytes.get(18..20) == Some(&[224, 0])
 }
@@ -196,7 +196,7 @@ fn host_packages_hold_no_device_code() {
             assert!(!is_code_object(&bytes), "{path}");
         }
     }
-    // Host files that have nothing to do with device code are taken as they are.
+    // Host files unrelated to device code are packed unchanged.
     let stage = "blas_lib_gfx110X-dgpu/math-libs/BLAS/hipBLAS/stage/lib/libexcblas.so.1.0";
     let original = fs::read(shards().join("gfx110X-build").join(stage)).unwrap();
     assert_eq!(files(&root)[&format!("{PREFIX}/lib/libexcblas.so.1.0")], original);
@@ -219,7 +219,7 @@ fn verify_agrees_and_notices_what_is_missing() {
     assert!(text.contains("rocm-blas-gfx110x_7.1.0-1_amd64.deb"), "{text}");
 }
 
-/// The members of a receipt's package record as a tree.
+/// The members of a receipt's package record by path.
 fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<String>)> {
     let member = |member: &Value| {
         let path = member["path"].as_str().unwrap().trim_start_matches('/').to_owned();
@@ -260,7 +260,7 @@ fn the_receipt_agrees_with_the_files() {
         let found = tree(&root).into_iter().map(|(path, entry)| (path, described(entry)));
         let mut found: BTreeMap<_, _> = found.collect();
         if name.ends_with(".rpm") {
-            // cpio makes the folders that no package owns.
+            // cpio creates the folders that no package owns.
             for folder in ["opt", "etc", "etc/ld.so.conf.d", "usr", "usr/share"] {
                 found.remove(folder);
             }
@@ -268,7 +268,7 @@ fn the_receipt_agrees_with_the_files() {
         }
         assert_eq!(members(record), found, "{name}");
         for (path, mut entry) in found.into_iter().filter(|(path, _)| path.starts_with(PREFIX)) {
-            // A library has the mode that its format's tools want.
+            // A library has the mode that tools of its format expect.
             if path.contains("/lib/lib") && entry.0 == "file" {
                 let mode = if name.ends_with(".rpm") { 0o755 } else { 0o644 };
                 assert_eq!(entry.1.replace(0), Some(mode), "{path} of {name}");

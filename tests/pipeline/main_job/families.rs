@@ -1,5 +1,5 @@
-//! One folder with the artifacts of all families, as a run for several archs leaves it: fat
-//! artifacts of one component in one shard.
+//! One folder with the artifacts of all families, as a run for several archs leaves it: several fat artifacts
+//! of one component in one shard.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ fn families_in_one_shard_are_joined_like_shards() {
         assert!(got[name] == *bytes, "{name}");
     }
     tools::run(rockpack().arg("verify").arg(&out).arg("--against").arg(&root));
-    // What is joined from several is not called the same in all of them.
+    // A file joined from several artifacts must not be reported as identical in all of them.
     let merged = |path: &str| said.lines().any(|l| l.contains("R002") && l.contains(path));
     assert!(merged("lib/libexcblas.so.1.0:") && !merged("lib/libexblas.so.1.2:"), "{said}");
     assert!(!merged("bin/exblas-bench:"), "{said}");

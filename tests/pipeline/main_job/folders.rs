@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const LIBRARY: &str = "lib64/libexblas.so.1";
 const PROGRAMS: [&str; 2] = ["bin/exblas-bench", "libexec/exblas/exblas-tune"];
 
-/// The example shards, as a build with another folder of libraries leaves them.
+/// The example shards, changed to what a build with another library folder leaves.
 struct Shards(TempDir);
 
 impl Shards {
@@ -74,14 +74,14 @@ impl Shards {
         root
     }
 
-    /// The library and the programs find the archives of a device in `folder` of the prefix.
+    /// Fails unless the library and the programs find a device's archives in `folder` of the prefix.
     fn works(&self, folder: &str) {
         let root = self.unpacked();
         let prefix = root.join(PREFIX);
         let binaries: Vec<PathBuf> =
             PROGRAMS.iter().chain([&LIBRARY]).map(|path| prefix.join(path)).collect();
         let runtime = Runtime::build(&self.path("stub"), &binaries);
-        // What the loader's file does for a whole system.
+        // A whole system's loader reads this file.
         let line = fs::read_to_string(root.join("etc/ld.so.conf.d/rocm.conf")).unwrap();
         assert_eq!(line, format!("/{PREFIX}/lib64\n"));
         let described = deb_field(&self.path("out").join(deb_name(COMMON)), "Description");
@@ -120,7 +120,7 @@ fn archives_follow_the_folder_of_libraries() {
     shards.verify(&["out", "--against", "shards"]);
     shards.verify(&[&format!("root/{PREFIX}")]);
 
-    // The dynamic linker is told of the folder in an .rpm, too, also where that is moved.
+    // The `.rpm` also registers the folder with the dynamic linker, even at another prefix.
     let moved = shards.rpm(COMMON, "--scripts");
     assert!(moved.contains("\"$prefix/lib64\""), "{moved}");
     let provides = shards.rpm("rocm-blas", "--provides");

@@ -1,4 +1,4 @@
-//! Groups install side by side and leave nothing behind, by dpkg and by rpm.
+//! Groups install side by side and leave nothing behind, in dpkg and in rpm.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn has(manager: &dyn Manager, path: &str) -> bool {
     manager.root().join(PREFIX).join(path).is_file()
 }
 
-/// Installs host and one group, another group beside them, and removes group by group.
+/// Installs the host and one group, then another group beside these, and removes them group by group.
 fn installs_side_by_side(manager: &dyn Manager, set: &Set) {
     let [first, _, second] = &GROUPS;
     let (first, second) = (kernels(first), kernels(second));
@@ -35,7 +35,7 @@ fn installs_side_by_side(manager: &dyn Manager, set: &Set) {
     assert_eq!(manager.installed(), before, "nothing is left behind");
 }
 
-/// A kernel package does not go without its host.
+/// A kernel package cannot be installed without its host.
 fn needs_the_host(manager: &dyn Manager, set: &Set) {
     let told = tools::told(&mut manager.install(set, &[&kernels(&GROUPS[0])]));
     assert!(
@@ -45,7 +45,7 @@ fn needs_the_host(manager: &dyn Manager, set: &Set) {
     assert!(!told.contains("status: 0"), "{told}");
 }
 
-/// A prefix that is a link is refused before anything is written through it.
+/// An installation refuses a prefix that is a link before it writes anything through the link.
 fn refuses_a_link_as_prefix(manager: &dyn Manager, set: &Set) {
     let foreign = manager.root().join("opt/foreign");
     fs::create_dir_all(&foreign).unwrap();

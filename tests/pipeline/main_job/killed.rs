@@ -9,7 +9,7 @@ use support::example::{GROUPS, build_of, contents, copy_shards, names};
 use support::tools;
 use support::waiting::{Process, until};
 
-/// Bytes that do not compress, so that packages take their time.
+/// Bytes that do not compress, so that writing packages takes a while.
 const LOAD: usize = 6 << 20;
 /// The example shards with a larger host file.
 pub(crate) fn larger_shards(root: &Path) {
@@ -24,7 +24,7 @@ pub(crate) fn larger_shards(root: &Path) {
     fs::write(file, noise.take(LOAD).collect::<Vec<u8>>()).unwrap();
 }
 
-/// The files of a running build that are not final yet.
+/// The staged files of a running build.
 pub(crate) fn staged(out: &Path) -> BTreeSet<String> {
     let hidden = names(out).into_iter().find(|name| name.starts_with(".rockpack-staging-"));
     hidden.map(|name| names(&out.join(name))).unwrap_or_default()
@@ -34,7 +34,7 @@ pub(crate) fn visible(out: &Path) -> BTreeSet<String> {
     names(out).into_iter().filter(|name| !name.starts_with('.')).collect()
 }
 
-/// Starts a build and kills it as soon as `moment` has come. Whether it was still running then.
+/// Starts a build and kills it as soon as `moment` has come. Returns whether it was still running then.
 fn kill_at(artifacts: &Path, out: &Path, moment: &dyn Fn(&Path) -> bool) -> bool {
     let mut command = build_of(artifacts, out);
     let mut build = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
@@ -43,12 +43,12 @@ fn kill_at(artifacts: &Path, out: &Path, moment: &dyn Fn(&Path) -> bool) -> bool
     build.kill()
 }
 
-/// When to kill: a name, and what the output folder looks like then.
+/// When to kill: a name, and a test of the output folder.
 type Moment<'a> = (&'a str, &'a dyn Fn(&Path) -> bool);
 
 struct Case {
     folder: tempfile::TempDir,
-    /// What an undisturbed run writes.
+    /// The output of an undisturbed run.
     whole: BTreeMap<String, Vec<u8>>,
 }
 
@@ -70,7 +70,7 @@ impl Case {
         self.folder.path().join(name)
     }
 
-    /// The next run into `out` gives the whole set, with nothing beside it.
+    /// Fails unless the next run into `out` gives the whole set, with nothing beside it.
     fn recovers(&self, out: &Path) {
         tools::run(&mut build_of(&self.artifacts(), out));
         assert!(contents(out) == self.whole, "{:?}", names(out));
@@ -92,7 +92,7 @@ fn a_run_killed_while_it_writes_leaves_nothing_visible() {
         assert!(kill_at(&case.artifacts(), &out, moment), "{name}: the run was done already");
         assert_eq!(visible(&out), BTreeSet::new(), "{name}");
     }
-    // Two dead runs in one folder, then a good one.
+    // Two killed runs in one folder, then a successful one.
     let out = case.out("first package");
     assert!(kill_at(&case.artifacts(), &out, &|out| staged(out).contains(&host)));
     for (name, _) in moments {
@@ -117,8 +117,8 @@ fn contents_of_visible(out: &Path) -> BTreeMap<String, Vec<u8>> {
     visible(out).into_iter().map(|name| (name.clone(), fs::read(out.join(name)).unwrap())).collect()
 }
 
-/// The commit is short; wherever the kill meets it, a receipt means a whole set, and the next run
-/// puts right what the dead one began.
+/// The commit is short. Wherever the kill meets it, a receipt means a whole set, and the next run completes
+/// or undoes the killed run's commit.
 #[test]
 fn a_run_killed_while_it_commits_is_put_right() {
     let case = Case::new();

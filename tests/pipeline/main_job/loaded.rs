@@ -1,4 +1,4 @@
-//! The installed library and programs with a runtime that plays the released loader.
+//! The installed library and programs with a runtime that behaves like the released loader.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use support::tools;
 const LIBRARY: &str = "lib/libexblas.so.1";
 const PROGRAMS: [&str; 2] = ["bin/exblas-bench", "libexec/exblas/exblas-tune"];
 
-/// An unpacked set with the runtime for its binaries.
+/// An unpacked set, with the runtime for its binaries.
 struct Installed {
     set: Set,
     root: PathBuf,
@@ -43,7 +43,7 @@ impl Installed {
         self.root.join(PREFIX)
     }
 
-    /// What loading the library and running each program reports.
+    /// The reports from loading the library and from running each program.
     fn use_all(&self, prefix: &Path, device: &str) -> Vec<Line> {
         let mut lines = self.runtime.load(&[prefix.join(LIBRARY)], device);
         for program in PROGRAMS {
@@ -52,7 +52,7 @@ impl Installed {
         lines
     }
 
-    /// All wrappers resolve to `group`'s archive of the device and hold the right code.
+    /// Fails unless all wrappers resolve to the device's archive of `group` and get the right code.
     fn works(&self, prefix: &Path, group: &Group, device: &str) {
         let lines = self.use_all(prefix, device);
         assert_eq!(missing(&lines), Vec::<&str>::new(), "{device}");
@@ -75,8 +75,8 @@ impl Installed {
         }
     }
 
-    /// Every kernel that host code registers is in the code object of its wrapper: three loads of
-    /// the library with two units, and each program with one.
+    /// Fails unless each wrapper's code object has every kernel that host code registers: three loads of the
+    /// library with two units, and each program with one.
     fn kernels_are_there(&self, lines: &[Line]) {
         let counts = lines.iter().filter_map(|line| match line {
             Line::Kernels { found, registered, .. } => Some((*found, *registered)),
@@ -87,7 +87,7 @@ impl Installed {
         assert!(counts.iter().all(|(found, registered)| found == registered && *found > 0));
     }
 
-    /// No wrapper finds anything for the device.
+    /// Fails if a wrapper finds code for the device.
     fn finds_nothing(&self, device: &str) {
         let lines = self.use_all(&self.prefix(), device);
         assert_eq!(found(&lines).len(), 0, "{device}: {lines:?}");
@@ -110,7 +110,7 @@ fn every_device_of_an_installed_group_finds_its_kernels() {
     for device in ["gfx1200", "gfx1151", "gfx906"] {
         installed.finds_nothing(device);
     }
-    // Of two devices the one without kernels is skipped: 13.
+    // One of the two devices has no kernels: the loader skips it, with code 13.
     let both = installed.use_all(&installed.prefix(), "gfx1100,gfx906");
     assert_eq!((answers(&both, 0), answers(&both, 13)), (3 * 2 + 2, 3 * 2 + 2), "{both:?}");
     installed.add(rdna4);

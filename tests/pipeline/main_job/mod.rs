@@ -1,5 +1,5 @@
-//! The main job from outside: `rockpack build` on the example shards, judged by the tools that
-//! will meet its packages.
+//! The main job from outside: `rockpack build` on the example shards, judged by the tools that will handle
+//! its packages.
 
 mod changed;
 mod commands;

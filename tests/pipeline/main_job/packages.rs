@@ -33,7 +33,7 @@ fn the_set_has_the_names_that_apt_and_dnf_expect() {
     assert_eq!(names(&set.out()), expected, "and nothing unfinished beside them");
 }
 
-/// Relations of a package by kind, in Debian's words for the kinds.
+/// A package's relations by kind, with Debian's names for the kinds.
 type Relations = BTreeMap<&'static str, BTreeSet<String>>;
 
 fn relations(of: &[(&'static str, &[&str])]) -> Relations {
@@ -41,8 +41,8 @@ fn relations(of: &[(&'static str, &[&str])]) -> Relations {
     of.iter().map(|(kind, texts)| (*kind, all(texts))).collect()
 }
 
-/// The relations that a package has to have, with `=V` for the exact version, and `>=V` and `<N` for it and
-/// later releases below the next patch version.
+/// The relations that a package must have. `=V` means the exact version, `>=V` and `<N` for it and later
+/// releases below the next patch version.
 fn expected_relations(package: &str, format: &str) -> Relations {
     let mut expected = expected_inside(package);
     for (kind, names) in outside(package, format) {
@@ -51,7 +51,7 @@ fn expected_relations(package: &str, format: &str) -> Relations {
     expected
 }
 
-/// What the files of a package need from outside of the set, and offer.
+/// External dependencies and provisions of a package's files.
 fn outside(package: &str, format: &str) -> &'static [(&'static str, &'static [&'static str])] {
     match (package, format) {
         ("rocm-blas", "deb") => &[("Depends", &["libc6 (>= 2.34)"])],
@@ -150,7 +150,7 @@ fn debs_say_what_they_are_and_need() {
 
 fn rpm_relations(set: &Set, package: &str, kind: &str) -> BTreeSet<String> {
     let text = rpm_list(&set.rpm(package), kind);
-    // The programs of scriptlets, and what rpm adds for a configuration file.
+    // Programs of scriptlets, and rpm's own additions for a configuration file.
     let added = ["rpmlib(", "/bin/sh", "/sbin/ldconfig", "/usr/bin/rm", "config("];
     let lines = text.lines().filter(|line| !added.iter().any(|start| line.starts_with(start)));
     let own = |line: &&str| !line.starts_with(&format!("{package}(x86-64) = "));
@@ -191,7 +191,7 @@ fn rpms_say_what_they_are_and_need() {
     }
 }
 
-/// What a kernel package holds below the prefix, from the archs alone.
+/// The files of a kernel package below the prefix, derived from the archs alone.
 fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
     let library = |name: String| format!("{PREFIX}/lib/rocblas/library/{name}");
     let of_arch = |arch: &&str| {
@@ -207,10 +207,10 @@ fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
     group.archs.iter().flat_map(of_arch).collect()
 }
 
-/// By what the loader knows the libraries.
+/// The file that tells the loader the library folder.
 const LOADER_FILE: &str = "etc/ld.so.conf.d/rocm.conf";
 
-/// What `package` holds beside its documents, folders aside.
+/// The files of `package` without folders and documents.
 fn expected_files(package: &str) -> BTreeSet<String> {
     if package == COMMON {
         return BTreeSet::from([LOADER_FILE.to_owned()]);
@@ -239,7 +239,7 @@ fn expected_files(package: &str) -> BTreeSet<String> {
     }
 }
 
-/// The documents of a `.deb`; those of kernel packages are their host package's.
+/// The documents of a `.deb`. Kernel packages have those of their host package.
 fn expected_documents(package: &str) -> BTreeSet<String> {
     let documents = format!("usr/share/doc/{package}");
     if GROUPS.iter().any(|group| kernels(group) == package) {
@@ -249,7 +249,7 @@ fn expected_documents(package: &str) -> BTreeSet<String> {
     }
 }
 
-/// (type and permissions, owner, path without `./` and link target) of each line of a listing.
+/// Each line of a listing as (type and permissions, owner, path without `./` and link target).
 fn deb_listing(set: &Set, package: &str) -> Vec<(String, String, String)> {
     let text = tools::succeed(Command::new("dpkg-deb").arg("-c").arg(set.deb(package)));
     let line = |line: &str| {

@@ -11,14 +11,14 @@ use support::tools;
 use super::frames::{self, ccob};
 use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
 
-/// Assembly that has `bytes` in a section, behind `skip` bytes.
+/// Assembly that puts `bytes` into a section, after `skip` bytes.
 fn placed(case: &Case, section: &str, skip: usize, bytes: &[u8]) -> String {
     let file = case.folder.path().join("placed");
     fs::write(&file, bytes).unwrap();
     format!("{section}\n.skip {skip}, 0x5f\n.incbin \"{}\"\n.skip 16, 0x43\n", file.display())
 }
 
-/// Device code in each form.
+/// Device code in every embedded form.
 fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
     let plain = usual("embedded");
     let zlib =
@@ -95,7 +95,7 @@ fn r035_counts_all_and_refuses_too_many() {
     assert!(refusal.contains(expected) && refusal.contains("together as one archive"), "{refusal}");
 }
 
-/// What lies behind the end of the file, or in a file without section table, is in no section.
+/// Bytes after the file's end, or in a file without a section table, belong to no section.
 #[test]
 fn r035_device_code_in_no_section() {
     let case = Case::new();
@@ -130,7 +130,7 @@ fn r035_device_code_in_no_section() {
     case.verify_packages().fired(&["V020"]);
 }
 
-/// The finding excuses nothing in `.hip_fatbin`.
+/// The finding does not excuse code in `.hip_fatbin`.
 #[test]
 fn r035_does_not_excuse_a_fat_binary() {
     let case = Case::new();
@@ -143,7 +143,7 @@ fn r035_does_not_excuse_a_fat_binary() {
     assert!(codes.contains(&"V020".to_owned()), "{codes:?}");
 }
 
-/// Changes the files of the host package.
+/// Repacks the host package with its files changed.
 fn repack(case: &Case, change: impl Fn(&Path)) {
     tools::need(&["dpkg-deb"]);
     let package = case.out().join("rocm-odd_7.1.0-1_amd64.deb");
@@ -153,7 +153,7 @@ fn repack(case: &Case, change: impl Fn(&Path)) {
     tools::run(Command::new("dpkg-deb").args(["--root-owner-group", "-b"]).arg(root).arg(package));
 }
 
-/// Compilers, bundlers and runtimes have the magics as constants, and tools headers of ELF files.
+/// Compilers, bundlers and runtimes contain the magics as constants, and other tools contain ELF headers.
 #[test]
 fn words_that_compilers_have_are_no_device_code() {
     let mut beyond = usual("beyond");
@@ -195,7 +195,7 @@ fn words_that_compilers_have_are_no_device_code() {
     }
 }
 
-/// The tools that write bundles, and the libraries that they are made of.
+/// The tools that write bundles, and their libraries.
 #[test]
 fn compilers_have_no_device_code() {
     tools::need(&["clang-offload-bundler-19", "clang-19"]);

@@ -1,4 +1,4 @@
-//! Compressed bundles of several zstd frames, or with skippable ones.
+//! Compressed bundles of several zstd frames, or with skippable frames.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::{Case, FLAGS, GFX1100, bundle, code_object, of_device_code, usual};
 
 const BUNDLER: &str = "clang-offload-bundler-19";
 
-/// Total size and uncompressed size of version 2, and the hash, before `stream` bytes.
+/// The header fields of version 2 before `stream` bytes: total size, uncompressed size, hash.
 pub(super) fn sizes(plain: &[u8], stream: usize) -> Vec<u8> {
     let mut bytes = u32::try_from(24 + stream).unwrap().to_le_bytes().to_vec();
     bytes.extend(u32::try_from(plain.len()).unwrap().to_le_bytes());
@@ -22,7 +22,7 @@ pub(super) fn sizes(plain: &[u8], stream: usize) -> Vec<u8> {
     bytes
 }
 
-/// A compressed bundle of a version whose stream is `stream`.
+/// A compressed bundle of this version around `stream`.
 pub(super) fn ccob(version: u16, plain: &[u8], stream: &[u8]) -> Vec<u8> {
     let mut bytes = b"CCOB".to_vec();
     bytes.extend(version.to_le_bytes());
@@ -46,7 +46,7 @@ fn skippable(kind: u8, content: &[u8]) -> Vec<u8> {
     [&[0x50 | kind, 0x2a, 0x4d, 0x18], &size[..], content].concat()
 }
 
-/// Three frames.
+/// Compresses `plain` as three frames.
 pub(super) fn frames(plain: &[u8]) -> Vec<u8> {
     let parts = plain.chunks(plain.len() / 3 + 1);
     parts.flat_map(|part| zstd::encode_all(part, 3).unwrap()).collect()
@@ -56,7 +56,7 @@ pub(super) fn skippable_first(plain: &[u8]) -> Vec<u8> {
     [skippable(0, b"words"), frames(plain)].concat()
 }
 
-/// Streams whose content is `plain`.
+/// Streams that all decompress to `plain`.
 fn streams(plain: &[u8]) -> Vec<Vec<u8>> {
     let (half, whole) = (plain.len() / 2, zstd::encode_all(plain, 3).unwrap());
     let [start, end] =
@@ -87,7 +87,7 @@ fn several_frames_are_one_stream() {
     }
 }
 
-/// The code object of a bundle with one.
+/// The only code object of a bundle.
 fn entry(plain: &[u8]) -> Vec<u8> {
     plain[4096..].to_vec()
 }
@@ -99,7 +99,7 @@ fn extracts(case: &Case, library: &Path, code: &[u8]) {
     assert!(files.into_iter().any(|bytes| bytes == code));
 }
 
-/// What clang's own tool reads, version 2 being the one that it knows for sure.
+/// clang's own tool reads the same from version 2, the only version that it is certain to know.
 #[test]
 fn the_bundler_reads_them_alike() {
     tools::need(&[BUNDLER]);

@@ -1,6 +1,5 @@
-//! Device code in shapes that are rare: other spellings of entries, wrappers without code, code outside
-//! of `.hip_fatbin`, and compressed bundles of several frames. Build, `verify`, `inspect` and `extract` agree
-//! on them.
+//! Device code in rare shapes: unusual entry spellings, wrappers without code, code outside of `.hip_fatbin`,
+//! and compressed bundles of several frames. Build, `verify`, `inspect` and `extract` agree on them.
 
 mod embedded;
 mod frames;
@@ -24,7 +23,7 @@ use tempfile::TempDir;
 pub const HOST: &str = "host-x86_64-unknown-linux-gnu-";
 pub const GFX1100: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
 
-/// `e_flags` of gfx1100, and of a processor that is not known.
+/// `e_flags` of gfx1100, and of an unknown processor.
 const FLAGS: u32 = 0x41;
 const UNKNOWN_FLAGS: u32 = 0xfe;
 
@@ -54,7 +53,7 @@ fn usual(text: &str) -> Vec<u8> {
     bundle(&[(HOST, Vec::new()), (GFX1100, code_object(FLAGS, text))])
 }
 
-/// A shard with files, and the packages that are made of it.
+/// A shard with files, and the packages built from it.
 struct Case {
     folder: TempDir,
 }
@@ -75,7 +74,7 @@ impl Case {
         self.shards().join("one/odd_lib_gfx1100")
     }
 
-    /// A file by install path.
+    /// The path of a file by install path.
     fn file(&self, path: &str) -> PathBuf {
         self.artifact().join("odd/stage").join(path)
     }
@@ -84,7 +83,7 @@ impl Case {
         self.folder.path().join("out")
     }
 
-    /// Links `lib/libodd.so` with a wrapper for each of `bundles`, and `more` of assembly.
+    /// Links `lib/libodd.so` with a wrapper for each of `bundles`, and `more` assembly.
     fn library(&self, bundles: &[Vec<u8>], more: &str) -> PathBuf {
         let library = self.file("lib/libodd.so");
         link(self.folder.path(), &library, bundles, more);
@@ -103,7 +102,7 @@ impl Case {
         self.built_with(&[])
     }
 
-    /// The same with further options.
+    /// Does the same as `built`, with further options.
     fn built_with(&self, options: &[&str]) -> Vec<Finding> {
         tools::run(&mut self.build(options));
         self.verify().fired(&[]);
@@ -118,7 +117,7 @@ impl Case {
         tampered::verify(&[out.to_str().unwrap()], &against)
     }
 
-    /// Verifies the packages by themselves.
+    /// Verifies the packages without the artifacts.
     fn verify_packages(&self) -> Run {
         tampered::verify(&[self.out().to_str().unwrap()], &[])
     }
@@ -127,7 +126,7 @@ impl Case {
         self.out().join("packages.json")
     }
 
-    /// Takes the findings with a code out of the receipt.
+    /// Removes the findings with a code from the receipt.
     fn forget(&self, code: &str) {
         let mut receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
         receipt.findings.retain(
@@ -136,7 +135,7 @@ impl Case {
         fs::write(self.receipt(), receipt.to_bytes().unwrap()).unwrap();
     }
 
-    /// What a failing build says.
+    /// The error of a build that fails.
     fn refusal(&self) -> String {
         let output = self.build(&[]).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
@@ -144,7 +143,7 @@ impl Case {
     }
 }
 
-/// Links the library `out` with a wrapper for each of `bundles`, and `more` of assembly.
+/// Links the library `out` with a wrapper for each of `bundles`, and `more` assembly.
 pub fn link(folder: &Path, out: &Path, bundles: &[Vec<u8>], more: &str) {
     tools::need(&["gcc"]);
     let mut source = more.to_owned() + "\n";
@@ -171,7 +170,7 @@ fn messages(findings: &[Finding], code: &str) -> Vec<String> {
     with.map(Finding::message).collect()
 }
 
-/// The codes of the findings that are about device code.
+/// The codes of the findings about device code.
 fn of_device_code(findings: &[Finding]) -> BTreeSet<&'static str> {
     let codes = findings.iter().map(|finding| finding.code().id());
     codes.filter(|code| ("R010".."R050").contains(code)).collect()

@@ -1,4 +1,4 @@
-//! Entry ids in all spellings of compilers.
+//! Entry IDs in every spelling that compilers use.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn every_spelling_of_an_entry_is_packed_and_found_again() {
     }
 }
 
-/// Such a file is packed as it is, and the receipt names its entries by their targets.
+/// Such a file is packed unchanged, and the receipt names its entries by their targets.
 #[test]
 fn every_spelling_is_found_again_in_a_file_of_bundles() {
     for id in [

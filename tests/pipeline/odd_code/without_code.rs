@@ -1,4 +1,4 @@
-//! Wrappers that no device code belongs to.
+//! Wrappers without device code.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn r034_a_binary_without_any_device_code() {
     }
 }
 
-/// The entry and the wrapper: what is left out, and what that means.
+/// R033 is about the empty entry, R034 about the wrapper without code.
 #[test]
 fn r034_a_wrapper_whose_entries_are_empty() {
     let nothing = || bundle(&[(HOST, Vec::new()), (GFX1100, Vec::new())]);
@@ -59,7 +59,7 @@ fn r034_a_wrapper_whose_entries_are_empty() {
     }
 }
 
-/// What was split before has the same wrappers.
+/// Artifacts that were split before have the same wrappers.
 #[test]
 fn r034_a_split_binary() {
     let case = Case::new();
@@ -86,7 +86,7 @@ fn wrappers_with_device_code_are_not_named() {
     assert!(of_device_code(&case.built()).is_empty());
 }
 
-/// A file of bundles is for the GPUs that it has code for, and holds no code objects but these.
+/// A file of bundles is only for the GPUs that it has code for, and its empty entries are no code objects.
 #[test]
 fn an_empty_entry_of_a_file_is_no_code_object() {
     const GFX1101: &str = "hipv4-amdgcn-amd-amdhsa--gfx1101";
@@ -97,9 +97,9 @@ fn an_empty_entry_of_a_file_is_no_code_object() {
     fs::create_dir_all(other.join("odd/stage/lib")).unwrap();
     fs::write(other.join("artifact_manifest.txt"), "odd/stage\n").unwrap();
     fs::write(other.join("odd/stage/lib/y.hsaco"), code_object(GFX1101_FLAGS, "code")).unwrap();
-    // The package for gfx1101 need not have the file.
+    // The package for gfx1101 may lack the file.
     assert_eq!(of_device_code(&case.built()), ["R033"].into());
-    // That the artifacts have no such entry makes other bytes, and no other code.
+    // Without that entry the artifact's bytes differ, but its code does not.
     fs::write(&own, bundle(&[code()])).unwrap();
     case.verify().fired(&["V013"]);
 }

@@ -26,13 +26,13 @@ fn a_set_is_not_different_from_its_plan() {
         assert!(text.contains("no differences\n"), "{text}");
         assert!(text.contains("kernel archives and manifests not compared"), "{text}");
     }
-    // Of a receipt the code objects are known, and only manifests are left.
+    // A receipt knows its code objects, so only manifests are left.
     let mut command = plan_of(&shards());
     let difference = json(command.args(["--digests", "--diff"]).arg(&receipt));
     assert_eq!(difference["uncompared"], 2);
 }
 
-/// Another build of the kernels of one group.
+/// The kernels of one group are of another build.
 #[test]
 fn other_code_objects_are_a_difference() {
     let set = Set::build();
@@ -78,7 +78,7 @@ fn differences_are_named() {
     assert!(told.ends_with("exit status: 1\n"), "{told}");
 }
 
-/// A file that a selector gives to another package, and a package that is gone.
+/// A selector gives a file to another package, and one package is gone.
 #[test]
 fn moves_are_no_losses() {
     let set = Set::build();
@@ -141,7 +141,7 @@ fn all_of(plan: &mut Value) -> &mut Vec<Value> {
     plan["packages"].as_array_mut().unwrap()
 }
 
-/// The place of the package with the library in those of a plan.
+/// The index of the library's package among those of a plan.
 fn host_of(packages: &[Value]) -> usize {
     let is_host = |package: &Value| package["format"] == "deb" && package["name"] == "rocm-blas";
     packages.iter().position(is_host).unwrap()
@@ -173,7 +173,7 @@ fn what_looks_like_one_is_told_apart() {
         };
         differs(&twin, &["- deb rocm-blas 7.1.0-1 arm64 "]);
     }
-    // What an earlier version had is nobody's any more.
+    // The earlier version's content belongs to no package any more.
     let q =
         || serde_json::json!({ "path": "/opt/rocm-7.1/share/q", "kind": "file", "mode": 0o644 });
     let older = |plan: &mut Value| {
@@ -184,7 +184,7 @@ fn what_looks_like_one_is_told_apart() {
         packages.insert(0, older);
     };
     differs(&older, &["no differences"]);
-    // What it has for another machine, it has not got for this one.
+    // Content for another machine is missing on this one.
     let elsewhere = |plan: &mut Value| {
         let packages = all_of(plan);
         let at = host_of(packages);
@@ -194,14 +194,14 @@ fn what_looks_like_one_is_told_apart() {
         packages[at]["members"].as_array_mut().unwrap().pop();
     };
     differs(&elsewhere, &["    + /"]);
-    // The same package for another one.
+    // The same package for another machine.
     let other = |plan: &mut Value| {
         let packages = all_of(plan);
         let at = host_of(packages);
         packages[at]["architecture"] = "all".into();
     };
     differs(&other, &["~ deb rocm-blas all → amd64"]);
-    // Two paths that another prefix would make one.
+    // Two paths that another prefix would turn into one.
     let moved = |plan: &mut Value| {
         plan["prefix"] = "/opt/a".into();
         let packages = all_of(plan);

@@ -1,4 +1,4 @@
-//! `rockpack plan`, held against the packages that `build` writes, as dpkg and rpm read them.
+//! `rockpack plan`, compared with the packages that `build` writes, as dpkg and rpm read them.
 
 mod differences;
 
@@ -33,7 +33,7 @@ fn packages<'a>(plan: &'a Value, format: &str) -> BTreeMap<&'a str, &'a Value> {
     of_format.map(|package| (package["name"].as_str().unwrap(), package)).collect()
 }
 
-/// A planned package's relations of a kind in Debian's words.
+/// A planned package's relations of this kind, in Debian's syntax.
 fn relations(package: &Value, kind: &str) -> BTreeSet<String> {
     let all = package["relations"].as_array().unwrap().iter();
     let of_kind = all.filter(|relation| relation["kind"] == kind);
@@ -55,7 +55,7 @@ fn relations(package: &Value, kind: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Path → bytes; folders end in a slash, links have their text behind an arrow.
+/// Exact sizes by path, where there are any. Folders end in a slash, links have their target after an arrow.
 fn paths(package: &Value) -> BTreeMap<String, Option<u64>> {
     let members = package["members"].as_array().unwrap().iter();
     let shown = members.map(|member| {
@@ -71,7 +71,7 @@ fn paths(package: &Value) -> BTreeMap<String, Option<u64>> {
     shown.collect()
 }
 
-/// The same by `dpkg-deb -c`.
+/// The sizes of a package's members by path, as `dpkg-deb -c` lists them.
 fn dpkg_paths(deb: &Path) -> BTreeMap<String, u64> {
     let list = tools::succeed(Command::new("dpkg-deb").arg("-c").arg(deb));
     let lines = list.lines().map(|line| {
@@ -88,7 +88,7 @@ fn list(text: &str) -> BTreeSet<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Programs that run scriptlets; rpm needs them by itself.
+/// Programs that run scriptlets; rpm adds them to the requirements itself.
 const INTERPRETERS: [&str; 2] = ["/bin/sh", "/sbin/ldconfig"];
 
 fn close(estimate: u64, real: u64) -> bool {
@@ -174,7 +174,7 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
     }
 }
 
-/// The digests of what does not depend on compression are those of the packed files.
+/// Digests in the plan match the packed files, except where they depend on compression.
 #[test]
 fn digests_are_those_of_the_packed_files() {
     tools::need(&["dpkg-deb", "sha256sum"]);
@@ -220,7 +220,7 @@ fn graphviz_reads_the_graph() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("packages.dot");
     fs::write(&file, tools::succeed(plan_of(&shards()).arg("--dot"))).unwrap();
-    // One line for each node and edge, and nothing about drawing.
+    // One line for each node and edge, without drawing attributes.
     let plain = tools::succeed(Command::new("dot").arg("-Tplain").arg(&file));
     let edge = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches('"')).collect();
@@ -250,7 +250,7 @@ fn a_plan_is_the_same_anywhere() {
     moved.args(["--json", "--jobs", "3"]).env("TZ", "Asia/Tokyo").env("LC_ALL", "C");
     let [one, other] = [one, tools::succeed(&mut moved)].map(|text| {
         let mut plan: Value = serde_json::from_str(&text).unwrap();
-        // Findings about the folders besides the shards, which the copy does not have.
+        // Findings about the folders beside the shards, which the copy lacks.
         plan["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "R004");
         plan
     });

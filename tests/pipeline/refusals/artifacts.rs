@@ -63,8 +63,8 @@ fn a_stage_prefix_behind_a_link() {
     bad.is_refused(FAILED, &["math-libs/BLAS/rocBLAS/stage", "link"]);
 }
 
-/// Root may read everything, so the build runs as nobody there; the program and its input are put
-/// where nobody can reach them.
+/// Root may read everything, so as root the build runs as nobody, with the program and its input in a folder
+/// that nobody can reach.
 #[test]
 fn an_unreadable_file() {
     let bad = Bad::new();
@@ -194,7 +194,7 @@ fn a_file_in_the_way_of_a_package_that_the_receipt_there_does_not_list() {
     assert!(contents(&bad.out()) == before, "{:?}", names(&bad.out()));
 }
 
-/// dpkg writes `NAME.dpkg-new` first and rpm `NAME;xxxxxxxx`, of which a file system takes 255 bytes.
+/// dpkg first writes `NAME.dpkg-new`, and rpm `NAME;xxxxxxxx`; file systems allow 255 bytes.
 #[test]
 fn a_name_that_package_managers_cannot_unpack() {
     let put: [fn(&Path); 3] = [

@@ -1,5 +1,5 @@
-//! Fat binaries with damaged or unknown device code. Every case changes a few bytes of a committed
-//! example; the offsets are those of its own tables.
+//! Fat binaries with damaged or unknown device code. Every case changes a few bytes of a committed example,
+//! at offsets from the example's own tables.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,9 @@ use support::tools;
 use crate::refusals::{Bad, FAILED, at, find, patch};
 
 const LIBRARY: &str = "lib/libexblas.so.1.2";
-/// Position-dependent: its wrapper's pointer is a plain value.
+/// A position-dependent program: its wrapper's pointer is a plain value.
 const PROGRAM: &str = "libexec/exblas/exblas-tune";
-/// What every refusal of a binary says first: what was being done, and to which file.
+/// The start of every error about a binary: the step that failed, and the file.
 const READING: &str =
     "splitting gfx110X-build/blas_lib_gfx110X-dgpu: reading lib/libexblas.so.1.2: ";
 
@@ -41,7 +41,7 @@ fn refuses(file: &str, change: impl FnOnce(&mut Vec<u8>) -> usize, expected: &[&
     bad.is_refused(FAILED, &all);
 }
 
-/// The file offset of a section header's field.
+/// The file offset of a field of a section header.
 fn header_field(bytes: &[u8], name: &str, field: usize) -> usize {
     let table = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
     let file = object::File::parse(bytes).unwrap();
@@ -66,7 +66,7 @@ fn a_truncated_bundle() {
         let (bundle, size) = section(bytes, ".hip_fatbin");
         let field = header_field(bytes, ".hip_fatbin", 32);
         put(bytes, field, &(size as u64 - 0x100).to_le_bytes());
-        // The last of the host entry and three archs.
+        // The last entry, after those of the host and of two archs.
         let entries = usize::try_from(word(bytes, bundle + 24)).unwrap();
         (1..entries).fold(bundle + 32, |entry, _| {
             entry + 24 + usize::try_from(word(bytes, entry + 16)).unwrap()
@@ -127,7 +127,7 @@ fn a_compressed_bundle_with_a_damaged_stream() {
     refuses(LIBRARY, change, &["CCOB stream: ", "cannot decode the compressed stream"]);
 }
 
-/// The relocation that fills the pointer of the first wrapper.
+/// The offset of the relocation that fills the first wrapper's pointer.
 fn wrapper_relocation(bytes: &[u8]) -> usize {
     let file = object::File::parse(bytes).unwrap();
     let wrapper = file.section_by_name(".hipFatBinSegment").unwrap().address();
@@ -217,7 +217,7 @@ fn a_static_program_with_device_code() {
     bad.is_refused(FAILED, &expected);
 }
 
-/// Renames kernels of one shard's library so that none has a counterpart.
+/// The kernels of one shard's library are renamed so that none has a counterpart.
 #[test]
 fn wrappers_that_match_no_other_shards() {
     let bad = Bad::new();
@@ -233,7 +233,7 @@ fn wrappers_that_match_no_other_shards() {
     let expected = [
         "lib/libexblas.so.1.2: the wrappers of gfx110X-build/blas_lib_gfx110X-dgpu and \
          gfx1151-build/blas_lib_gfx1151 cannot be matched: ",
-        // The unit `axpy` is wrapper 0 of the one and 1 of the other.
+        // The unit `axpy` is wrapper 0 in one shard and 1 in the other.
         "wrappers 0 (kernel _Z18exblas_axpy_kernel",
         "wrappers 1 (kernel _Z18Xxblas_axpy_kernel",
     ];

@@ -1,4 +1,4 @@
-//! Packaging configurations: what is wrong, and in which line and column.
+//! Packaging configurations with faults, and the line and column that the error names.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ architectures = ["gfx1200", "gfx1201"]
 error_on_duplicate_device_code = true
 "#;
 
-/// Refuses `text` as the configuration file `name`; `{}` in the first of `expected` is that file.
+/// Refuses `text` as the configuration file `name`. In the first of `expected`, `{}` means that file.
 fn refuses(name: &str, text: &str, expected: &[&str]) {
     let bad = Bad::new();
     let file = bad.folder.path().join(name);
@@ -48,8 +48,8 @@ fn with(bad: &Bad, file: &std::path::Path) -> std::process::Command {
     command
 }
 
-/// Replaces `what` in `text`, and says where it stands there as `line L, column C: `, C being
-/// moved on by `columns`.
+/// Replaces `what` in `text`. Returns the new text and the place of `what` as `line L, column C: `, with
+/// `columns` added to C.
 fn replaced(text: &str, what: &str, with: &str, columns: usize) -> (String, String) {
     let before = &text[..text.find(what).unwrap_or_else(|| panic!("no {what}"))];
     let line = before.lines().count() + usize::from(before.ends_with('\n'));
@@ -129,7 +129,7 @@ fn what_is_no_arch() {
     refuses("c.json", &text, &[&place, "`gtx1151` is no GPU arch", "gfx90a"]);
 }
 
-/// Wherever a configuration names an arch, it is one that is known, or declared.
+/// Every arch that a configuration names must be known or declared.
 #[test]
 fn archs_that_nobody_knows() {
     let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx11510x\"", 0);

@@ -27,7 +27,7 @@ fn a_database_file_that_is_cut() {
     bad.is_refused(FAILED, &[CODE]);
 }
 
-/// A code object whose header says another machine, class or byte order by one damaged byte.
+/// One damaged byte turns the code object's header into another machine, class or byte order.
 #[test]
 fn a_database_file_with_a_damaged_header() {
     for path in [CODE, "share/kernels/one.hsaco"] {
@@ -39,7 +39,7 @@ fn a_database_file_with_a_damaged_header() {
             let mut bytes = good.clone();
             bytes[at] = byte;
             support::note!("{path}: {byte:#x} at {at}");
-            // EM_X86_64 is 62 in the first byte, and 0 in the second one as AMDGPU's.
+            // EM_X86_64 is 62 in the first byte; the second byte is 0, as in AMDGPU's number.
             fs::write(&file, bytes).unwrap();
             bad.is_refused(FAILED, &[path]);
         }

@@ -1,5 +1,5 @@
-//! Bad input is refused: with the exit code that says whose fault it is, an error that says where,
-//! why and what to do, and without output.
+//! Bad input is refused without output: the exit code tells whose fault it is, the error says where, why and
+//! what to do.
 
 mod artifacts;
 mod binaries;
@@ -19,7 +19,7 @@ const FAILED: i32 = 2;
 /// The exit code of wrong usage.
 const USAGE: i32 = 64;
 
-/// A copy of the example shards, to be spoiled and then refused.
+/// A copy of the example shards, to be damaged and then refused.
 struct Bad {
     folder: TempDir,
 }
@@ -53,8 +53,8 @@ impl Bad {
         build_of(&self.shards(), &self.out())
     }
 
-    /// Fails unless the build ends with `code`, says everything in `expected` together with what
-    /// to do about it, and leaves nothing in the output folder.
+    /// Fails unless the build ends with `code`, says everything in `expected` with a hint, and leaves nothing
+    /// in the output folder.
     fn is_refused(&self, code: i32, expected: &[&str]) {
         refused(&mut self.build(), code, expected);
         assert_eq!(names(&self.out()).len(), 0, "{:?}", names(&self.out()));
@@ -82,7 +82,7 @@ fn patch(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Where `part` first stands in `bytes`.
+/// The offset of the first `part` in `bytes`.
 fn find(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
 }

@@ -134,7 +134,7 @@ fn a_failed_run_leaves_the_earlier_set() {
     assert!(contents(&bad.out()) == earlier, "{:?}", names(&bad.out()));
 }
 
-/// Options name archs that are known, or built like one that may come.
+/// Archs in options must be known, or have the form of one that may come.
 #[test]
 fn archs_of_options_that_cannot_be_any() {
     let bad = Bad::new();
@@ -171,7 +171,7 @@ fn a_name_of_only_is_nearly_one() {
     }
 }
 
-/// Every file that is named is called what it was meant to be.
+/// The error names each file by its role.
 #[test]
 fn files_that_cannot_be_read() {
     let shards = shards();

@@ -1,4 +1,4 @@
-//! Parts of a set as jobs of an array, which Slurm and Kubernetes number.
+//! Parts of a set as jobs of an array, numbered by Slurm or Kubernetes.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use support::tools;
 
 use super::partition::Case;
 
-/// What a Slurm array tells each of its jobs.
+/// The environment variables of a job in a Slurm array.
 const SLURM: [&str; 4] = [
     "SLURM_ARRAY_TASK_ID",
     "SLURM_ARRAY_TASK_MIN",
@@ -17,15 +17,15 @@ const SLURM: [&str; 4] = [
     "SLURM_ARRAY_TASK_COUNT",
 ];
 
-/// What an Indexed Job of Kubernetes tells each of its jobs.
+/// The environment variable of a job in a Kubernetes Indexed Job.
 const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 
-/// The number that a job gets.
+/// The variables that give a job its number.
 #[derive(Debug, Clone, Copy)]
 enum Number {
-    /// The variables of Slurm.
+    /// All variables of Slurm.
     Slurm([&'static str; 4]),
-    /// Slurm's first variable alone.
+    /// Only the first variable of Slurm.
     SlurmTask(&'static str),
     /// The variable of Kubernetes.
     Kubernetes(&'static str),
@@ -33,7 +33,7 @@ enum Number {
     Absent,
 }
 
-/// The script that builds the part of a job, of so many parts.
+/// The script that builds one job's part of a set in `parts` parts.
 fn job(parts: &str, number: Number) -> Command {
     let mut script = Command::new(tools::repository("examples/many-machines/part.sh"));
     script.env_remove("SOURCE_DATE_EPOCH").env_remove(KUBERNETES);
@@ -86,7 +86,7 @@ fn parts_of_jobs_of_an_array_are_the_set() {
     }
     let mut join = case.verify(&["parts".to_owned()]);
     tools::run(join.arg("--against").arg(shards()).arg("--join").arg(out.join("packages.json")));
-    // The receipts of the two parts are there, too.
+    // The folder also has the receipts of the two parts.
     assert_eq!(names(&out).difference(&names(&case.path("whole"))).count(), 2);
     for (name, bytes) in whole {
         assert!(fs::read(out.join(&name)).unwrap() == bytes, "{name}");

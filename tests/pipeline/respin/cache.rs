@@ -37,7 +37,7 @@ impl Case {
         command
     }
 
-    /// Builds with the cache and says what went to stderr.
+    /// Builds with the cache, and returns the stderr.
     fn build(&self, out: &str, options: &[&str]) -> String {
         let output = tools::run(self.command(&shards(), out).args(options));
         String::from_utf8(output.stderr).unwrap()
@@ -50,7 +50,7 @@ impl Case {
         entries
     }
 
-    /// Bytes of everything in the cache.
+    /// The size of the whole cache in bytes.
     fn taken(&self) -> usize {
         self.entries().values().map(Vec::len).sum()
     }
@@ -64,7 +64,7 @@ fn plain(options: &[&str]) -> BTreeMap<String, Vec<u8>> {
     contents(&out)
 }
 
-/// Another version in names and texts; of the same prefix.
+/// A build of another version with the same prefix, and its packages without a cache.
 fn respun(case: &Case, out: &str) -> (Command, BTreeMap<String, Vec<u8>>) {
     let text = fs::read_to_string(configuration()).unwrap();
     let changed = text.trim_end().strip_suffix('}').unwrap().to_owned()
@@ -97,7 +97,7 @@ fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
             case.build(round, &options);
             assert!(contents(&case.out(round)) == expected, "{compression}, {round}");
         }
-        // cmp has the last word.
+        // cmp gives the final judgement.
         let (full, package) = (case.out("full"), "rocm-blas-gfx110x_7.1.0-1_amd64.deb");
         tools::run(
             Command::new("cmp").arg(full.join(package)).arg(case.out("empty").join(package)),
@@ -114,7 +114,7 @@ fn another_version_compresses_the_host_packages_of_debian_only() {
     let (mut command, expected) = respun(&case, "second");
     tools::run(&mut command);
     assert!(contents(&case.out("second")) == expected);
-    // Only those with a changelog, whose text is another.
+    // Only packages with a changelog, whose text differs.
     let has_changelog = |name: &&String| {
         let file = case.out("second").join(name);
         let list = || tools::succeed(Command::new("dpkg-deb").arg("-c").arg(&file));
@@ -128,7 +128,7 @@ fn another_version_compresses_the_host_packages_of_debian_only() {
     let new = after.keys().filter(|path| !before.contains_key(*path));
     assert_eq!(new.count(), with_changelog.len());
     assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
-    // Once more, and nothing at all is new.
+    // A third build adds nothing to the cache.
     let (mut command, _) = respun(&case, "third");
     tools::run(&mut command);
     assert!(case.entries() == after);
@@ -141,7 +141,7 @@ fn one_changed_artifact_compresses_its_packages_only() {
     copy_shards(&root);
     tools::run(&mut case.command(&root, "first"));
     let before = case.entries();
-    // A database of one group: no code object, one package.
+    // A database of one group changes: no code object, one package.
     let library = GROUPS[1].stage(&root, "lib").join("lib");
     let changed = files(&library).into_keys().find(|path| path.ends_with("gfx1151.dat")).unwrap();
     let mut bytes = fs::read(library.join(&changed)).unwrap();
@@ -167,7 +167,7 @@ fn damage_is_found_healed_and_reported() {
             0 => bytes[0] ^= 0x40,
             1 => bytes.truncate(bytes.len() / 2),
             2 => *bytes.last_mut().unwrap() ^= 1,
-            // Zeros in its middle, as a file system leaves them after a power cut.
+            // Zeros in the middle, as a file system leaves them after a power cut.
             _ => {
                 let middle = bytes.len() / 2;
                 bytes[middle..].fill(0);
@@ -180,7 +180,7 @@ fn damage_is_found_healed_and_reported() {
     assert_eq!(said.matches("R096 cache-entry-damaged").count(), whole.len(), "{said}");
     assert!(case.entries() == whole, "what was damaged is whole again");
     assert!(!case.build("third", &[]).contains("R096"));
-    // An entry in the place of another one.
+    // One entry in place of another.
     let mut paths = whole.keys();
     let (one, other) = (paths.next().unwrap(), paths.next().unwrap());
     fs::write(case.cache().join(one), &whole[other]).unwrap();
@@ -233,8 +233,7 @@ fn several_builds_share_a_cache() {
     assert_eq!(names(&case.cache().join("new")).len(), 0);
 }
 
-/// Builds that are killed, spread over a run by what the cache has by then; more with
-/// `ROCKPACK_KILLS`.
+/// The number of builds to kill, spread over a run by the entries in the cache; `ROCKPACK_KILLS` sets more.
 const KILLS: usize = 10;
 
 #[test]
@@ -250,7 +249,7 @@ fn a_killed_build_leaves_a_cache_that_can_be_used() {
         if kill_at(&case, entries.len() * kill / kills, kill) {
             killed += 1;
         }
-        // A set is there whole or not at all, and so is every entry.
+        // The set is either complete or absent, and so is every cache entry.
         let visible: BTreeMap<String, Vec<u8>> = contents_but_hidden(&case.out("out"));
         assert!(visible.is_empty() || visible == expected, "{:?}", visible.keys());
         for (path, bytes) in case.entries() {
@@ -266,8 +265,8 @@ fn a_killed_build_leaves_a_cache_that_can_be_used() {
     assert!(killed * 2 > kills);
 }
 
-/// Starts a build and kills it once the cache has so many entries, and a moment of its own later.
-/// Says whether it was still running.
+/// Starts a build and kills it shortly after the cache has this many entries. Returns whether it was still
+/// running.
 fn kill_at(case: &Case, entries: usize, moment: usize) -> bool {
     let mut command = case.command(&shards(), "out");
     let mut build = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
@@ -277,13 +276,13 @@ fn kill_at(case: &Case, entries: usize, moment: usize) -> bool {
     build.kill()
 }
 
-/// The files of a folder under names that are not hidden.
+/// The files of a folder without hidden ones.
 fn contents_but_hidden(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let visible = names(folder).into_iter().filter(|name| !name.starts_with('.'));
     visible.map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
 }
 
-/// The number of entries while they come and go.
+/// The number of entries in the cache of a running build.
 fn case_count(case: &Case) -> usize {
     names(&case.cache())
         .into_iter()

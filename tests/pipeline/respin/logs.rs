@@ -1,4 +1,4 @@
-//! What a run says while it runs, and where its time and bytes went.
+//! The output of a running command, and its record of time and bytes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use support::example::{build_of, configuration, files, names, rockpack, shards};
 use support::program::rockpack_path;
 use support::tools;
 
-/// The lines of a log, each of which is JSON.
+/// The lines of a log, which are all JSON.
 fn events(output: &Output) -> Vec<Value> {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
     text.lines()
@@ -46,7 +46,7 @@ fn every_event_is_a_line_of_json() {
             assert_eq!(begin["bytes"], end["bytes"], "{stage}");
         }
     }
-    // Packages without files end a stage, too, and say nothing new of it. Metapackages come last.
+    // Packages without files also end a stage, without new totals. Metapackages come last.
     let rpm = logged(&folder.path().join("rpm"), &["--format", "rpm"]);
     for events in [&events, &rpm] {
         let ends =
@@ -74,12 +74,12 @@ fn every_event_is_a_line_of_json() {
         last["cpu_seconds"].as_f64().unwrap() > 0.0 && last["memory"].as_u64().unwrap() > 1 << 20
     );
     is_of_each_finding(&events, &out);
-    // What is in no result: two runs differ in time only.
+    // No result contains times: two runs differ only in the log.
     let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
     assert!(!receipt.contains("seconds"));
 }
 
-/// Each finding of the receipt is an event with the same fields.
+/// Fails unless each finding of the receipt is an event with the same fields.
 fn is_of_each_finding(events: &[Value], out: &Path) {
     let receipt: Value =
         serde_json::from_slice(&fs::read(out.join("packages.json")).unwrap()).unwrap();
@@ -111,19 +111,19 @@ fn the_summary_says_what_was_compressed() {
     let found = ["made", "reused"].iter().map(|kind| sum(&first, "deb", kind, "count"));
     assert_eq!(found.sum::<u64>(), debs);
     assert!(sum(&first, "deb", "made", "after") < sum(&first, "deb", "made", "before"));
-    // Another version in the same prefix: no kernel and no payload with kernels is compressed.
+    // Another version with the same prefix compresses no kernels and no payload with kernels.
     let second = logged(&out("second"), &[&cache[..], &["--release", "2"]].concat());
     for work in ["kernels", "rpm"] {
         assert_eq!(sum(&second, work, "made", "count"), 0, "{work}");
-        // Payloads without files are alike, so that some are found in the first run, too.
+        // Payloads without files are alike, so even the first run reuses some.
         let all: u64 = ["made", "reused"].iter().map(|kind| sum(&first, work, kind, "count")).sum();
         assert_eq!(sum(&second, work, "reused", "count"), all, "{work}");
     }
-    // Of the host packages, the changelog is another.
+    // Host packages differ in their changelog.
     let made = sum(&second, "deb", "made", "count");
     assert_eq!(made + sum(&second, "deb", "reused", "count"), debs);
     assert_eq!(debs - made, 3, "those of the three groups");
-    // Warnings are events, too.
+    // Warnings are also events.
     for path in files(Path::new(cache[1])).into_keys().filter(|path| path.len() == 65) {
         fs::write(Path::new(cache[1]).join(path), "damaged").unwrap();
     }
@@ -142,7 +142,7 @@ fn failures_are_events() {
     let events = events(&output);
     let errors = of(&events, "error");
     assert!(errors[0]["message"].as_str().unwrap().contains("none"), "{errors:?}");
-    // Every command has it.
+    // Every command has the option.
     let mut command = rockpack();
     command
         .args(["split", "--log-format", "json", "--tmp-dir", "/tmp", "--artifacts"])

@@ -1,4 +1,4 @@
-//! Builds that share their work: with earlier ones, by a cache, and with other machines, by parts.
+//! Builds that share work: with earlier ones through a cache, with other machines through parts.
 
 mod arrays;
 mod cache;

@@ -16,7 +16,7 @@ use support::tools;
 use support::waiting::Process;
 use tempfile::TempDir;
 
-/// Parts of the example set, and the set as one build writes it.
+/// The parts of the example set, and the set as a single build writes it.
 pub(super) struct Case {
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl Case {
         command
     }
 
-    /// Builds all parts at the same time, each into the folder that `out` says.
+    /// Builds all parts at the same time, each into the folder that `out` names.
     fn build(&self, of: usize, out: impl Fn(usize) -> String) {
         let started: Vec<_> = (1..=of)
             .map(|index| {
@@ -98,7 +98,7 @@ fn a_matrix_has_every_package_once_and_hosts_with_their_kernels() {
         assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), all);
         let host = jobs.iter().map(packages).find(|job| job.contains("rocm-blas")).unwrap();
         assert!(GROUPS.iter().all(|group| host.contains(&kernels(group))), "{host:?}");
-        // No part is larger than it has to be: the largest unit, or its share of the rest.
+        // No part is larger than an even share and the largest unit together.
         let sizes: Vec<u64> = jobs.iter().map(|job| job["bytes"].as_u64().unwrap()).collect();
         let largest = matrix(1000)[0]["bytes"].as_u64().unwrap();
         let share = sizes.iter().sum::<u64>() / sizes.len() as u64;
@@ -140,7 +140,7 @@ fn parts_can_share_a_folder() {
     case.build(3, |_| "out".to_owned());
     let out = case.path("out");
     tools::run(&mut case.verify(&["out".to_owned()]));
-    // Again, over the earlier ones.
+    // Builds again over the earlier parts.
     case.build(3, |_| "out".to_owned());
     tools::run(case.verify(&["out".to_owned()]).arg("--join").arg(out.join("packages.json")));
     for index in 1..=3 {
@@ -167,7 +167,7 @@ fn sets_and_parts_of_others_are_not_mixed() {
     }
 }
 
-/// The failed checks of a verification.
+/// The codes of a verification's failed checks.
 fn failed(command: &mut Command) -> BTreeSet<String> {
     let said = tools::told(command);
     assert!(said.contains("exit status: 1"), "{said}");
@@ -185,8 +185,8 @@ fn what_is_missing_or_of_another_set_is_found() {
         let found = failed(&mut case.verify(std::slice::from_ref(alone)));
         assert!(found.contains("V080"), "{found:?}");
     }
-    // The same packages by another stamp, compression, and version: parts of another release are those of
-    // another set, of which the first one is not there.
+    // The same packages with another timestamp, compression or release. Parts of another release belong to
+    // another set, whose first part is missing.
     for (name, options, code) in [
         ("release", ["--release", "2"], "V080"),
         ("compression", ["--compression", "xz"], "V081"),
@@ -199,12 +199,12 @@ fn what_is_missing_or_of_another_set_is_found() {
     tools::run(case.part("2/2", "stamp").env("SOURCE_DATE_EPOCH", "1790000000"));
     let found = failed(&mut case.verify(&["1".to_owned(), "stamp".to_owned()]));
     assert!(found.contains("V081"), "{found:?}");
-    // One part twice.
+    // The same part twice.
     let twice = ["1", "2", "stamp"].map(str::to_owned);
     fs::remove_dir_all(case.path("stamp")).unwrap();
     tools::run(&mut case.part("2/2", "stamp"));
     assert!(failed(&mut case.verify(&twice)).contains("V081"));
-    // A joined receipt is only written where everything holds.
+    // verify writes a joined receipt only if everything holds.
     let join = case.path("join.json");
     failed(case.verify(&folders[..1]).arg("--join").arg(&join));
     assert!(!join.exists());
@@ -222,7 +222,7 @@ fn packages_in_the_wrong_part_are_found() {
         fs::write(path, serde_json::to_string_pretty(value).unwrap() + "\n").unwrap();
     };
     let [first, second] = receipts.each_ref().map(|path| read(path));
-    // Moved with its package.
+    // A package moved to the other part, with its record.
     let (mut from, mut to) = (first.clone(), second.clone());
     let moved = from["packages"].as_array_mut().unwrap().remove(0);
     let name = moved["file_name"].as_str().unwrap().to_owned();
@@ -231,11 +231,11 @@ fn packages_in_the_wrong_part_are_found() {
     write(&receipts[1], &to);
     fs::rename(case.path("1").join(&name), case.path("2").join(&name)).unwrap();
     assert!(failed(&mut case.verify(&folders)).contains("V082"));
-    // Gone altogether.
+    // Package and record lost.
     write(&receipts[1], &second);
     fs::remove_file(case.path("2").join(&name)).unwrap();
     assert!(failed(&mut case.verify(&folders)).contains("V082"));
-    // Named, and not there.
+    // A record without its package.
     write(&receipts[0], &first);
     assert!(failed(&mut case.verify(&folders)).contains("V003"));
     tools::run(&mut case.part("1/2", "1"));
@@ -264,7 +264,7 @@ fn a_part_under_the_name_of_a_whole_set_is_found() {
     }
 }
 
-/// What no plan can know: a file with another content of the same size on one of the machines.
+/// A plan cannot notice a file that has other content of the same size on one machine.
 #[test]
 fn machines_that_read_different_files_are_told_apart_by_the_artifacts() {
     let case = Case::new();
@@ -317,7 +317,7 @@ fn parallel_jobs_of_this_machine() {
     }
 }
 
-/// A step of the workflow that runs a script, with what it sees of the matrix.
+/// Runs a script as a step of the workflow, with the matrix variables of `job`.
 fn step(case: &Case, script: &str, job: Option<&Value>, outputs: &Path) {
     let partition = job.map_or("", |job| job["partition"].as_str().unwrap());
     let script = script.replace("${{ matrix.partition }}", partition);
@@ -329,7 +329,7 @@ fn step(case: &Case, script: &str, job: Option<&Value>, outputs: &Path) {
     tools::run(&mut shell);
 }
 
-/// Runs the scripts of the workflow as a runner would, each job in turn.
+/// Runs the workflow's scripts as a runner does, one job after the other.
 #[test]
 fn the_workflow_builds_the_set() {
     const READ: &str =
@@ -350,7 +350,7 @@ fn the_workflow_builds_the_set() {
     };
     let case = Case::new();
     let whole = case.whole();
-    // What actions/download-artifact and actions/checkout put there.
+    // The files that actions/download-artifact and actions/checkout provide.
     fs::create_dir(case.path("bin")).unwrap();
     symlink(rockpack_path(), case.path("bin/rockpack")).unwrap();
     symlink(shards(), case.path("shards")).unwrap();
@@ -360,7 +360,7 @@ fn the_workflow_builds_the_set() {
     let line = fs::read_to_string(&outputs).unwrap();
     let matrix: Value = serde_json::from_str(line.strip_prefix("matrix=").unwrap()).unwrap();
     for job in matrix["include"].as_array().unwrap() {
-        // Each runner has a folder of its own; all are merged when they are downloaded.
+        // Each runner has its own folder; the download merges all of them.
         step(&case, &script("build"), Some(job), &outputs);
     }
     step(&case, &script("join"), None, &outputs);

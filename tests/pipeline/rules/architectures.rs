@@ -25,7 +25,7 @@ fn summaries_have_up_to_80_characters() {
     need(&["dpkg-deb"]);
     const START: &str = "ROCm component blas: GPU code for ";
     let group = |len: usize| "g".repeat(len - START.len());
-    // The shards have other code of the stray arch.
+    // The shards differ in the stray arch's code.
     let any = "[validation]\nerror_on_duplicate_device_code = false\n";
     let rule =
         |group: &str| format!("[architecture_groups.{group}]\narchitectures = ['gfx906']\n{any}");

@@ -1,4 +1,4 @@
-//! Database files that serve several groups, as AOTriton's images of a whole generation.
+//! Database files that serve several groups, such as AOTriton's images for a whole generation.
 
 use std::collections::BTreeSet;
 use std::fs::{create_dir_all, write};

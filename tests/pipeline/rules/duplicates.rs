@@ -7,7 +7,7 @@ use crate::rules::{Case, GROUPS, accounted, find, patch};
 
 const TUNE: &str = "libexec/exblas/exblas-tune";
 
-/// The shard of gfx110X twice.
+/// A case with the shard of gfx110X twice.
 fn with_a_shard_twice() -> Case {
     let case = Case::new();
     let again = case.shards().join("gfx110X-again");
@@ -16,7 +16,7 @@ fn with_a_shard_twice() -> Case {
     case
 }
 
-/// Changes a letter in the code object of a translation unit for an arch, in the shard's copy.
+/// Changes a letter in a translation unit's code object for an arch, in the copied shard.
 fn change(case: &Case, file: &str, (unit, arch): (&str, &str)) {
     let artifact = case.shards().join("gfx110X-again/blas_lib_gfx110X-dgpu");
     let tag = GROUPS[0].tag(unit, arch);
@@ -50,7 +50,7 @@ fn different_code_is_refused_or_dropped() {
          gfx110X-again/blas_lib_gfx110X-dgpu (wrapper 0, gfx1101 is the first)",
     ];
     case.is_refused("", &expected);
-    // The rule of the component wins over that of all, and that of the artifact does, too.
+    // A component's rule wins over the general one, and so does an artifact's.
     let off = "[components.blas]\nerror_on_duplicate_device_code = false\n";
     case.is_refused(
         &format!("{off}[components.blas_lib]\nerror_on_duplicate_device_code = true\n"),
@@ -61,7 +61,7 @@ fn different_code_is_refused_or_dropped() {
     assert_eq!((dropped.len(), accounted(dropped[0])), (1, 1));
 }
 
-/// A compiler's fallback puts gfx906 into every shard; nobody packs it, so nobody cares.
+/// A compiler's fallback adds gfx906 to every shard. No package has this code, so it may differ.
 #[test]
 fn code_of_archs_that_are_not_grouped_may_differ() {
     let case = with_a_shard_twice();

@@ -1,6 +1,5 @@
-//! `verify_generic_artifacts_match`: the host files of all shards are the same but for their
-//! device code. The library's translation units are linked in another order by each example shard;
-//! the program's is one.
+//! `verify_generic_artifacts_match`: the host files of all shards are the same except for their device code.
+//! Each example shard links the library's translation units in another order; the program has a single unit.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -33,11 +32,11 @@ fn a_changed_instruction_is_found() {
         "gfx110X-build/blas_run_gfx110X-dgpu comes first, gfx1151-build/blas_run_gfx1151 disagrees",
     ];
     case.is_refused(RUN, &expected);
-    // Without the rule, nobody looks.
+    // Without the rule there is no check.
     case.built("");
 }
 
-/// As `printf@V1` and `printf@@V2`, of which the first is another one in the second build.
+/// The symbols are like `printf@V1` and `printf@@V2`; the second build has another one for the first.
 #[test]
 fn every_version_of_a_symbol_is_compared() {
     const SYMBOL: usize = 24;
@@ -48,7 +47,7 @@ fn every_version_of_a_symbol_is_compared() {
             patched(&mut bytes[offset..offset + size]);
         });
     };
-    // The last symbol but one has the name of the last.
+    // The last symbol but one gets the name of the last.
     let renamed = |symbols: &mut [u8]| {
         let last = symbols.len() - SYMBOL;
         symbols.copy_within(last..last + 4, last - SYMBOL);
@@ -64,7 +63,7 @@ fn every_version_of_a_symbol_is_compared() {
     case.built(RUN);
 }
 
-/// An empty one in front of the one that counts would hide what differs there.
+/// An empty table in front of the real one would hide differences in that.
 #[test]
 fn a_second_table_of_dynamic_symbols_is_refused() {
     const SYMBOL: usize = 24;
@@ -83,7 +82,7 @@ fn a_second_table_of_dynamic_symbols_is_refused() {
     case.is_refused(RUN, &["exblas-bench", "has dynamic symbols", "where DT_SYMTAB leads"]);
 }
 
-/// Where the header of a section is.
+/// The offset of a section's header.
 fn header(bytes: &[u8], name: &str) -> usize {
     let index = object::File::parse(bytes).unwrap().section_by_name(name).unwrap().index().0;
     usize::from_le_bytes(bytes[40..48].try_into().unwrap()) + index * 64
@@ -93,7 +92,7 @@ fn header(bytes: &[u8], name: &str) -> usize {
 fn another_link_order_is_found() {
     let all = "[validation]\nverify_generic_artifacts_match = true\n";
     Case::new().is_refused(all, &["lib/libexblas.so.1.2 has ", "blas_lib_gfx1151 disagrees"]);
-    // What holds for all can be taken back for one.
+    // A component can revoke a general rule.
     let but = format!("{all}[components.blas_lib]\nverify_generic_artifacts_match = false\n");
     Case::new().built(&but);
 }

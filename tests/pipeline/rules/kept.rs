@@ -1,11 +1,11 @@
-//! `untransformable`: fat binaries that cannot be transformed, as rocSHMEM's without wrappers.
+//! `untransformable`: fat binaries that cannot be transformed, such as rocSHMEM's, which have no wrappers.
 
 use crate::rules::{Case, accounted, find, patch};
 
 const TUNE: &str = "libexec/exblas/exblas-tune";
 const KEEP: &str = "[validation]\nuntransformable = 'keep-fat'\n";
 
-/// Gives the section of wrappers of a shard's program another name.
+/// Renames the section of wrappers in a shard's program.
 fn hide_wrappers(case: &Case, group: usize) {
     patch(&case.file(group, TUNE), |bytes| {
         let at = find(bytes, b".hipFatBinSegment\0");
@@ -33,7 +33,8 @@ fn they_are_refused_or_kept_with_a_finding() {
     let mut members = packages.flat_map(|package| package["members"].as_array().unwrap());
     let member = members.find(|member| member["path"].as_str().unwrap().ends_with(TUNE)).unwrap();
     assert_eq!(member["sha256"], support::sha256(&original));
-    // One file serves one shard's archs: what the others had is in no package, and is said so.
+    // One shard's file serves only its archs: a finding reports the code of the others, which is in no
+    // package.
     let dropped = case.findings("R038");
     let counts: Vec<usize> = dropped.iter().map(|finding| accounted(finding)).collect();
     assert_eq!(counts, [1, 2]);
@@ -54,7 +55,7 @@ fn one_that_others_could_load_from_archives_is_refused() {
     case.is_refused(KEEP, &["libexec/exblas/exblas-tune has no device code, hence nothing that"]);
 }
 
-/// What is damaged is not kept: nobody could say which code objects are in it.
+/// A damaged binary is not kept: its code objects cannot be listed.
 #[test]
 fn a_damaged_one_is_refused_all_the_same() {
     let case = Case::new();

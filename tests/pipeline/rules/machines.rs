@@ -1,4 +1,4 @@
-//! ELF files for other machines than x86-64: an error, or data that `other_machines` names.
+//! ELF files for machines other than x86-64: an error, or data listed in `other_machines`.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use support::tools;
 
 use crate::rules::{Case, TOML, library, patch, write};
 
-/// What people call a machine, `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`.
+/// A machine's usual name, `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`.
 type Machine = (&'static str, u8, u8, [u8; 2]);
 
 const AARCH64: Machine = ("AArch64", 2, 1, [183, 0]);
@@ -20,7 +20,7 @@ const BPF: Machine = ("BPF", 2, 1, [247, 0]);
 const FAT: &str = "lib/libexblas.so.1.2";
 const ALLOWED: &str = "other_machines = ['share/emulator/**', 'lib/*.a', 'lib/bpf/*.o']\n";
 
-/// An ELF file of `kind` (`e_type`) that is nothing but its header.
+/// An ELF file of `kind` (`e_type`) that consists of only its header.
 fn elf((_, class, data, machine): Machine, kind: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, data, 1]);
@@ -29,8 +29,8 @@ fn elf((_, class, data, machine): Machine, kind: u8) -> Vec<u8> {
     bytes
 }
 
-/// Samples of an emulator, a library with a member of another machine in either form of names, and
-/// a BPF object. All of them are there for programs that read them.
+/// A case with an emulator's samples, a library with a member for another machine in either form of names,
+/// and a BPF object. All of them are data for programs that read them.
 fn with_data() -> Case {
     let case = Case::new();
     write(&case.file(0, "share/emulator/one/sample.elf"), &elf(AARCH64, 2));
@@ -99,7 +99,7 @@ fn data_is_packed_with_a_finding_that_verify_asks_for() {
         ),
     ];
     assert_eq!(said, expected);
-    // Without the findings, every file is a problem.
+    // Without the findings, each file is a problem.
     let file = case.out().join("packages.json");
     fs::write(&file, fs::read_to_string(&file).unwrap().replace("R039", "R999")).unwrap();
     let output = rockpack().arg("verify").arg(case.out()).output().unwrap();
@@ -120,7 +120,7 @@ fn data_is_packed_with_a_finding_that_verify_asks_for() {
     assert_eq!(said.matches("V026 other-machine").count(), 4, "{said}");
 }
 
-/// What is allowed stays as it is.
+/// Files that are allowed stay unchanged.
 #[test]
 fn split_and_recombine_leave_allowed_files_as_they_are() {
     let case = with_data();
@@ -169,7 +169,7 @@ fn globs_that_no_file_matches_are_refused() {
         "other_machines.2: `` is the path of no file below the prefix",
         "help: it is written as in `share/emulator/**/*.elf`",
     ];
-    // A key of the whole configuration stands in front of its tables.
+    // Top-level keys come before the configuration's tables.
     let file = case.folder.path().join("packaging.toml");
     fs::write(&file, config).unwrap();
     let mut plan = rockpack();

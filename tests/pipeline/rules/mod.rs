@@ -1,5 +1,5 @@
-//! What the packaging configuration decides, from outside: `rockpack build` on changed copies of
-//! the example shards, and `rockpack verify` on what it wrote.
+//! Rules of the packaging configuration, from outside: `rockpack build` on changed copies of the example
+//! shards, and `rockpack verify` on its output.
 
 mod architectures;
 mod common;
@@ -31,7 +31,7 @@ architectures = ["gfx1151"]
 architectures = ["gfx1200", "gfx1201"]
 "#;
 
-/// A copy of the example shards, and packages made of it.
+/// A copy of the example shards, and the packages made from it.
 struct Case {
     folder: TempDir,
     receipt: Value,
@@ -52,12 +52,12 @@ impl Case {
         self.folder.path().join("out")
     }
 
-    /// A file of the shard of a group, by install path.
+    /// The path of a file in a group's shard, by install path.
     fn file(&self, group: usize, installed: &str) -> PathBuf {
         GROUPS[group].original(&self.shards(), installed)
     }
 
-    /// Runs a build by the groups and `more` of a configuration: tables, or keys of the whole.
+    /// Runs a build with the groups and `more` configuration: tables, or top-level keys.
     fn run(&self, more: &str, options: &[&str]) -> Output {
         let config = self.folder.path().join("packaging.toml");
         let text = match more.starts_with('[') {
@@ -71,7 +71,7 @@ impl Case {
         command.args(options).output().unwrap()
     }
 
-    /// The packages, which `verify` has to find nothing wrong with.
+    /// Builds the packages, which `verify` must accept.
     fn built(mut self, more: &str) -> Self {
         let output = self.run(more, &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -84,12 +84,13 @@ impl Case {
         self
     }
 
-    /// Fails unless the build fails for its input, says everything in `expected` and leaves no packages.
+    /// Fails unless the build refuses its input, says everything in `expected` and leaves no packages.
     fn is_refused(&self, more: &str, expected: &[&str]) {
         self.ends_with(2, more, expected);
     }
 
-    /// The same of a configuration that makes no sense, or does not fit the artifacts.
+    /// Fails unless the build refuses its configuration, says everything in `expected` and leaves no
+    /// packages.
     fn is_no_configuration(&self, more: &str, expected: &[&str]) {
         self.ends_with(64, more, expected);
     }
@@ -119,7 +120,7 @@ impl Case {
         paths.filter_map(|path| path.strip_prefix("/opt/rocm-7.1/")).collect()
     }
 
-    /// The code objects of an installed binary: (package, archive, key, target).
+    /// The code objects of an installed binary, as (package, archive, key, target).
     fn code_objects(&self, binary: &str) -> Vec<[&str; 4]> {
         let all = self.receipt["code_objects"].as_array().unwrap().iter();
         let own = all.filter(|code| code["binary"] == binary);
@@ -135,13 +136,13 @@ impl Case {
         all.filter(|finding| finding["code"] == code).collect()
     }
 
-    /// What a package depends on.
+    /// A package's dependencies.
     fn depends(&self, id: &str) -> String {
         deb_field(&self.out().join(example::deb_name(id)), "Depends")
     }
 }
 
-/// How many code objects a finding accounts for.
+/// The number of code objects that a finding accounts for.
 fn accounted(finding: &Value) -> usize {
     finding["code_objects"].as_array().map_or(0, Vec::len)
 }
@@ -153,12 +154,12 @@ fn patch(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(file, bytes).unwrap();
 }
 
-/// Where `part` first stands in `bytes`.
+/// The offset of the first `part` in `bytes`.
 fn find(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
 }
 
-/// A static archive of members by name and content; names from `#1/` on stand in the member.
+/// A static archive of members by name and content. A name that begins with `#1/` is stored in its member.
 fn library(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, member) in members {

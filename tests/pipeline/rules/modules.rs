@@ -1,5 +1,5 @@
-//! Artifacts cut into packages by module. An earlier tool put all kernels of an artifact into the
-//! archive of its first module: the sparse package had none, the blas package everybody's.
+//! Artifacts cut into packages by module. An earlier tool put all kernels of an artifact into the archive of
+//! its first module: the sparse package had none, the blas package everyone's.
 
 use std::collections::BTreeSet;
 use std::fs::{OpenOptions, create_dir_all, rename};

@@ -1,5 +1,5 @@
-//! Files that are packed and of no use where the packages are installed: thin static archives, and
-//! what MIOpen keeps for one user.
+//! Files that are packed but useless after installation: thin static archives, and MIOpen's files for a
+//! single user.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use support::tools;
 
 use crate::rules::{Case, library, write};
 
-/// A thin archive as ar makes it.
+/// A thin archive made by ar.
 fn thin(case: &Case) -> Vec<u8> {
     let folder = case.folder.path().join("build");
     write(&folder.join("x.o"), b"an object");
@@ -68,7 +68,7 @@ fn files_of_miopen_for_one_user_are_named_unless_a_rule_claims_them() {
     }
     let cache = "lib/test/.cache/miopen/3.6.0/gfx1100_48.ukdb";
     write(&case.file(0, cache), b"SQLite format 3\0");
-    // What MIOpen reads is in the kernel package, without a word.
+    // Files that MIOpen reads are in the kernel package, without a finding.
     write(&case.file(0, "share/miopen/db/gfx1100_48.kdb"), b"SQLite format 3\0");
     write(&case.file(0, "share/other/gfx1100_48.ukdb"), b"no file of MIOpen");
     let case = case.built("");

@@ -1,6 +1,6 @@
-//! Settings are told apart by what they change: a part of a set knows that it was made with other ones,
-//! and a cache gives nothing that other ones made. A key or option that is declared and not tried here
-//! fails.
+//! Settings, told apart by their effects: a part of a set notices that it was made with other settings, and a
+//! cache returns nothing made with other settings. A declared key or option that is not tried here fails the
+//! test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,8 +15,8 @@ use support::program::repository;
 use support::tools;
 use tempfile::TempDir;
 
-/// Another value than the example's for each key; `+` where it changes the bytes of packages, `!` where the
-/// example is refused with it.
+/// Another value than the example's for each key. `+` marks values that change the packages' bytes, `!`
+/// values with which the example is refused.
 const KEYS: &str = r#"
 - $schema = "a.json"
 + primary_shard = "gfx120X-build"
@@ -82,7 +82,8 @@ const KEYS: &str = r#"
 - wheels.host_requires = ["other == 7.1"]
 "#;
 
-/// The same of options. Those of a publication are given together: none changes a package.
+/// Another value for each option, with the same marks. Options of a publication come together, since none
+/// changes a package.
 const OPTIONS: &str = "
 + --scheme amdrocm
 + --variant asan
@@ -108,7 +109,7 @@ const OPTIONS: &str = "
   --allow-any-date --allow-releaseinfo-change --wait
 ";
 
-/// Options that say what is read, and where is written; and those by which others sign indexes alone.
+/// Options that name input and output, and those by which other tools sign only indexes.
 const PLACES: [&str; 11] = [
     "artifacts",
     "config",
@@ -123,7 +124,7 @@ const PLACES: [&str; 11] = [
     "also_key",
 ];
 
-/// The packages of a set by file name, and the digest by which its parts are told from those of others.
+/// A set's packages by file name, and the digest that distinguishes its parts from those of other sets.
 struct Made {
     packages: BTreeMap<String, Vec<u8>>,
     digest: String,
@@ -134,7 +135,7 @@ struct Case {
     folder: TempDir,
     /// The example's configuration.
     config: Value,
-    /// What is made of it.
+    /// The packages made from the example's configuration.
     made: Option<Made>,
 }
 
@@ -168,12 +169,13 @@ impl Case {
         packages
     }
 
-    /// The set as one part, made with the cache of all builds of this case; none if it is refused.
+    /// Builds the set as one part, with the cache shared by all builds of this case; returns nothing if the
+    /// build is refused.
     fn made(&self, config: &Value, options: &[String]) -> Option<Made> {
         let mut build = self.build("part", config, options);
         build.args(["--partition", "1/1", "--json", "--cache"]).arg(self.path("cache"));
         let output = build.output().unwrap();
-        // What is wrong with the settings themselves ends with another code.
+        // Faults in the settings themselves have another exit code.
         let is_refused = output.status.code() == Some(2);
         assert!(output.status.success() || is_refused, "{config} {options:?}");
         let receipt: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -181,8 +183,8 @@ impl Case {
         Some(Made { packages: self.packages("part"), digest })
     }
 
-    /// What is wrong with what `line` changes: where packages are others, parts know it, and the cache gives
-    /// what is made without one.
+    /// Describes a wrong effect of what `line` changes: if packages differ, parts have to notice, and the
+    /// cache must give the same packages as a build without it.
     fn fault(&self, line: &str, config: &Value, options: &[String]) -> Option<String> {
         let before = self.made.as_ref().unwrap();
         let Some(made) = self.made(config, options) else {
@@ -202,14 +204,14 @@ impl Case {
         Some(format!("{line}: {fault}"))
     }
 
-    /// The packages that are made without a cache.
+    /// The packages built without a cache.
     fn plain(&self, config: &Value, options: &[String]) -> BTreeMap<String, Vec<u8>> {
         tools::run(&mut self.build("plain", config, options));
         self.packages("plain")
     }
 }
 
-/// The declared key that `place` is a value of.
+/// The declared key that has a value at `place`.
 fn declared<'a>(place: &[&str], all: &'a [Vec<String>]) -> &'a [String] {
     let fits = |key: &&Vec<String>| {
         key.len() <= place.len()

@@ -1,4 +1,4 @@
-//! What each command can refuse without its input it refuses before it opens any, all of it together.
+//! Each command refuses everything that needs no input before it opens any, all faults together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::{Room, stderr};
 const SHARD: &str = "gfx110X-build";
 const ARTIFACT: &str = "blas_lib_gfx110X-dgpu";
 
-/// An artifact of the example; what its shard is, or holds beside it, may be asked.
+/// An artifact of the example. Commands may look at its shard's name and its neighbours.
 fn artifact() -> PathBuf {
     shards().join(SHARD).join(ARTIFACT)
 }
@@ -138,7 +138,7 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
     refused_ahead(build(&out).args(["--partition", "1/2"]), &artifact(), USAGE, &said);
 }
 
-/// An output folder and a repository that can both not be used are told together.
+/// An output folder and a repository that are both unusable are reported together.
 #[test]
 fn a_build_refuses_folders_that_are_in_each_other() {
     let room = Room::new();
@@ -158,7 +158,7 @@ fn a_build_refuses_folders_that_are_in_each_other() {
     refused_ahead(&mut both, &artifact(), USAGE, &said);
 }
 
-/// Set, signature and publication all need the time.
+/// Set, signature and publication all need the time; a wrong one is still reported once.
 #[test]
 fn a_time_that_is_none_is_told_once() {
     let room = Room::new();
@@ -168,13 +168,13 @@ fn a_time_that_is_none_is_told_once() {
     assert_eq!(said.matches("SOURCE_DATE_EPOCH is today").count(), 1, "{said}");
 }
 
-/// What an interrupted run left in a folder is put right by the next one, and not refused ahead.
+/// The next run cleans up what an interrupted one left, so it is not refused beforehand.
 #[test]
 fn what_a_dead_run_left_keeps_no_build_from_beginning() {
     let room = Room::new();
     let out = room.path("out");
     tools::run(build(&out).arg("--sbom"));
-    // As if killed when the receipt was moved away, and the document not yet.
+    // The state after a kill between moving the receipt away and moving the document.
     let scratch = out.join(".rockpack-staging-1");
     fs::create_dir_all(scratch.join("replaced")).unwrap();
     fs::write(scratch.join("committing"), "packages.spdx.json\npackages.json\n").unwrap();

@@ -1,8 +1,8 @@
-//! Settings, from outside: what is wrong is refused at once and before any input is opened, every
-//! value says where it comes from, what is generated from the declaration of the keys is true, and
-//! groups are proposed where nobody configured any.
+//! Settings, from outside: faults are refused at once, before any input is opened; every value states its
+//! origin; the documents generated from the keys' declaration are true; and rockpack proposes groups if none
+//! are configured.
 //!
-//! With `ROCKPACK_BLESS=1` the schema and the documentation's table are written instead of compared; look at
+//! With `ROCKPACK_BLESS=1`, the schema and the documentation's table are written instead of compared; look at
 //! the difference before you keep it.
 
 mod bytes;
@@ -21,7 +21,7 @@ use support::example::rockpack;
 use support::tools;
 use tempfile::TempDir;
 
-/// A folder with configurations, and no artifacts.
+/// A folder with configurations and without artifacts.
 struct Room(TempDir);
 
 impl Room {
@@ -43,7 +43,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What `config show` says of each key: its value, and where that comes from.
+/// The keys that `config show` prints, each with its value and origin.
 fn shown(words: &[&str]) -> Vec<(String, Value, Value)> {
     let mut command = rockpack();
     command

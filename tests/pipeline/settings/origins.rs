@@ -1,4 +1,4 @@
-//! Every value says where it comes from.
+//! Every value states its origin.
 
 use std::fs;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn every_value_says_where_it_comes_from() {
     assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "{keys:?}");
 }
 
-/// A key and an option of one name that mean two things are two.
+/// The option and the key share a name but have different meanings.
 #[test]
 fn the_option_packages_does_not_hide_the_key() {
     let room = Room::new();
@@ -91,7 +91,7 @@ fn the_option_packages_does_not_hide_the_key() {
     assert_eq!(value("--packages"), Some(json!(list)));
 }
 
-/// The table shows the same as the JSON.
+/// The table shows the same values as the JSON.
 #[test]
 fn settings_are_shown_as_a_table() {
     let mut command = rockpack();
@@ -114,7 +114,7 @@ fn settings_are_shown_as_a_table() {
     assert_eq!(row("--memory").join(" "), "(a quarter of the machine's) default");
 }
 
-/// What a build does with values that somebody set, it does with those that are shown for them.
+/// A build gives the same packages if the shown values are set explicitly.
 #[test]
 fn a_default_that_is_written_out_changes_nothing() {
     let room = Room::new();
@@ -144,17 +144,17 @@ fn a_default_that_is_written_out_changes_nothing() {
     assert_eq!(planned(&configuration()), planned(&file));
 }
 
-/// The defaults that the keys of the configuration state, by key: one value each.
+/// The defaults that the configuration's keys state, by key; only single values.
 fn declared_keys() -> Vec<(String, String)> {
     let value = |key: KeyDocument| match key.default {
         Some(KeyDefault::Value(value)) => Some((key.path.join("."), plain(&value))),
         Some(KeyDefault::Words(_)) | None => None,
     };
-    // What stands in a map is as for all, and shown with the map.
+    // A value inside a map applies to all entries, and is shown with the map.
     keys().into_iter().filter_map(value).filter(|(key, _)| !key.contains('*')).collect()
 }
 
-/// The defaults that the help of `build` states, by option: those that are one word.
+/// The defaults that the help of `build` states, by option; only single words.
 fn declared_options() -> Vec<(String, String)> {
     let help = tools::succeed(rockpack().args(["build", "--help"]));
     let mut found = Vec::new();
@@ -172,7 +172,7 @@ fn declared_options() -> Vec<(String, String)> {
             text.clear();
         }
     }
-    // They say how a command prints, and nothing about what it makes.
+    // These options affect a command's messages, not its results.
     found.retain(|(option, _)| !["--log-format", "--color"].contains(&option.as_str()));
     found
 }
@@ -185,7 +185,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What is stated in words is what holds where nobody says anything.
+/// A default stated in the texts is the one that applies if nobody sets a value.
 #[test]
 fn every_default_that_is_stated_is_the_one_that_holds() {
     let room = Room::new();
@@ -197,11 +197,11 @@ fn every_default_that_is_stated_is_the_one_that_holds() {
     let declared = [declared_keys(), options].concat();
     assert!(declared.len() > 20, "{declared:?}");
     for (key, default) in declared {
-        // Options that are keys, too, are shown as these.
+        // Options that are also keys are shown as keys.
         let name = key.trim_start_matches('-');
         let mut known = shown.iter().filter(|(known, ..)| *known == key || *known == name);
         let (_, value, origin) = known.next().unwrap_or_else(|| panic!("{key} is not shown"));
-        // What an earlier publication named is not known without it.
+        // An earlier publication's name is unknown without that publication.
         let is_remembered = key == "--name";
         let default = match parse_size(&default) {
             Ok(bytes) if key == "--cache-size" => bytes.to_string(),

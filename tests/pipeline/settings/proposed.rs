@@ -1,4 +1,4 @@
-//! Groups and primary shard where nobody configured any.
+//! Groups and primary shard that rockpack proposes if none are configured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{Room, shown, stderr};
 use support::example::{self, rockpack, shards};
 use support::tools;
 
-/// The lines that say what was decided without a configuration.
+/// The notes about decisions made without a configuration.
 fn notes(output: &Output) -> Vec<String> {
     let said = stderr(output);
     said.lines().filter(|line| line.contains("no configuration")).map(str::to_owned).collect()
@@ -31,7 +31,7 @@ fn without_a_configuration_the_proposed_one_is_used_and_named() {
     assert!(note.contains("the groups are gfx110X, gfx115X, gfx120X, without gfx906"), "{note}");
     assert!(note.contains("the primary shard is gfx110X-build"), "{note}");
 
-    // The command that the line names saves a configuration that gives the same set.
+    // The command in the note saves a configuration that gives the same set.
     let command = note.split('`').nth(1).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_rockpack")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
@@ -55,7 +55,7 @@ fn without_a_configuration_the_proposed_one_is_used_and_named() {
     assert_eq!([origin("primary_shard"), origin("architecture_groups")], ["proposed", "proposed"]);
 }
 
-/// Whoever writes a configuration without groups gets one for each architecture.
+/// A configuration without groups means one group for each architecture.
 #[test]
 fn a_configuration_without_groups_keeps_its_meaning() {
     let room = Room::new();
@@ -82,7 +82,7 @@ fn without_device_code_there_is_nothing_to_propose() {
     assert!(names.contains("rocm-host-suite-sparse_7.1.0-1_amd64.deb"), "{names:?}");
 }
 
-/// A list of packages says what goes where, and has no groups.
+/// A list of packages assigns everything itself, and has no groups.
 #[test]
 fn with_a_list_of_packages_nothing_is_proposed() {
     let room = Room::new();

@@ -1,4 +1,4 @@
-//! What can be refused without input is refused before any is opened, all of it together.
+//! Everything that can be refused without input is refused before any is opened, all faults together.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use super::{Room, stderr};
 /// The exit codes of wrong usage, and of a run that failed.
 pub const USAGE: i32 = 64;
 
-/// System calls that look at what they name without opening it.
+/// System calls that look at a path without opening it.
 const LOOKING: [&str; 8] =
     ["access", "faccessat", "faccessat2", "lstat", "newfstatat", "readlink", "stat", "statx"];
 
-/// A command whose input are the example shards.
+/// A command whose input is the example shards.
 fn command(room: &Room, words: &[&str]) -> Command {
     let mut command = rockpack();
     command.args(words).arg("--artifacts").arg(shards());
@@ -27,8 +27,8 @@ fn command(room: &Room, words: &[&str]) -> Command {
     command
 }
 
-/// The system calls by which it opens its input, or looks at anything in it. Where the folder itself
-/// lies may be asked: it must not be that of the output.
+/// The system calls by which the command opens its input, or looks at anything in it. It may look at the
+/// folder itself, to make sure that it is not the output folder.
 fn calls_on(input: &Path, command: &Command) -> Vec<String> {
     let folder = input.to_str().unwrap().to_owned();
     let below = format!("{folder}/");
@@ -38,13 +38,14 @@ fn calls_on(input: &Path, command: &Command) -> Vec<String> {
     calls
 }
 
-/// Refused with this exit code, each of `expected` said in this order, and no shard opened.
+/// Fails unless the command ends with this exit code, reports each of `expected` in this order, and opens no
+/// shard.
 #[track_caller]
 fn refused(command: &mut Command, code: i32, expected: &[&str]) {
     refused_ahead(command, &shards(), code, expected);
 }
 
-/// The same of a command whose input is another one.
+/// Fails like [`refused`], for a command with another input.
 #[track_caller]
 pub fn refused_ahead(command: &mut Command, input: &Path, code: i32, expected: &[&str]) {
     let output = command.output().unwrap();
@@ -62,7 +63,7 @@ pub fn refused_ahead(command: &mut Command, input: &Path, code: i32, expected: &
     }
 }
 
-/// So [`refused`] can fail.
+/// This proves that [`refused`] can fail.
 #[test]
 fn what_is_not_refused_opens_its_input() {
     need(&["strace"]);
@@ -187,7 +188,7 @@ fn everything_wrong_in_a_configuration_is_refused_at_once() {
     ];
     let file = file.to_str().unwrap();
     refused(&mut command(&room, &["plan", "--config", file]), USAGE, &expected);
-    // The command line decides the exit code.
+    // The command line's fault decides the exit code.
     let usage = ["--release: `1-2`", "c.toml: line 1, column 11"];
     refused(&mut command(&room, &["build", "--config", file, "--release", "1-2"]), USAGE, &usage);
     let output = command(&room, &["config", "show", "--config", file]).output().unwrap();
@@ -229,8 +230,8 @@ fn options_of_a_repository_without_one_are_named() {
     refused(&mut build, USAGE, &expected);
 }
 
-/// Folders that cannot be written to are refused with everything else, and `config show` refuses what
-/// `build` does.
+/// Folders that cannot be written to are refused together with other faults, and `config show` refuses the
+/// same as `build`.
 #[test]
 fn folders_that_cannot_be_written_to_are_refused_ahead() {
     let room = Room::new();
@@ -259,7 +260,7 @@ fn folders_that_cannot_be_written_to_are_refused_ahead() {
     }
 }
 
-/// A repository is opened, and so locked, by what publishes alone.
+/// Only commands that publish open a repository, and lock it.
 #[test]
 fn showing_settings_leaves_a_repository_as_it_is() {
     let room = Room::new();

@@ -1,4 +1,4 @@
-//! The schema and the table of keys are those of the declaration, and true.
+//! The schema and the table of keys match the declaration, and are true.
 
 use std::fs;
 
@@ -17,10 +17,10 @@ const PAGE: &str = "docs/reference/configuration.md";
 const TABLE: [&str; 2] =
     ["<!-- keys: generated, see tests/pipeline/settings -->\n", "<!-- end of keys -->"];
 
-/// The schema, for editors.
+/// The schema for editors.
 const SCHEMA: &str = "config/packaging.schema.json";
 
-/// The tests that write the schema and the table, as cargo takes them.
+/// The tests that write the schema and the table, as arguments for cargo.
 const WRITER: &str = "--test pipeline settings::";
 
 fn schema_text() -> String {
@@ -39,7 +39,7 @@ fn the_page_has_the_keys_of_the_declaration() {
     same_part(PAGE, TABLE, &table, WRITER);
 }
 
-/// A key that is an option is described the same way by both.
+/// For a key that is also an option, both have the same description.
 #[test]
 fn the_help_has_the_words_of_the_declaration() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -87,7 +87,7 @@ fn examples() -> Vec<Value> {
     found
 }
 
-/// Whether rockpack takes a configuration.
+/// Tells whether rockpack accepts a configuration.
 fn is_taken(room: &Room, document: &Value) -> bool {
     let file = room.write("one.json", &document.to_string());
     let mut show = rockpack();
@@ -152,12 +152,12 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
     }
 }
 
-/// A schema without words helps nobody in an editor.
+/// Without descriptions, a schema is of no use in an editor.
 #[test]
 fn every_key_of_the_schema_has_words() {
     fn check(schema: &Value, path: &str) {
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            // The fields of control files are their own words.
+            // The fields of control files need no description.
             let plain = ["DebRelations", "RpmRelations"].iter().any(|table| path.contains(table));
             let words = property["description"].as_str().unwrap_or_default();
             assert!(plain || words.len() > 5, "{path}.{name}");

@@ -1,4 +1,4 @@
-//! Wheels without device code to take out, and those that were split already.
+//! Wheels without device code, and wheels that were split already.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use support::tools::said;
 
 use super::made;
 
-/// Splits wheels, which have to come out as they are.
+/// Splits wheels, which must come out unchanged.
 fn copies(wheels: &[PathBuf], out: &Path) {
     let paths: Vec<&Path> = wheels.iter().map(PathBuf::as_path).collect();
     let text = said(&mut wheel_command(&paths, out));
@@ -47,7 +47,7 @@ fn splitting_what_is_split_changes_nothing() {
     };
     copies(&alone("x-1.0-"), &room.path().join("host"));
     copies(&alone("x_device_gfx1100-"), &room.path().join("device"));
-    // By their folder, with the receipt beside them.
+    // Splits a folder of wheels with the receipt beside them.
     let out = room.path().join("folder");
     said(&mut wheel_command(&[&made.out()], &out));
     let (mut before, mut after) = (contents(&made.out()), contents(&out));
@@ -69,7 +69,7 @@ fn wheels_without_device_code_are_copied() {
     copies(&wheels, &room.path().join("out"));
 }
 
-/// A fat wheel that requires another in its own version is not taken for a device wheel of that.
+/// A fat wheel that requires another wheel in its own version is not taken for that one's device wheel.
 #[test]
 fn fat_wheels_of_databases_are_split() {
     support::kpack::need_python();
@@ -88,7 +88,7 @@ fn fat_wheels_of_databases_are_split() {
     assert_eq!(made.wheels().len(), 3, "{}", made.said);
 }
 
-/// A wheel of binaries that refer to the archives beside them is split as the fat wheel is.
+/// A wheel whose binaries refer to archives in it is split like the fat wheel.
 #[test]
 fn archives_in_a_wheel_are_split() {
     support::kpack::need_python();

@@ -1,4 +1,4 @@
-//! Archives that are cut, changed, or made to harm.
+//! Wheels that are cut, changed, or built to do harm.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "x = 1\n").file("x/_C.so", &library())
 }
 
-/// A wheel with these bytes in place of those that were written.
+/// Fails unless a wheel is refused, with `words`, after `change` of its bytes.
 fn refuses(wheel: &WheelSpec, words: &[&str], change: impl FnOnce(&mut Vec<u8>)) {
     let room = tempfile::tempdir().unwrap();
     let path = wheel.write(room.path());
@@ -40,9 +40,9 @@ fn bytes_around_the_archive_are_refused() {
     support::kpack::need_python();
     refuses(&plain(), &["end record"], |bytes| bytes.push(0));
     refuses(&plain(), &["end record"], |bytes| bytes.splice(..0, *b"MZ").for_each(drop));
-    // A second archive behind the first, which other readers take for the wheel.
+    // A second archive after the first; other readers take it for the wheel.
     refuses(&plain(), &["end record"], |bytes| bytes.extend(bytes.clone()));
-    // Bytes in front of the first member, of which the directory knows.
+    // Bytes in front of the first member, with offsets in the directory that account for them.
     refuses(&plain(), &["local header"], |bytes| {
         let end = bytes.len() - 22;
         let start = u32::from_le_bytes(bytes[end + 16..end + 20].try_into().unwrap());
@@ -102,13 +102,13 @@ fn members_that_cannot_be_read_are_refused() {
 #[test]
 fn wheels_that_decode_to_much_are_refused() {
     support::kpack::need_python();
-    // 80 MB of zeros in some 80 kB; below 64 MiB none is refused.
+    // 80 MB of zeros in about 80 kB; below 64 MiB, nothing is refused.
     let room = tempfile::tempdir().unwrap();
     let zeros = room.path().join("zeros");
     fs::File::create(&zeros).unwrap().set_len(80 << 20).unwrap();
     let wheel = plain().file("x/zeros", &zeros);
     refuses(&wheel, &["50 times"], |_| ());
-    // A header that promises less than is there is no way around.
+    // A header that understates the size is no way around the limit.
     let lying = wheel.patch("x/zeros", "size", 1000);
     refuses(&lying, &["the member x/zeros is damaged", "longer than the 1000 bytes"], |_| ());
     let metadata = "Name: x\n".to_owned() + &"A: b\n".repeat(4 << 20);

@@ -1,4 +1,4 @@
-//! What is said of wheels that are split all the same.
+//! Findings about wheels that can be split nevertheless.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
 }
 
-/// The findings of a run, by code.
+/// The findings of a run, as (code, finding).
 fn findings(made: &Made) -> Vec<(String, Value)> {
     let receipt = made.receipt();
     let findings = receipt["findings"].as_array().unwrap().clone();
@@ -18,13 +18,13 @@ fn findings(made: &Made) -> Vec<(String, Value)> {
     findings.into_iter().map(code).collect()
 }
 
-/// Their codes without that of a runtime that is elsewhere, which every wheel of these tests has.
+/// The codes of a run's findings, without the one for a runtime elsewhere, which all these wheels have.
 fn codes(made: &Made) -> Vec<String> {
     let codes = findings(made).into_iter().map(|(code, _)| code);
     codes.filter(|code| code != "R124").collect()
 }
 
-/// The text of the one finding of this code.
+/// The text of the only finding with this code.
 fn text(made: &Made, code: &str) -> String {
     let own: Vec<_> = findings(made).into_iter().filter(|(own, _)| own == code).collect();
     let [(_, finding)] = &own[..] else { panic!("{code}: {own:?}\n{}", made.said) };
@@ -92,7 +92,7 @@ fn what_pypi_refuses_is_told() {
     let made = Made::of(&wheel.file("x/_C.so", &library()), &[]);
     let own = findings(&made);
     let own: Vec<&Value> = own.iter().filter(|(code, _)| code == "R126").map(|(_, f)| f).collect();
-    // The host wheel and four device wheels.
+    // The finding is about the host wheel and four device wheels.
     assert_eq!(own.len(), 5, "{}", made.said);
     for finding in own {
         let said = finding["message"].as_str().unwrap();
@@ -107,7 +107,7 @@ fn a_runtime_in_the_wheel_has_to_read_archives() {
     let name = "x/lib/libamdhip64.so.7";
     let able = ["needs librocm_kpack.so.0", "asks for ROCM_KPACK_PATH"];
     for text in able {
-        // Signs at the edge of what is read at once.
+        // The names are at the edge of the reader's buffer.
         let text = format!("{}{text}", "R".repeat((128 << 10) - 9));
         let made = Made::of(&plain().text(name, &text), &[]);
         assert_eq!(findings(&made).len(), 0, "{}", made.said);
@@ -125,7 +125,7 @@ fn a_runtime_in_the_wheel_has_to_read_archives() {
     let made = Made::of(&unable, &["--any-runtime"]);
     assert_eq!(codes(&made), ["R125"], "{}", made.said);
     assert!(text(&made, "R125").contains(name));
-    // Two, as auditwheel copies them, one of which can.
+    // Two copies, as auditwheel makes them: one supports archives, one does not.
     let two = unable.text("x.libs/libamdhip64-1a2b3c4d.so.7.1", "ROCM_KPACK_PATH");
     let wheel = two.write(&room.path().join("two"));
     let said = told(&mut wheel_command(&[&wheel], &out));

@@ -1,4 +1,4 @@
-//! Which device wheel has which code, and which extras require it.
+//! The device code in each device wheel, and the extras that require it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use support::tools::{need, run};
 
 use crate::odd_code::{self, GFX1100, HOST};
 
-/// A library with one wrapper for each name, linked of what clang makes for its archs.
+/// A library with one wrapper for each name, linked from clang's code for its archs.
 fn linked(room: &Path, wrappers: &[(&str, &[&str])]) -> PathBuf {
     need(&["clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
     let library = room.join("library.so");
@@ -29,7 +29,7 @@ fn linked(room: &Path, wrappers: &[(&str, &[&str])]) -> PathBuf {
 fn generic_code_is_required_where_nothing_else_is_there() {
     support::kpack::need_python();
     let room = tempfile::tempdir().unwrap();
-    // For gfx1100 each wrapper has its own code; for gfx1101 one has generic code alone.
+    // Every wrapper has its own code for gfx1100; for gfx1101, one has only generic code.
     let both: &[&str] = &["gfx1100", "gfx1101", "gfx11-generic", "gfx942"];
     let library = linked(room.path(), &[("one", both), ("two", &["gfx1100", "gfx11-generic"])]);
     let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
@@ -43,7 +43,7 @@ fn generic_code_is_required_where_nothing_else_is_there() {
     assert_eq!(host.requires("device-all").len(), 4);
 }
 
-/// SPIR-V runs everywhere, and is of use where a wrapper has nothing else for an arch.
+/// SPIR-V runs everywhere. It is required only if a wrapper has nothing else for an arch.
 #[test]
 fn spirv_is_required_where_nothing_else_is_there() {
     support::kpack::need_python();
@@ -87,7 +87,7 @@ fn groups_of_the_configuration_are_wheels() {
         host.fields("Provides-Extra"),
         ["more", "device-gfx110x", "device-rest", "device-all"]
     );
-    // What AOTriton has for all of gfx11 is read by both.
+    // Both read AOTriton's images for all of gfx11.
     let shared = "x-device-gfx11xx == 1.0";
     assert_eq!(host.requires("device-gfx110x"), ["x-device-gfx110x == 1.0", shared].into());
     assert_eq!(host.requires("device-rest"), ["x-device-rest == 1.0", shared].into());
@@ -106,7 +106,7 @@ fn groups_of_the_configuration_are_wheels() {
     assert_eq!(archs("x-device-gfx110x"), serde_json::json!(["gfx1100", "gfx1101", "gfx1102"]));
 }
 
-/// `device-all` is the extra of all device wheels, so no group may be called `all`.
+/// `device-all` is the extra for all device wheels, so no group can be called `all`.
 #[test]
 fn a_group_is_not_called_all() {
     support::kpack::need_python();
@@ -126,7 +126,7 @@ fn a_group_is_not_called_all() {
     assert!(said.contains("device-all"), "{said}");
 }
 
-/// Two files of one name with different code, and files of several archs.
+/// The wheel has two files with one name and different code, and files for several archs.
 #[test]
 fn files_go_with_their_archs() {
     support::kpack::need_python();

@@ -1,4 +1,4 @@
-//! The libraries of installed wheels in the hands of the dynamic loader and of the runtime library.
+//! The libraries of installed wheels, loaded by the dynamic loader and the runtime library.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use support::{fixtures, kpack};
 use super::lossless::{spelled, unpack};
 use super::made;
 
-/// The archs of each bundle of a library of three wrappers.
+/// The archs of each wrapper in a library with three.
 const OTHER: &[&str] = &["gfx1100", "gfx90a:xnack+"];
 
-/// The libraries of the fat wheel, and which archs each of their wrappers has.
+/// The fat wheel's libraries, with the archs of each of their wrappers.
 const LIBRARIES: [(&str, &[&[&str]]); 5] = [
     (
         "x/_C.so",
@@ -28,7 +28,7 @@ const LIBRARIES: [(&str, &[&[&str]]); 5] = [
     ("_E.so", &[&["gfx1151"], &["gfx1151", "gfx906"]]),
 ];
 
-/// All wheels in one folder, as installers put them there.
+/// All wheels installed into one folder.
 struct Installed {
     room: tempfile::TempDir,
     runtime: Runtime,
@@ -66,7 +66,7 @@ impl Installed {
         self.runtime.load(&[self.site().join(name)], device)
     }
 
-    /// Each wrapper of each library gets for each arch the bytes that the fat wheel has for it.
+    /// Fails unless each library's wrappers get the fat wheel's bytes for each arch.
     fn resolves(&self, expected: &BTreeMap<(String, String), String>) {
         for (name, wrappers) in LIBRARIES {
             let mut archs: Vec<&str> = wrappers.concat();
@@ -78,7 +78,7 @@ impl Installed {
                     (0..wrappers.len()).filter(|at| wrappers[*at].contains(&arch)).collect();
                 let found = found(&lines);
                 assert_eq!(found.len(), own.len(), "{name} {arch}: {lines:#?}");
-                // The stand-in and the library say so, each by itself.
+                // The stand-in and the library each report it.
                 assert_eq!(
                     missing(&lines).len(),
                     2 * (wrappers.len() - own.len()),
@@ -105,7 +105,7 @@ impl Installed {
     }
 }
 
-/// What clang's own tool finds in the libraries of the fat wheel.
+/// The code objects that clang's own tool finds in the fat wheel's libraries.
 fn expected() -> BTreeMap<(String, String), String> {
     let of = |(name, file): (String, PathBuf)| super::lossless::code_of(&name, &file);
     fat_binaries().into_iter().flat_map(of).collect()
@@ -126,7 +126,7 @@ fn every_wrapper_gets_its_code_from_the_installed_wheels() {
         patchelf
     });
     installed.resolves(&expected);
-    // Without the wheel of an arch its code is missing, and that of no other arch comes in its place.
+    // Without an arch's wheel its code is missing, and no other arch's code replaces it.
     remove(&installed.site(), "_gfx1101.kpack");
     let lines = installed.load("x/_C.so", "gfx1101");
     assert_eq!((found(&lines).len(), missing(&lines).len()), (0, 2), "{lines:?}");

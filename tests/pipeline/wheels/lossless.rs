@@ -1,4 +1,4 @@
-//! Nothing of a wheel is lost: each member is in one wheel, byte for byte as it was stored.
+//! Each member of a fat wheel is in exactly one wheel, byte for byte as it was stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,8 +11,7 @@ use support::{example, fixtures};
 
 use super::made;
 
-/// The name of a member of a host wheel by what it is in a device wheel: the same, where both are
-/// installed at one path.
+/// The members of a wheel outside of its dist-info folder.
 fn own_members(wheel: &ReadWheel) -> Vec<&Value> {
     wheel
         .members
@@ -44,7 +43,7 @@ fn every_member_is_in_one_wheel_as_it_was_stored() {
             assert_eq!(own[0][field], member[field], "{name}: {field}");
         }
     }
-    // What is left are archives, in device wheels alone.
+    // Only archives are left, all in device wheels.
     assert!(found.values().all(|members| members.len() == 1), "{found:?}");
     for (name, members) in &found {
         assert!(name.starts_with("x/.kpack/x-") && name.ends_with(".kpack"), "{name}");
@@ -52,7 +51,7 @@ fn every_member_is_in_one_wheel_as_it_was_stored() {
     }
     let host = made.wheel("x");
     assert!(host.names().iter().all(|name| !name.contains(".kpack/")));
-    // Of dist-info, what is not made anew is as it was.
+    // Files of dist-info that are not rewritten are unchanged.
     for name in ["licenses/LICENSE.txt", "licenses/third_party/NOTICE", "entry_points.txt", "WHEEL"]
     {
         let path = format!("x-1.0.dist-info/{name}");
@@ -71,7 +70,7 @@ fn no_path_is_in_two_wheels() {
     }
 }
 
-/// The SHA-256 of each code object of a fat file by `kernel#target`, by clang's own tool.
+/// The SHA-256 of each code object in a fat file by (`kernel`, `target`), from clang's own tool.
 pub fn code_of(key: &str, file: &std::path::Path) -> BTreeMap<(String, String), String> {
     let bytes = fs::read(file).unwrap();
     let bundles = example::bundles(&bytes);
@@ -83,12 +82,12 @@ pub fn code_of(key: &str, file: &std::path::Path) -> BTreeMap<(String, String), 
     each.collect()
 }
 
-/// The target of a row as clang spelled it for the fat binary.
+/// A row's target in clang's spelling for the fat binary.
 pub fn spelled(target: &str) -> String {
     target.replace(":sramecc+", "").replace(":sramecc-", "")
 }
 
-/// Unpacks wheels into one folder, as installers do with what goes into site-packages.
+/// Unpacks wheels into one folder, as installers do for site-packages.
 pub fn unpack(wheels: &[std::path::PathBuf], folder: &std::path::Path) {
     for wheel in wheels {
         let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])";
@@ -121,7 +120,7 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
                     let base = target.split(':').next().unwrap();
                     assert!(archive.ends_with(&format!("_{base}.kpack")), "{archive}: {target}");
                     assert!(name.starts_with(&format!("x_device_{base}-")), "{name}: {target}");
-                    // Loaders ask for every feature of a GPU, whatever the code says of it.
+                    // Loaders ask for all features of a GPU, also for code that leaves some open.
                     let target = &spelled(target);
                     let digest = row["sha256"].as_str().unwrap().to_owned();
                     let twice = found.insert((key.clone(), target.clone()), digest.clone());
@@ -131,14 +130,14 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
         }
     }
     assert_eq!(found, expected);
-    // The token in the names is made of nothing else.
+    // The token in the names is derived only from this.
     let lines = expected.iter().map(|((key, target), sha256)| format!("{key} {target} {sha256}\n"));
     let mut lines: Vec<String> = lines.collect();
     lines.sort();
     let token = &support::sha256(lines.concat().as_bytes())[..16];
     let device = made.wheel("x-device-gfx906");
     assert!(device.names().contains(&format!("x/.kpack/x-{token}_gfx906.kpack").as_str()));
-    // The receipt says the same.
+    // The receipt has the same digests.
     let receipt = made.receipt();
     let codes = receipt["code_objects"].as_array().unwrap();
     let listed: BTreeSet<&str> =
@@ -148,7 +147,7 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
     }
 }
 
-/// What reads wheels a second way comes to the same result.
+/// verify, with its independent reader of wheels, comes to the same result.
 #[test]
 fn verify_misses_nothing_of_the_fat_wheel() {
     support::kpack::need_python();

@@ -1,4 +1,4 @@
-//! METADATA, WHEEL and the names of the wheels that are made.
+//! METADATA, WHEEL, and the names of split wheels.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ fn a_host_wheel_has_the_metadata_of_its_input_and_extras() {
         ARCHS.iter().map(|arch| format!("x-device-{arch} == 1.0")).collect();
     for arch in ARCHS {
         let mut required = BTreeSet::from([format!("x-device-{arch} == 1.0")]);
-        // What AOTriton has for all of gfx11 is in a wheel that each of its archs requires.
+        // AOTriton's images for all of gfx11 are in a wheel that each of its archs requires.
         if arch.starts_with("gfx11") {
             required.insert(family_wheel());
         }
@@ -82,13 +82,13 @@ fn device_wheels_carry_what_holds_for_them() {
             "Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: false\nTag: {tag}\n"
         );
         assert_eq!(wheel.texts["WHEEL"], expected, "{file}");
-        // No entry points, which would be those of the host.
+        // The entry points are the host wheel's.
         assert!(!wheel.texts.contains_key("entry_points.txt"), "{file}");
     }
     assert_eq!(count, ARCHS.len() + 1);
 }
 
-/// RECORD by another hand: each member once with its digest, itself without one, at the very end.
+/// A separate reader finds each member once in RECORD with its digest; RECORD itself is last, without one.
 #[test]
 fn records_list_what_is_there() {
     support::kpack::need_python();
@@ -119,11 +119,11 @@ fn records_list_what_is_there() {
     }
 }
 
-/// `wheel` in each spelling, and what is made of it.
+/// A wheel's name in each spelling, and the names of its split wheels.
 #[test]
 fn names_and_tags_are_those_of_the_file() {
     support::kpack::need_python();
-    // WHEEL says another tag and no build number: the file name counts.
+    // WHEEL has another tag and no build number: the file name counts.
     let wheel = WheelSpec::tagged("Two.Pkg", "1.0", "1-py2.py3-none-manylinux_2_17_x86_64");
     let old =
         "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-linux_x86_64\n";
@@ -149,7 +149,7 @@ fn names_and_tags_are_those_of_the_file() {
     let device = made.wheel("two.pkg-device-gfx906");
     assert_eq!(device.fields("Name"), ["Two.Pkg-device-gfx906"]);
     assert_eq!(device.requires(""), ["Two.Pkg == 1.0"].into());
-    // The archives lie in the one package.
+    // The archives are in the only package.
     assert!(device.names()[0].starts_with("two/.kpack/two_pkg-"), "{:?}", device.names());
 }
 
@@ -168,7 +168,7 @@ fn local_versions_are_pinned_as_they_are() {
     assert!(made.out().join(name).is_file(), "{:?}", made.wheels().keys());
 }
 
-/// METADATA of old: no extras, no body, no blank line.
+/// Old METADATA without extras, body and blank line.
 #[test]
 fn old_metadata_are_raised_to_what_has_extras() {
     support::kpack::need_python();
@@ -183,7 +183,7 @@ fn old_metadata_are_raised_to_what_has_extras() {
     let device = made.wheel("x-device-gfx906");
     assert_eq!(device.fields("Metadata-Version"), ["2.1"]);
     assert!(device.metadata().contains("License: BSD\n   three clauses\n"));
-    // No field names the licence: its name does.
+    // No field names the licence file: its own name shows what it is.
     assert_eq!(device.texts["LICENSE"], "BSD\n");
 }
 
@@ -206,13 +206,13 @@ fn configured_requirements_are_added() {
     assert!(!family.metadata().contains("pip install"), "{}", family.metadata());
     let device = made.wheel("x-gpu-gfx1101");
     assert_eq!(device.requires(""), ["rocm-sdk-device-gfx1101 == 7.1", "x == 1.0"].into());
-    // The option counts more than the key.
+    // The option overrides the key.
     let option =
         Made::of(&wheel, &["--config", config.to_str().unwrap(), "--device-name", "g-{group}"]);
     assert_eq!(option.wheel("g-gfx1101").fields("Name"), ["g-gfx1101"]);
 }
 
-/// A field in the body, or continued, is none of METADATA.
+/// A field in the body, or in a continuation line, is no field of METADATA.
 #[test]
 fn the_body_is_not_metadata() {
     support::kpack::need_python();

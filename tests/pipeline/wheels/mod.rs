@@ -1,4 +1,4 @@
-//! `rockpack wheel`, on wheels that Python writes and by what Python reads.
+//! `rockpack wheel`, on wheels that Python writes, judged by Python's readers.
 
 mod again;
 mod damaged;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use support::fat_wheels::{Made, fat};
 
-/// What is made of the fat wheel, once for all tests.
+/// The split of the fat wheel, made once for all tests.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| Made::of(&fat(), &[]))

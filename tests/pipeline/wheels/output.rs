@@ -1,4 +1,4 @@
-//! What is in the output folder before and after a run.
+//! The output folder before and after a run.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn an_earlier_set_is_replaced_and_other_files_stay() {
         (6, 1)
     );
     assert_eq!((own(&after, "-1.0-"), own(&after, "-2.0-")), (0, 1 + 4));
-    // A run that fails leaves what is there.
+    // A failing run leaves the folder unchanged.
     let kept = contents(&out);
     let bad = WheelSpec::new("bad", "1.0").without_record().write(&at("bad"));
     let said = told(&mut wheel_command(&[&second, &bad], &out));
@@ -51,14 +51,14 @@ fn files_in_the_way_are_not_written_over() {
     fs::create_dir(&out).unwrap();
     let wheel =
         WheelSpec::new("x", "1.0").file("x/_C.so", &library()).write(&room.path().join("in"));
-    // Whose it is, no receipt says.
+    // No receipt claims this file.
     let name = wheel.file_name().unwrap();
     fs::write(out.join(name), "another").unwrap();
     let said = told(&mut wheel_command(&[&wheel], &out));
     assert!(said.ends_with("exit status: 2\n") && said.contains("x-1.0-"), "{said}");
     assert_eq!(fs::read(out.join(name)).unwrap(), b"another");
     assert_eq!(names(&out).len(), 1, "{:?}", names(&out));
-    // Nor a receipt that is none.
+    // This receipt is not valid.
     fs::remove_file(out.join(name)).unwrap();
     fs::write(out.join("wheels.json"), "{}").unwrap();
     let said = told(&mut wheel_command(&[&wheel], &out));
@@ -93,7 +93,7 @@ fn the_receipt_says_what_is_there() {
     }
 }
 
-/// Headers as PyPI, pip and uv want them.
+/// The headers are as PyPI, pip and uv require.
 #[test]
 fn archives_are_plain() {
     support::kpack::need_python();

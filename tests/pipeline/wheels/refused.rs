@@ -11,14 +11,15 @@ fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
 }
 
-/// Splitting `wheel` ends with this exit code and says all of `words`, and its name; nothing is written.
+/// Fails unless splitting `wheel` ends with this exit code, reports its name and all of `words`, and writes
+/// nothing.
 fn refuses(wheel: &WheelSpec, code: i32, words: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     let path = wheel.write(&room.path().join("in"));
     refuses_file(&path, code, words);
 }
 
-/// The same of a wheel that is there.
+/// Fails like `refuses`, for an existing wheel.
 pub fn refuses_file(path: &Path, code: i32, words: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("out");
@@ -67,7 +68,7 @@ fn another_name_or_version_is_refused() {
     refuses(&plain().called("x-1.0.whl"), 2, &["is no name of a wheel"]);
     let windows = plain().called("x-1.0-cp312-cp312-win_amd64.whl");
     refuses(&windows, 2, &["for Windows", "win_amd64"]);
-    // Spellings of one version are one.
+    // Different spellings of a version are the same version.
     let same = plain().info("METADATA", &text("X", "1"));
     let room = tempfile::tempdir().unwrap();
     let path = same.write(room.path());
@@ -96,7 +97,7 @@ fn records_that_say_something_else_are_refused() {
     refuses(&edit(empty, "md5=x"), 2, &["RECORD", "x/__init__.py", "md5"]);
     refuses(&edit(&row, &format!("{row}\n{row}")), 2, &["RECORD", "x/__init__.py twice"]);
     refuses(&edit(&row, "x/__init__.py"), 2, &["RECORD", "1 field"]);
-    // All that differ are told.
+    // The error lists all that differ.
     let both = edit("x/__init__.py,sha256=4", "x/__init__.py,sha256=5")
         .edit("x/_C.so,sha256=", "x/_C.so,sha512=");
     refuses(&both, 2, &["RECORD"]);
@@ -117,7 +118,7 @@ fn members_that_no_installer_puts_there_are_refused() {
     refuses(&pipe, 2, &["(x/pipe)", "no regular file"]);
     let folder = with("x/folder/").set("x/folder/", "mode", 0o40_755);
     refuses(&folder, 2, &["(x/folder/)", "has content"]);
-    // One path for two files, and a file in the way of a folder.
+    // One path for two files, and a file in place of a folder.
     let twice = with("x-1.0.data/platlib/x/__init__.py");
     refuses(&twice, 2, &["(x/__init__.py)", "as x-1.0.data/platlib/x/__init__.py is"]);
     let below = with("x/__init__.py/more.py");
@@ -171,10 +172,10 @@ fn arguments_that_are_no_wheels_are_refused() {
     let spelled = at("other").join(name.replace("x-1.0-", "X-1.0.0-"));
     fs::rename(&other, &spelled).unwrap();
     says(&[&wheel, &spelled], &at("out"), 2, "is the same version of the same wheel as");
-    // One wheel given twice is one.
+    // The same wheel given twice counts once.
     says(&[&wheel, &at("in")], &at("out"), 0, "");
     assert!(before == contents(&at("in")));
-    // One wheel of several that is refused is all of them.
+    // If one of several wheels is refused, all are.
     let bad = WheelSpec::new("bad", "1.0").without_record().write(&at("bad"));
     says(&[&wheel, &bad], &at("none"), 2, "bad-1.0");
     assert!(!at("none").exists() || names(&at("none")).is_empty());
@@ -196,7 +197,7 @@ fn settings_that_make_no_wheels_are_refused() {
         says(&["--device-name", pattern], 64, "--device-name");
     }
     says(&["--archive-level", "23"], 64, "no level of zstd");
-    // A name that is that of the host wheel, once its group stands in it.
+    // The name equals that of the host wheel with the group inserted.
     let own = WheelSpec::new("x-gfx906", "1.0").file("x/_C.so", &library());
     let own = own.write(&room.path().join("own"));
     let said = told(wheel_command(&[&own], &out).args(["--device-name", "x_{group}"]));

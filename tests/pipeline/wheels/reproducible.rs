@@ -1,4 +1,4 @@
-//! The same wheel gives the same bytes, whoever splits it where.
+//! A wheel gives the same bytes, independent of user and place.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use support::tools::run;
 
 use super::made;
 
-/// What a run with these options makes, or variables in front of them (`NAME=value`).
+/// The files from a run with these options; `NAME=value` in front of them sets a variable.
 fn split(out: &Path, wheel: &Path, options: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let mut command = wheel_command(&[wheel], out);
     for option in options {
@@ -43,7 +43,7 @@ fn wheels_are_the_same_wherever_they_are_made() {
     }
     let little = ["--memory", "640M", "--jobs", "2"];
     same("memory", split(&at("memory"), &made.fat, &little));
-    // A new copy elsewhere, of another day, by a link, with a cache, from another folder and umask.
+    // A new copy elsewhere, with another date, through a link, with a cache, from another folder and umask.
     let copy = at("copy").join(made.fat.file_name().unwrap());
     fs::create_dir(at("copy")).unwrap();
     fs::copy(&made.fat, &copy).unwrap();
@@ -84,7 +84,7 @@ fn the_time_of_members_is_that_of_source_date_epoch() {
     }
 }
 
-/// Archives of other code have other names; those of the same code have the same.
+/// Archives with different code have different names, archives with the same code the same.
 #[test]
 fn archives_are_named_after_their_code() {
     support::kpack::need_python();
@@ -103,14 +103,14 @@ fn archives_are_named_after_their_code() {
     let tokens: std::collections::BTreeSet<String> = first.iter().map(|name| token(name)).collect();
     assert_eq!(tokens.len(), 1, "one token for all archives: {first:?}");
     assert_eq!(tokens.first().unwrap().len(), 16, "{first:?}");
-    // Host files, the version and the Python do not matter.
+    // Host files, the version and the Python tag do not matter.
     let other = WheelSpec::tagged("x", "2.0", "cp312-cp312-manylinux_2_28_x86_64");
     let other = other.file("x/_C.so", &library()).text("x/more.py", "more = 1\n");
     assert_eq!(archives(&Made::of(&other, &[])), first);
-    // Another library beside it does, and where a library lies.
+    // Another library beside it matters, and so does a library's path.
     let more = plain().file("x/_D.so", &support::fixtures::folder().join("binaries/rdc"));
     let moved = WheelSpec::new("x", "1.0").file("x/sub/_C.so", &library());
-    // Code that differs in one kernel: the same archs of another build.
+    // Code that differs in one kernel: another build for the same archs.
     let code =
         WheelSpec::new("x", "1.0").file("x/_C.so", &of_shard(0, "libexec/exblas/exblas-tune"));
     for (name, wheel) in [("more", more), ("moved", moved), ("code", code)] {

@@ -1,4 +1,4 @@
-//! What `inspect` and `discover` say of archives that a component ships.
+//! The reports of `inspect` and `discover` on archives that a component ships.
 
 use support::example::{GROUPS, rockpack};
 use support::{kpack, tools};

@@ -1,4 +1,4 @@
-//! Kernel archives that a component ships itself: what a library opens by its path, no marker names.
+//! Kernel archives that a component ships: its library opens them by path, and no marker names them.
 
 mod inspected;
 mod odd;
@@ -33,11 +33,10 @@ fn archive(archs: &[(&str, u8)]) -> Vec<u8> {
     shipped(&rows.collect::<Vec<_>>())
 }
 
-/// Path → bytes of what the shards of the example do not have, by the group whose shard has it.
+/// Additional files for the example's shards, one map of path → bytes for each group's shard.
 type Added = [BTreeMap<String, Vec<u8>>; 2];
 
-/// Archives in the folders of archs and elsewhere, of one arch and of several, and what lies beside
-/// them.
+/// Archives inside and outside of arch folders, of one arch and of several, with files beside them.
 fn added() -> Added {
     let mut added = Added::default();
     let archs = [("gfx1100", mach::GFX1100), ("gfx1151", mach::GFX1151)];
@@ -105,8 +104,7 @@ fn installed(work: &Work, out: &Path) -> BTreeMap<String, (String, Vec<u8>)> {
     found
 }
 
-/// Fails unless `rockpack verify` accepts what is at `path`, and what it says of it is nothing but
-/// success.
+/// Fails unless `rockpack verify` accepts `path` and reports nothing except success.
 fn verifies(path: &Path, against: Option<&Path>) {
     let mut command = rockpack();
     command.arg("verify").arg(path);

@@ -10,14 +10,14 @@ use support::tools;
 use crate::directories::shipped::{Added, ENGINES, archive, installed, shards_with, verifies};
 use crate::directories::{Work, assert_same_packages, ends_with};
 
-/// The first shard with one file more.
+/// One additional file for the first shard.
 fn with(path: &str, bytes: Vec<u8>) -> Added {
     let mut added = Added::default();
     added[0].insert(path.to_owned(), bytes);
     added
 }
 
-/// Builds with the example configuration, changed by `edit`: what was said, and the packages.
+/// Builds with the example configuration, changed by `edit`; returns the messages and the packages.
 fn built_with(
     work: &Work,
     shards: &Path,
@@ -100,7 +100,7 @@ fn keys_of_two_components_are_their_own_affair() {
     let out = work.build(&shards, "out");
     verifies(&out, None);
     verifies(&out, Some(&shards));
-    // Both are taken out of the one package that has them.
+    // Removes both from the only package that has them.
     let package = out.join(deb_name("rocm-blas-gfx110x"));
     let code = work.path("code");
     let mut extract = rockpack();
@@ -158,7 +158,7 @@ fn targets_may_be_spelled_in_any_of_the_ways_in_use() {
     kpack::need_python();
     let work = Work::new();
     let mut code = code_object(mach::GFX90A, "with xnack");
-    // Of xnack and sramecc, the header fixes that xnack is on.
+    // The header states xnack on, and nothing about sramecc.
     code[49] = 0x07;
     let rows = [("k", "gfx90a-xnack+", code)];
     let added = with(OWN, shipped_with(&["gfx90a-xnack+"], &rows, "none"));

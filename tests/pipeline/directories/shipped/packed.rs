@@ -1,4 +1,4 @@
-//! Archives of components in packages: at their paths, in the package of their archs, as they are.
+//! Components' archives in packages: unchanged, at their paths, in the package of their archs.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn they_keep_their_bytes_and_paths_in_the_package_of_their_archs() {
         assert_eq!(*package, expected()[path], "{path}");
         assert!(found == bytes, "{path}");
     }
-    // A reader that rockpack has no part in finds the keys there.
+    // An independent reader finds the keys there.
     let (_, bytes) = &installed["lib/foo/apart.kpack"];
     let file = work.path("apart.kpack");
     fs::write(&file, bytes).unwrap();
@@ -88,7 +88,7 @@ fn packages_are_the_same_whether_or_not_their_artifacts_were_split() {
         verifies(folder, None);
         verifies(&direct, Some(folder));
     }
-    // Each artifact can be installed alone, so each arch has what it shares with another.
+    // An artifact can be installed alone, so each arch has its own copy of a shared file.
     let shard = split.join("gfx110X-build");
     let stage = "math-libs/BLAS/rocBLAS/stage";
     for (arch, name, is_there) in [
@@ -126,7 +126,7 @@ fn verify_names_what_is_gone_or_changed() {
     let code = kpack::code_object(kpack::mach::GFX1101, "other code");
     fs::write(&original, kpack::shipped(&[("0f3c", "gfx1101", code)])).unwrap();
     work.build(&shards, "other");
-    // The same code, stored otherwise: its library may know the archive by a digest.
+    // The same code, stored differently: the library may check the archive's digest.
     let rows = ["0f3c", "conv/fwd.co"].map(|key| {
         (key, "gfx1101", kpack::code_object(kpack::mach::GFX1101, &format!("{key} gfx1101")))
     });
@@ -138,7 +138,7 @@ fn verify_names_what_is_gone_or_changed() {
     fails("stored", &["V013"]);
 }
 
-/// A component of archives alone, once it is split: each lies in the artifact of its arch.
+/// A component of only archives: after the split, each is in the artifact of its arch.
 #[test]
 fn verify_knows_the_arch_of_a_split_artifact_without_binaries() {
     kpack::need_python();

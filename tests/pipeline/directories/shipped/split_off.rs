@@ -1,5 +1,5 @@
-//! Archives that were split off binaries, wherever they lie: their rows belong to these binaries, and
-//! what nobody asks for is lost.
+//! Archives that were split off binaries, in any folder: rockpack gives their rows to these binaries, and
+//! reports rows that no binary asks for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::directories::{Work, assert_same_packages, ends_with};
 
 const STAGE: &str = "math-libs/BLAS/rocBLAS/stage";
 
-/// The folder of the first shard's kernels for gfx1100, and where its archives lie.
+/// The device artifact of the first shard for gfx1100, and the folder of its archives.
 fn artifact(split: &Path) -> (PathBuf, PathBuf) {
     let stage = GROUPS[0].folder(split).join("blas_lib_gfx1100").join(STAGE);
     (stage.clone(), stage.join("lib/.kpack"))
@@ -26,7 +26,7 @@ fn rows_that_a_split_artifact_lost_are_reported() {
     let (stage, folder) = artifact(&split);
     let lost = archive(&[("gfx1100", kpack::mach::GFX1100)]);
     write(&folder.join("old_lib_gfx1100.kpack"), &lost);
-    // Wherever a manifest lists it, an archive was split off.
+    // A manifest anywhere that lists an archive marks it as split off.
     write(&stage.join("lib/foo/older_lib_gfx1100.kpack"), &lost);
     let generic = GROUPS[0].folder(&split).join("blas_lib_generic").join(STAGE);
     let listed = fs::read(generic.join("lib/.kpack/blas_lib.kpm")).unwrap();
@@ -101,7 +101,7 @@ fn a_marker_of_another_component_asks_for_rows_too() {
     verifies(&out, Some(&split));
 }
 
-/// Rows for a binary whose code is taken out now, and for one of another shard: neither gets them.
+/// The rows are for a binary that is being transformed, or for one of another shard: neither gets them.
 #[test]
 fn rows_of_a_binary_that_does_not_get_them_are_reported() {
     for keys in
@@ -121,7 +121,7 @@ fn rows_of_a_binary_that_does_not_get_them_are_reported() {
     }
 }
 
-/// The binary lies in another shard alone.
+/// The binary is only in another shard.
 #[test]
 fn rows_of_a_binary_of_another_shard_are_reported() {
     let work = Work::new();
@@ -139,7 +139,7 @@ fn rows_of_a_binary_of_another_shard_are_reported() {
     verifies(&out, Some(&split));
 }
 
-/// The host packages, whose manifests and markers lead to the archives, need not be at hand.
+/// The host packages, whose manifests and markers lead to the archives, may be absent.
 #[test]
 fn archives_in_another_folder_are_known_by_their_rows() {
     let work = Work::new();

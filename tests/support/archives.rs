@@ -1,4 +1,4 @@
-//! Packed artifacts, made by GNU tar and the compressors' own programs.
+//! Packed artifacts, made with GNU tar and the compressors' own programs.
 
 use std::fs;
 use std::io::Write;
@@ -10,14 +10,14 @@ use crate::tools;
 /// How an archive is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// By `zstd`.
+    /// Compressed with `zstd`.
     Zstd,
-    /// By `xz`.
+    /// Compressed with `xz`.
     Xz,
 }
 
 impl Packing {
-    /// The ending of its files.
+    /// The file name ending of such archives.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Zstd => "tar.zst",
@@ -34,17 +34,17 @@ impl Packing {
         command
     }
 
-    /// `bytes`, compressed.
+    /// Compresses `bytes`.
     pub fn compress(self, bytes: &[u8]) -> Vec<u8> {
         tools::need(&TOOLS);
         piped(self.command(), bytes)
     }
 }
 
-/// What packing takes.
+/// The tools that packing needs.
 pub const TOOLS: [&str; 4] = ["tar", "zstd", "xz", "sha256sum"];
 
-/// What a filter makes of `bytes`.
+/// The output of a filter for `bytes`.
 fn piped(mut command: Command, bytes: &[u8]) -> Vec<u8> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -56,7 +56,7 @@ fn piped(mut command: Command, bytes: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// The tar archive of the folder `artifact` with the manifest first, and further options of tar.
+/// The tar archive of the folder `artifact`, with the manifest first and further options of tar.
 pub fn tar(artifact: &Path, options: &[&str]) -> Vec<u8> {
     let mut names: Vec<String> = fs::read_dir(artifact)
         .unwrap()
@@ -70,7 +70,7 @@ pub fn tar(artifact: &Path, options: &[&str]) -> Vec<u8> {
     tools::run(&mut command).stdout
 }
 
-/// Packs the folder `artifact` beside itself, removes it, and returns the archive's path.
+/// Packs the folder `artifact` into an archive next to it, removes the folder, and returns the archive's path.
 pub fn pack(artifact: &Path, packing: Packing) -> PathBuf {
     let bytes = packing.compress(&tar(artifact, &[]));
     let archive = archive_of(artifact, packing);
@@ -79,13 +79,13 @@ pub fn pack(artifact: &Path, packing: Packing) -> PathBuf {
     archive
 }
 
-/// Where [`pack`] puts the archive of a folder.
+/// The path at which [`pack`] writes a folder's archive.
 pub fn archive_of(artifact: &Path, packing: Packing) -> PathBuf {
     let name = artifact.file_name().unwrap().to_str().unwrap();
     artifact.with_file_name(format!("{name}.{}", packing.ending()))
 }
 
-/// Writes the checksum file of an archive as sha256sum does.
+/// Writes an archive's checksum file as sha256sum does.
 pub fn sum(archive: &Path) -> PathBuf {
     let name = archive.file_name().unwrap();
     let mut command = Command::new("sha256sum");
@@ -105,19 +105,19 @@ pub fn artifacts(shards: &Path) -> Vec<PathBuf> {
     folders(shards).iter().flat_map(|shard| folders(shard)).collect()
 }
 
-/// A member made by hand, for what tar would not write.
+/// A tar archive made by hand, for members that tar would not write.
 pub struct Handmade {
     bytes: Vec<u8>,
 }
 
 impl Handmade {
-    /// An archive of nothing.
+    /// An archive without members.
     #[expect(clippy::new_without_default, reason = "what it begins with is no default")]
     pub fn new() -> Self {
         Self { bytes: Vec::new() }
     }
 
-    /// With the manifest of one prefix, `libs/A/stage`.
+    /// An archive with the manifest of one prefix, `libs/A/stage`.
     pub fn with_manifest() -> Self {
         let mut archive = Self::new();
         archive.file("artifact_manifest.txt", b"libs/A/stage\n");
@@ -134,7 +134,7 @@ impl Handmade {
         self.owned(["", ""], (name, kind, target, mode), content);
     }
 
-    /// Adds a file whose header has these bytes `at` a place.
+    /// Adds a file, and overwrites its header with `bytes` at offset `at`.
     pub fn patched(&mut self, name: &str, content: &[u8], at: usize, bytes: &[u8]) {
         let start = self.bytes.len();
         self.file(name, content);
@@ -145,7 +145,7 @@ impl Handmade {
         header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     }
 
-    /// Adds a member that states the names of its owner and group.
+    /// Adds a member that names its owner and group.
     pub fn owned(
         &mut self,
         [user, group]: [&str; 2],
@@ -175,7 +175,7 @@ impl Handmade {
         self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
     }
 
-    /// The archive with its end.
+    /// The bytes of the archive, with its end.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.extend([0; 1024]);
         self.bytes

@@ -1,7 +1,6 @@
-//! What systems for package managers begin as: releases of Debian, and the base of an rpm system.
+//! Base systems for package managers: releases of Debian, and the base of an rpm system.
 //!
-//! Those of Debian are made once and kept below cargo's target folder, where every test program finds
-//! them.
+//! The Debian ones are made once and kept below cargo's target folder, for all test programs.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,8 +12,8 @@ use std::sync::{Mutex, OnceLock};
 use crate::program::{kept, scratch};
 use crate::tools;
 
-/// A package with what maintainer scripts run: the shell, tools and libraries of this machine, with
-/// what rpmbuild's own generator finds in them. Nothing has to be installed with `--nodeps`.
+/// A package with everything that maintainer scripts run: the shell, tools and libraries of this machine,
+/// with the provisions that rpmbuild's own generator finds in them. Tests need no `--nodeps`.
 const RPM: &str = "\
 Name: base-system
 Version: 1
@@ -46,10 +45,10 @@ mv %{buildroot}/usr/bin/update-alternatives %{buildroot}/usr/sbin/
 /*
 ";
 
-/// What the base of an rpm system is made with.
+/// The tools that make the base of an rpm system.
 pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-alternatives"];
 
-/// The root of a release with apt and what that needs, as mmdebstrap makes it, to be copied.
+/// The root of a release with apt and its dependencies, made by mmdebstrap. Tests work on copies.
 pub fn debian(suite: &str) -> PathBuf {
     let kept = kept(&format!("debian-apt-{suite}"), |folder| {
         let root = scratch(suite);
@@ -66,8 +65,7 @@ pub fn debian(suite: &str) -> PathBuf {
     near.entry(suite.to_owned()).or_insert_with(|| beside_copies(kept, suite)).clone()
 }
 
-/// The root itself, or a copy of it on the file system where its copies will be, so that they can share
-/// its files.
+/// The root itself, or a copy on the file system of its later copies, so that they can share its files.
 fn beside_copies(kept: PathBuf, suite: &str) -> PathBuf {
     let folder = scratch(suite);
     if device(&kept) == device(&folder) {
@@ -85,7 +83,7 @@ fn device(path: &Path) -> u64 {
     fs::metadata(path).unwrap().dev()
 }
 
-/// Where this machine gets packages of Debian from.
+/// The URI from which this machine gets Debian packages.
 fn mirror() -> String {
     let mut apt = Command::new("apt-get");
     apt.args(["indextargets", "--no-release-info", "--format", "$(REPO_URI)"]);
@@ -94,7 +92,7 @@ fn mirror() -> String {
     debian.unwrap_or_else(|| tools::skip("needs a mirror of Debian in apt's sources")).to_owned()
 }
 
-/// A folder with the package of an rpm system's base, made of this machine once in a run.
+/// A folder with the base package of an rpm system, made from this machine once in a run.
 pub fn rpm() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -104,7 +102,7 @@ pub fn rpm() -> &'static Path {
     })
 }
 
-/// The packages of a specification, as rpmbuild makes them of files that need no treatment.
+/// Builds the packages of a specification with rpmbuild, from files that need no treatment.
 pub fn build_rpm(specification: &str, folder: &Path) {
     let work = tempfile::tempdir().unwrap();
     let file = work.path().join("package.spec");
@@ -124,14 +122,14 @@ pub fn build_rpm(specification: &str, folder: &Path) {
     tools::run(command.args(["-bb", "--quiet"]).arg(&file));
 }
 
-/// The folder in which package managers replace files and write into none: most of a root.
+/// The folder, with most of a root, in which package managers replace files and never overwrite any.
 const NEVER_WRITTEN: &str = "usr";
 
-/// Where the databases of rpm and dnf5 lie on some machines, which are written into.
+/// The folder of the rpm and dnf5 databases on some machines, which do get overwritten.
 const DATABASES: &str = "usr/lib/sysimage";
 
-/// A copy of a root with owners, modes and devices. Where both are on one file system, what nobody
-/// writes into are the same files.
+/// Copies a root with owners, modes and devices. If both are on one file system, files that are never
+/// overwritten are hard links.
 pub fn copy(from: &Path, to: &Path) {
     if device(from) != device(to.parent().unwrap()) {
         return cp("-a", from, to);
@@ -144,7 +142,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Puts a copy in the place of every file below `folder` that is not below `shared`.
+/// Replaces every file below `folder` that is not below `shared` with a copy.
 fn unshare(folder: &Path, shared: Option<&Path>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

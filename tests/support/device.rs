@@ -1,14 +1,14 @@
-//! Compiling device code with the tools of LLVM.
+//! Compiles device code with LLVM's tools.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::tools;
 
-/// What makes device code: clang links it by lld, and puts it into bundles by a tool of its own.
+/// The tools for device code: clang, its linker lld, and its tool for bundles.
 const TOOLS: [&str; 3] = ["clang++-19", "ld.lld-19", "clang-offload-bundler-19"];
 
-/// Runs a command line in `dir`; it has to succeed.
+/// Runs a command line in `dir`, which must succeed.
 pub fn run(dir: &Path, command: &[&str]) {
     if command.contains(&"-fuse-ld=lld") {
         tools::need(&["ld.lld-19"]);

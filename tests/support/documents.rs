@@ -1,15 +1,15 @@
-//! Documents of the repository: which there are, and those that are made from the program.
+//! Documents of the repository, and those generated from the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::repository;
 
-/// Folders without documents of the project.
+/// Folders without documents of this project.
 const SKIPPED: [&str; 3] = ["target", ".git", "node_modules"];
 
-/// Compares a file of the repository with `text`, after it was replaced by it if `ROCKPACK_BLESS=1` is
-/// set. `test` is the test that writes the file: `--test tree book::`.
+/// Compares a file of the repository with `text`; if `ROCKPACK_BLESS=1` is set, writes `text` there first.
+/// `test` is the test that writes the file: `--test tree book::`.
 pub fn same(path: &str, text: &str, test: &str) {
     let file = repository(path);
     if std::env::var("ROCKPACK_BLESS").as_deref() == Ok("1") {
@@ -19,7 +19,7 @@ pub fn same(path: &str, text: &str, test: &str) {
     assert!(fs::read_to_string(&file).is_ok_and(|old| old == text), "{path} is stale: {hint}");
 }
 
-/// Compares the part of a file between two lines with `part`, or replaces it, as [`same`] does.
+/// Compares the part of a file between two lines with `part`, or replaces it, like [`same`].
 pub fn same_part(path: &str, between: [&str; 2], part: &str, test: &str) {
     let text = fs::read_to_string(repository(path)).unwrap();
     let (before, rest) = text.split_once(between[0]).unwrap();
@@ -27,7 +27,7 @@ pub fn same_part(path: &str, between: [&str; 2], part: &str, test: &str) {
     same(path, &format!("{before}{}{part}{}{after}", between[0], between[1]), test);
 }
 
-/// The Markdown files below a folder of the repository, by their paths in it, in order.
+/// The Markdown files below a folder of the repository, by their paths in the repository, in order.
 pub fn markdown(folder: &str) -> Vec<PathBuf> {
     let root = repository("");
     let (mut found, mut waiting) = (Vec::new(), vec![root.join(folder)]);
@@ -43,16 +43,16 @@ pub fn markdown(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A block of code in Markdown.
+/// A code block in Markdown.
 #[derive(Debug)]
 pub struct CodeBlock {
-    /// The language behind the backquotes, e.g. `toml`.
+    /// The language after the backquotes, e.g. `toml`.
     pub language: String,
     /// The lines between the backquotes.
     pub text: String,
 }
 
-/// The blocks of code of a file of the repository.
+/// The code blocks of a file of the repository.
 pub fn code_blocks(path: &Path) -> Vec<CodeBlock> {
     let text = fs::read_to_string(repository("").join(path)).unwrap();
     let mut blocks = Vec::new();

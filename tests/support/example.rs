@@ -1,4 +1,4 @@
-//! The main job, run from outside: the program, the example shards, and what is known of them.
+//! The main job, run from outside: the program, the example shards, and known facts about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,23 +16,23 @@ use crate::tools;
 pub const VERSION: &str = "7.1.0";
 /// The install prefix, relative to the root.
 pub const PREFIX: &str = "opt/rocm-7.1";
-/// What every code object's tag begins with.
+/// The start of every code object's tag.
 pub const TAG: &str = "rockpack-example ";
 
-/// The package that tells the loader of the prefix: the only one for every processor.
+/// The package with the loader's configuration: the only one for every processor.
 pub const COMMON: &str = "rocm-common";
 
-/// A group of the example configuration and the shard that serves it.
+/// A group of the example configuration and its shard.
 pub struct Group {
-    /// The end of its package names.
+    /// The end of the group's package names.
     pub suffix: &'static str,
-    /// Its name in the configuration.
+    /// The group's name in the configuration.
     pub name: &'static str,
-    /// Its shard as tags name it; the folder's name ends in `-build`.
+    /// The shard's name in tags; its folder's name ends in `-build`.
     pub shard: &'static str,
     /// The family label of the shard's artifacts.
     pub family: &'static str,
-    /// Its archs.
+    /// The archs of the group.
     pub archs: &'static [&'static str],
 }
 
@@ -61,7 +61,7 @@ pub const GROUPS: [Group; 3] = [
     },
 ];
 
-/// The translation unit of every wrapper, by key: the primary shard's order of wrappers.
+/// The translation unit of every wrapper, by key, in the primary shard's order of wrappers.
 pub const UNITS: [(&str, &str); 4] = [
     ("bin/exblas-bench#0", "bench"),
     ("lib/libexblas.so.1.2#0", "axpy"),
@@ -70,18 +70,18 @@ pub const UNITS: [(&str, &str); 4] = [
 ];
 
 impl Group {
-    /// Its shard's folder in `artifacts`.
+    /// The shard's folder in `artifacts`.
     pub fn folder(&self, artifacts: &Path) -> PathBuf {
         artifacts.join(format!("{}-build", self.shard))
     }
 
-    /// The stage prefix of rocBLAS in one of its shard's artifacts (`lib` or `run`).
+    /// The stage prefix of rocBLAS in an artifact of the shard (`lib` or `run`).
     pub fn stage(&self, artifacts: &Path, component: &str) -> PathBuf {
         let artifact = format!("blas_{component}_{}", self.family);
         self.folder(artifacts).join(artifact).join("math-libs/BLAS/rocBLAS/stage")
     }
 
-    /// A file of its shard by install path.
+    /// The path of a file in the shard, by install path.
     pub fn original(&self, artifacts: &Path, installed: &str) -> PathBuf {
         let component = if installed.starts_with("bin/") { "run" } else { "lib" };
         self.stage(artifacts, component).join(installed)
@@ -116,34 +116,34 @@ pub fn build_of(artifacts: &Path, out: &Path) -> Command {
 /// A built set.
 pub struct Set {
     folder: TempDir,
-    /// What the build printed.
+    /// The output of the build.
     pub output: Output,
 }
 
 impl Set {
-    /// The example set.
+    /// Builds the example set.
     pub fn build() -> Self {
         Self::with(&[])
     }
 
-    /// The example set with further options.
+    /// Builds the example set with further options.
     pub fn with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let output = tools::run(build_of(&shards(), &folder.path().join("out")).args(options));
         Self { folder, output }
     }
 
-    /// Where its packages are.
+    /// The folder of the packages.
     pub fn out(&self) -> PathBuf {
         self.folder.path().join("out")
     }
 
-    /// A place for a test's files, beside the packages.
+    /// A path for a test's own files, beside the packages.
     pub fn scratch(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A file of the set.
+    /// The path of a file of the set.
     pub fn file(&self, name: &str) -> PathBuf {
         self.out().join(name)
     }
@@ -163,7 +163,7 @@ impl Set {
         serde_json::from_slice(&fs::read(self.file("packages.json")).unwrap()).unwrap()
     }
 
-    /// The content of `.deb`s, unpacked by dpkg-deb into `root`, as an installation leaves it.
+    /// Unpacks `.deb`s with dpkg-deb into `root`, as an installation leaves their content.
     pub fn unpack_debs(&self, packages: &[&str], root: &Path) {
         for package in packages {
             tools::run(Command::new("dpkg-deb").arg("-x").arg(self.deb(package)).arg(root));
@@ -183,24 +183,24 @@ pub fn rpm_name(package: &str) -> String {
     format!("{package}-{VERSION}-1.{arch}.rpm")
 }
 
-/// The kernel package of a group.
+/// The name of a group's kernel package.
 pub fn kernels(group: &Group) -> String {
     format!("rocm-blas-{}", group.suffix)
 }
 
-/// Names in a folder; none where there is no folder.
+/// The names in a folder; empty if the folder is missing.
 pub fn names(folder: &Path) -> BTreeSet<String> {
     let Ok(entries) = fs::read_dir(folder) else { return BTreeSet::new() };
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Name and content of the files of a folder.
+/// The files of a folder: content by name.
 pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let read = |name: String| (name.clone(), fs::read(folder.join(name)).unwrap());
     names(folder).into_iter().map(read).collect()
 }
 
-/// What stands at a path.
+/// A file, folder or link in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     Folder { mode: u32 },
@@ -208,7 +208,7 @@ pub enum Entry {
     File { mode: u32, bytes: Vec<u8> },
 }
 
-/// Everything below `root` by path relative to it, without the root itself.
+/// All entries below `root` by relative path, without the root itself.
 pub fn tree(root: &Path) -> BTreeMap<String, Entry> {
     let mut entries = BTreeMap::new();
     walk(root, "", &mut entries);
@@ -233,7 +233,7 @@ fn walk(root: &Path, folder: &str, entries: &mut BTreeMap<String, Entry>) {
     }
 }
 
-/// The regular files below `root` with their bytes.
+/// The bytes of the regular files below `root`, by relative path.
 pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let file = |(path, entry)| match entry {
         Entry::File { bytes, .. } => Some((path, bytes)),
@@ -242,7 +242,7 @@ pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     tree(root).into_iter().filter_map(file).collect()
 }
 
-/// Writes a tree as [`tree`] read it, in the reverse order of its paths if `reversed`.
+/// Writes a tree that [`tree`] has read, in reverse order of its paths if `reversed`.
 pub fn plant(entries: &BTreeMap<String, Entry>, root: &Path, reversed: bool) {
     let mut paths: Vec<_> = entries.iter().collect();
     if reversed {
@@ -263,7 +263,7 @@ pub fn plant(entries: &BTreeMap<String, Entry>, root: &Path, reversed: bool) {
     }
 }
 
-/// A copy of the example shards, to be damaged.
+/// Copies the example shards, to be damaged.
 pub fn copy_shards(root: &Path) {
     for group in &GROUPS {
         let folder = group.folder(root);
@@ -272,7 +272,7 @@ pub fn copy_shards(root: &Path) {
     }
 }
 
-/// The tags in bytes.
+/// All tags in `bytes`.
 pub fn tags(bytes: &[u8]) -> Vec<String> {
     let starts = bytes.windows(TAG.len()).enumerate();
     let starts = starts.filter(|(_, window)| *window == TAG.as_bytes());
@@ -280,7 +280,7 @@ pub fn tags(bytes: &[u8]) -> Vec<String> {
     starts.map(|(at, _)| text(at).map(|byte| char::from(*byte)).collect()).collect()
 }
 
-/// Where a section of an ELF file lies: (offset, size).
+/// Offset and size of a section in an ELF file.
 pub fn section(bytes: &[u8], name: &str) -> (usize, usize) {
     let file = object::File::parse(bytes).unwrap();
     let section = file.section_by_name(name).unwrap_or_else(|| panic!("no {name}"));
@@ -288,7 +288,7 @@ pub fn section(bytes: &[u8], name: &str) -> (usize, usize) {
     (usize::try_from(offset).unwrap(), usize::try_from(size).unwrap())
 }
 
-/// The bundles in the `.hip_fatbin` of an example binary: each starts on a page there.
+/// The bundles in an example binary's `.hip_fatbin`, where each starts on a page.
 pub fn bundles(bytes: &[u8]) -> Vec<&[u8]> {
     let (offset, size) = section(bytes, ".hip_fatbin");
     let data = &bytes[offset..offset + size];
@@ -300,7 +300,7 @@ pub fn bundles(bytes: &[u8]) -> Vec<&[u8]> {
     starts.iter().zip(ends).map(|(&start, end)| unpadded(&data[start..end])).collect()
 }
 
-/// A compressed bundle ends where its header says; what clang-19 writes is version 2.
+/// Cuts a compressed bundle where its header says; clang-19 writes version 2.
 fn unpadded(bundle: &[u8]) -> &[u8] {
     if !bundle.starts_with(b"CCOB") {
         return bundle;
@@ -310,7 +310,7 @@ fn unpadded(bundle: &[u8]) -> &[u8] {
     &bundle[..usize::try_from(total).unwrap()]
 }
 
-/// A bundle's code objects by arch, taken out by clang's own tool.
+/// A bundle's code objects by arch, unbundled by clang's own tool.
 pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("bundle");
@@ -342,7 +342,7 @@ pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// SHA-256 in hex, by another tool's hand.
+/// SHA-256 in hex, computed by sha256sum.
 pub fn sha256(file: &Path) -> String {
     let line = tools::succeed(Command::new("sha256sum").arg(file));
     line.split_whitespace().next().unwrap().to_owned()

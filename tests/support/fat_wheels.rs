@@ -1,4 +1,4 @@
-//! Fat wheels, written by Python's zipfile, and what Python says of the wheels that are made of them.
+//! Fat wheels, written by Python's zipfile, and the wheels made from them, as Python reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,13 +13,13 @@ use crate::fixtures;
 use crate::kpack::{PYTHON, python};
 use crate::tools;
 
-/// The tags of wheels of tests: every Python of this system takes them.
+/// The tags of test wheels: every Python on this system accepts them.
 pub const TAGS: &str = "py3-none-manylinux_2_17_x86_64";
 
-/// A regular file that can be run, as headers of ZIP have it.
+/// The mode of an executable regular file, as in ZIP headers.
 pub const PROGRAM: u32 = 0o100_755;
 
-/// A wheel that is to be written.
+/// The specification of a wheel to write.
 #[derive(Clone)]
 pub struct WheelSpec {
     file: String,
@@ -31,12 +31,12 @@ pub struct WheelSpec {
 }
 
 impl WheelSpec {
-    /// A wheel with METADATA and WHEEL alone.
+    /// A wheel with only METADATA and WHEEL.
     pub fn new(name: &str, version: &str) -> Self {
         Self::tagged(name, version, TAGS)
     }
 
-    /// The same with these tags, in front of which a build number may stand.
+    /// A wheel with these tags, which may begin with a build number.
     pub fn tagged(name: &str, version: &str, tags: &str) -> Self {
         let stem = format!("{}-{version}", name.replace(['-', '.'], "_"));
         let info = format!("{stem}.dist-info");
@@ -54,9 +54,9 @@ impl WheelSpec {
         empty.info("METADATA", &metadata(name, version, "")).info("WHEEL", &wheel)
     }
 
-    /// With a member.
+    /// Adds a member.
     pub fn member(mut self, member: Value) -> Self {
-        // What belongs to dist-info stands at the end.
+        // Members of dist-info go to the end.
         let is_info = member["name"].as_str().unwrap().starts_with(&self.info);
         let of_info = |other: &Value| other["name"].as_str().unwrap().starts_with(&self.info);
         let at = if is_info { None } else { self.members.iter().position(of_info) };
@@ -64,17 +64,17 @@ impl WheelSpec {
         self
     }
 
-    /// With a member that has the bytes of a file.
+    /// Adds a member with the bytes of a file.
     pub fn file(self, name: &str, file: &Path) -> Self {
         self.member(json!({"name": name, "file": file}))
     }
 
-    /// With a member that has this text.
+    /// Adds a member with this text.
     pub fn text(self, name: &str, text: &str) -> Self {
         self.member(json!({"name": name, "text": text}))
     }
 
-    /// With a text in its `dist-info` folder, in place of the one that is there.
+    /// Adds a text to the `dist-info` folder, or replaces the one there.
     pub fn info(mut self, name: &str, text: &str) -> Self {
         let name = format!("{}/{name}", self.info);
         match self.members.iter_mut().find(|member| member["name"] == name.as_str()) {
@@ -84,14 +84,14 @@ impl WheelSpec {
         self
     }
 
-    /// With this field of a member.
+    /// Sets a field of a member.
     pub fn set(mut self, name: &str, field: &str, value: impl Into<Value>) -> Self {
         let member = self.members.iter_mut().find(|member| member["name"] == name);
         member.unwrap_or_else(|| panic!("no {name}"))[field] = value.into();
         self
     }
 
-    /// Without a member.
+    /// Removes a member.
     pub fn without(mut self, name: &str) -> Self {
         let count = self.members.len();
         self.members.retain(|member| member["name"] != name);
@@ -99,36 +99,36 @@ impl WheelSpec {
         self
     }
 
-    /// Without RECORD.
+    /// Leaves RECORD out.
     pub fn without_record(mut self) -> Self {
         self.has_record = false;
         self
     }
 
-    /// With this name of its file.
+    /// Names the wheel's file.
     pub fn called(mut self, file: &str) -> Self {
         file.clone_into(&mut self.file);
         self
     }
 
-    /// With one text of RECORD in place of another.
+    /// Replaces a text in RECORD.
     pub fn edit(mut self, old: &str, new: &str) -> Self {
         self.edits.push((old.to_owned(), new.to_owned()));
         self
     }
 
-    /// With this number in a field of both headers of a member.
+    /// Sets a field in both headers of a member.
     pub fn patch(mut self, name: &str, field: &str, value: u32) -> Self {
         self.patches.push(json!([name, field, value]));
         self
     }
 
-    /// The name of the file in its `dist-info` folder.
+    /// The path of a file in the `dist-info` folder.
     pub fn info_path(&self, name: &str) -> String {
         format!("{}/{name}", self.info)
     }
 
-    /// Writes it into a folder.
+    /// Writes the wheel into a folder, and returns its path.
     pub fn write(&self, folder: &Path) -> PathBuf {
         fs::create_dir_all(folder).unwrap();
         let path = folder.join(&self.file);
@@ -148,7 +148,7 @@ impl WheelSpec {
     }
 }
 
-/// METADATA with these lines behind those that have to be there.
+/// METADATA with these lines after the required ones.
 pub fn metadata(name: &str, version: &str, lines: &str) -> String {
     format!(
         "Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n{lines}\nThe *body*: of it.\n"
@@ -168,12 +168,12 @@ fn wheel_file(tags: &[&str; 3], build: Option<&str>) -> String {
     build.map_or(text.clone(), |build| format!("{text}Build: {build}\n"))
 }
 
-/// A file of the shard of a group of [`GROUPS`], by the path at which it is installed.
+/// A file of the shard of a group in [`GROUPS`], by install path.
 pub fn of_shard(group: usize, installed: &str) -> PathBuf {
     GROUPS[group].original(&shards(), installed)
 }
 
-/// A library with two wrappers: plain for four archs and compressed for three.
+/// A library with two wrappers: a plain one for four archs, a compressed one for three.
 pub fn library() -> PathBuf {
     of_shard(0, LIBRARY)
 }
@@ -183,7 +183,7 @@ const LIBRARY: &str = "lib/libexblas.so.1.2";
 /// The folder of kernel databases in the fat wheel.
 pub const DATABASE: &str = "x/lib/rocblas/library";
 
-/// The fat binaries of the fat wheel, and the files that they are.
+/// The fat binaries of the fat wheel: the file on disk by member name.
 pub fn fat_binaries() -> BTreeMap<String, PathBuf> {
     let other = fixtures::folder().join("binaries/bfd_shared");
     [
@@ -198,13 +198,13 @@ pub fn fat_binaries() -> BTreeMap<String, PathBuf> {
     .into()
 }
 
-/// A fat wheel `x` with everything that a wheel may have: several packages, libraries beside them, two
-/// libraries of one file name, kernel databases, licences, an extra, files that are installed elsewhere.
+/// A fat wheel `x` with everything that a wheel may have: several packages with libraries next to them, two
+/// libraries with the same file name, kernel databases, licences, an extra, and files installed elsewhere.
 pub fn fat() -> WheelSpec {
     fat_version("1.0")
 }
 
-/// The same in another version.
+/// The wheel of [`fat`] in another version.
 pub fn fat_version(version: &str) -> WheelSpec {
     let mut wheel = WheelSpec::new("x", version)
         .text("x/__init__.py", "import os\n")
@@ -243,7 +243,7 @@ Requires-Dist: absent-of-this-index; extra == \"more\"
 Description-Content-Type: text/markdown
 ";
 
-/// The files of the kernel databases of two shards, whose common file is the first one's.
+/// The files of two shards' kernel databases; the common file is the first shard's.
 fn databases() -> BTreeMap<String, PathBuf> {
     let mut files = BTreeMap::new();
     for group in [0, 2] {
@@ -263,20 +263,20 @@ pub fn wheel_command(wheels: &[&Path], out: &Path) -> Command {
     command
 }
 
-/// A fat wheel and what was made of it.
+/// A fat wheel and the wheels made from it.
 pub struct Made {
-    /// The folder of both, kept as long as this.
+    /// The folder of both, kept as long as this value.
     pub room: tempfile::TempDir,
     /// The wheel that was split.
     pub fat: PathBuf,
-    /// What the run said.
+    /// The output of the run.
     pub said: String,
-    /// What Python says of the wheels, once it was asked.
+    /// The wheels as Python reads them, read at the first request.
     read: OnceLock<BTreeMap<String, ReadWheel>>,
 }
 
 impl Made {
-    /// What is made of `wheel` with further options.
+    /// Splits `wheel` with further options.
     pub fn of(wheel: &WheelSpec, options: &[&str]) -> Self {
         let room = tempfile::tempdir().unwrap();
         let fat = wheel.write(&room.path().join("in"));
@@ -285,7 +285,7 @@ impl Made {
         Self { room, fat, said, read: OnceLock::new() }
     }
 
-    /// Where the wheels are.
+    /// The folder of the wheels.
     pub fn out(&self) -> PathBuf {
         self.room.path().join("out")
     }
@@ -295,7 +295,7 @@ impl Made {
         serde_json::from_slice(&fs::read(self.out().join("wheels.json")).unwrap()).unwrap()
     }
 
-    /// The wheels by their file names, in order.
+    /// The wheels by file name, in order.
     pub fn wheels(&self) -> BTreeMap<String, ReadWheel> {
         let ask = || {
             let made = names(&self.out()).into_iter().filter(|name| name.ends_with(".whl"));
@@ -304,7 +304,7 @@ impl Made {
         self.read.get_or_init(ask).clone()
     }
 
-    /// The one wheel of a distribution.
+    /// The only wheel of a distribution.
     pub fn wheel(&self, distribution: &str) -> ReadWheel {
         let start = format!("{}-", distribution.replace(['-', '.'], "_"));
         let mut found = self.wheels().into_iter().filter(|(name, _)| name.starts_with(&start));
@@ -314,30 +314,30 @@ impl Made {
     }
 }
 
-/// What Python says of a wheel.
+/// A wheel as Python reads it.
 #[derive(Debug, Clone)]
 pub struct ReadWheel {
-    /// Its members, in the order of the directory: `name`, `sha256`, `stored` and more.
+    /// The members in the directory's order: `name`, `sha256`, `stored` and more.
     pub members: Vec<Value>,
-    /// The texts of its `dist-info` folder, by the paths in it.
+    /// The texts of the `dist-info` folder, by path in it.
     pub texts: BTreeMap<String, String>,
-    /// The rest.
+    /// The reader's whole output.
     pub value: Value,
 }
 
 impl ReadWheel {
-    /// The names of its members, in order.
+    /// The names of the members, in order.
     pub fn names(&self) -> Vec<&str> {
         self.members.iter().map(|member| member["name"].as_str().unwrap()).collect()
     }
 
-    /// A member.
+    /// The member of this name.
     pub fn member(&self, name: &str) -> &Value {
         let found = self.members.iter().find(|member| member["name"] == name);
         found.unwrap_or_else(|| panic!("no {name} in {:?}", self.names()))
     }
 
-    /// Its METADATA.
+    /// The text of METADATA.
     pub fn metadata(&self) -> &str {
         &self.texts["METADATA"]
     }
@@ -347,7 +347,7 @@ impl ReadWheel {
         fields(self.metadata(), name)
     }
 
-    /// What an extra requires, and what it needs not be asked for, where `extra` is empty.
+    /// The requirements of an extra; those without an extra if `extra` is empty.
     pub fn requires(&self, extra: &str) -> BTreeSet<&str> {
         let all = self.fields("Requires-Dist").into_iter();
         let own = all.filter_map(|line| match line.split_once("; extra == ") {
@@ -358,19 +358,19 @@ impl ReadWheel {
     }
 }
 
-/// The values of a field in front of the body of a text.
+/// The values of a field before the body of a text.
 pub fn fields<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let head = text.split("\n\n").next().unwrap();
     let start = format!("{name}: ");
     head.lines().filter_map(|line| line.strip_prefix(&start)).collect()
 }
 
-/// What Python says of one wheel.
+/// Reads one wheel with Python.
 pub fn read_one(wheel: &Path) -> ReadWheel {
     read(&[wheel.to_path_buf()]).into_values().next().unwrap()
 }
 
-/// What Python says of wheels, by their file names.
+/// Reads wheels with Python, by file name.
 pub fn read(wheels: &[PathBuf]) -> BTreeMap<String, ReadWheel> {
     let paths: Vec<&str> = wheels.iter().map(|path| path.to_str().unwrap()).collect();
     let Value::Object(found) = python("wheel_reader.py", &paths).unwrap() else { panic!() };

@@ -1,4 +1,4 @@
-//! The compile matrix, and small shapes of gcc's assembler.
+//! The compile matrix, and small ELF shapes from gcc's assembler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ pub fn content(path: impl AsRef<Path>) -> Content {
     Content::open(path, &Budget::unlimited()).unwrap()
 }
 
-/// What is in the shards, or folders of shards, of `roots`, read without limits.
+/// Scans the shards, or folders of shards, `roots` without limits.
 pub fn scan(roots: &[PathBuf]) -> Result<Scan> {
     artifact::scan(roots, &ScanOptions::within(&Budget::unlimited()))
 }
@@ -57,7 +57,7 @@ pub fn runtime() -> &'static Path {
     BUILT.get_or_init(build)
 }
 
-/// The compile matrix, kept from run to run for as long as compilers and sources are the same.
+/// The compile matrix, kept between runs while compilers and sources stay the same.
 pub fn matrix() -> &'static [PathBuf] {
     static BUILT: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let build = || {
@@ -84,7 +84,7 @@ pub fn matrix() -> &'static [PathBuf] {
     BUILT.get_or_init(build)
 }
 
-/// The tools that make the matrix, and what of.
+/// The tools that make the matrix, and its sources.
 const MATRIX: ([&str; 4], [&str; 5]) = (
     ["clang++-19", "ld.lld-19", "g++", "ld"],
     [
@@ -96,7 +96,7 @@ const MATRIX: ([&str; 4], [&str; 5]) = (
     ],
 );
 
-/// A digest of the versions of tools, and of files and of what is in folders of the repository.
+/// A digest of tools' versions, and of files and folders of the repository.
 pub fn what_makes(tools: &[&str], paths: &[&str]) -> String {
     let mut all = Sha256::new();
     for tool in tools {

@@ -1,4 +1,4 @@
-//! A `.deb` put together by ar, tar and a compressor, member by member.
+//! A `.deb` assembled by ar, tar and a compressor, member by member.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::tools::run;
 
-/// Programs that put it together.
+/// The programs that assemble it.
 pub const TOOLS: [&str; 5] = ["ar", "tar", "md5sum", "bzip2", "xz"];
 
 /// A package with one file, `/usr/share/<name>/file`.
@@ -19,22 +19,22 @@ pub struct ForeignDeb<'a> {
     pub control: String,
     /// The content of `debian-binary`.
     pub version: &'a str,
-    /// Where its file lies; `/usr/share/<name>/file` if unset.
+    /// The path of the file; `/usr/share/<name>/file` if unset.
     pub path: Option<&'a str>,
-    /// The ending of the data archive, `.gz`; one that no tool here knows is not compressed.
+    /// The ending of the data archive, `.gz`; with an ending that no tool here knows, it stays uncompressed.
     pub data: &'a str,
-    /// Members in front of `debian-binary`, in front of control and data each, and behind the data.
+    /// Members to insert before `debian-binary`, before both control and data, and after the data.
     pub members: [&'a [&'a str]; 3],
-    /// Further options of tar for control and data.
+    /// Further options of tar for the control and the data archive.
     pub options: [&'a [&'a str]; 2],
     /// Whether the control archive has md5sums.
     pub has_sums: bool,
-    /// Whether a link stands in place of the file.
+    /// Whether a link replaces the file.
     pub is_link: bool,
 }
 
 impl<'a> ForeignDeb<'a> {
-    /// A package like those of dpkg-deb, with whole lines of further fields.
+    /// A package like dpkg-deb's, with further lines in the control file.
     pub fn new(name: &'a str, fields: &str) -> Self {
         let control = format!(
             "Package: {name}\nVersion: 1\nArchitecture: all\n\
@@ -54,7 +54,7 @@ impl<'a> ForeignDeb<'a> {
         }
     }
 
-    /// Writes it.
+    /// Writes the package.
     pub fn write(&self, file: &Path) {
         let room = tempfile::tempdir().unwrap();
         let at = |name: &str| room.path().join(name);

@@ -1,4 +1,4 @@
-//! Keys that gpg makes.
+//! Keys made by gpg.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use crate::example::{names, plant, tree};
 use crate::program;
 use crate::tools::run;
 
-/// A secret key and its public part, in files and in a home of gpg's.
+/// A secret key and its public part, as files and in a GnuPG home.
 pub struct Key {
     pub secret: PathBuf,
     pub public: PathBuf,
@@ -22,20 +22,20 @@ impl Drop for Key {
     }
 }
 
-/// Whoever uses a key of a home leaves an agent behind, which ends when it is told to.
+/// Ends the agent of a home: any use of a key starts one, which does not end by itself.
 pub fn end_agents(home: &Path) {
     let mut gpgconf = Command::new("gpgconf");
     let _ = gpgconf.args(["--kill", "all"]).env("GNUPGHOME", home).output();
 }
 
-/// Fills the folder `home` with what `make` leaves in a home of gpg's. That is made once, as keys take
-/// seconds, and kept from run to run under `name`.
+/// Fills the folder `home` with the GnuPG home that `make` makes. Keys take seconds, so the home is made once
+/// and kept between runs under `name`.
 pub fn fill_home(home: &Path, name: &str, make: impl FnOnce(&Path)) {
     let kept = program::kept(&format!("gnupg-{name}"), |kept| {
         let made = tempfile::tempdir().unwrap();
         make(made.path());
         end_agents(made.path());
-        // The sockets of agents, which may be gone by now.
+        // Copies no sockets of agents, which may have ended.
         let sockets = names(made.path()).into_iter().filter(|name| name.starts_with("S."));
         sockets.for_each(|name| drop(fs::remove_file(made.path().join(name))));
         plant(&tree(made.path()), kept, false);
@@ -44,7 +44,8 @@ pub fn fill_home(home: &Path, name: &str, make: impl FnOnce(&Path)) {
     fs::set_permissions(home, Permissions::from_mode(0o700)).unwrap();
 }
 
-/// A key of an algorithm as gpg names it, without a passphrase: the same one for a name, whoever asks.
+/// A key without a passphrase, with an algorithm in gpg's spelling. Every call with this name returns the
+/// same key.
 pub fn key(folder: &Path, name: &str, algorithm: &str) -> Key {
     let home = folder.join(format!("{name}.gnupg"));
     fs::create_dir(&home).unwrap();
@@ -61,7 +62,7 @@ fn make(home: &Path, name: &str, algorithm: &str) {
     let gpg = || {
         let mut gpg = Command::new("gpg");
         gpg.env("GNUPGHOME", home).args(["--batch", "--quiet", "--yes", "--passphrase", ""]);
-        // Older than everything that is signed in tests.
+        // The key must be older than everything that tests sign.
         gpg.args(["--faked-system-time", "20230101T000000"]);
         gpg
     };

@@ -1,4 +1,4 @@
-//! Runs the tests of a program as cargo's own harness does. Beyond that, a test that lacks a tool ends by
+//! Runs a program's tests as cargo's own harness does. In addition, a test that lacks a tool ends with
 //! [`skip`] and is reported as ignored, with the reason, and a test that does not end in time ends the
 //! program.
 
@@ -23,9 +23,9 @@ use crate::{scratch, times, tools};
 pub struct Test {
     /// `program::module::function`.
     pub path: &'static str,
-    /// Why it runs only where `--ignored` asks for it.
+    /// The reason to run only with `--ignored`; absent for ordinary tests.
     pub ignored: Option<&'static str>,
-    /// Panics where it fails.
+    /// The test itself, which panics if it fails.
     pub run: fn(),
 }
 
@@ -44,16 +44,16 @@ macro_rules! main {
     };
 }
 
-/// Minutes that a test may take: twice what a slice of a long sweep is cut to.
+/// The most minutes for a test: twice the limit of a slice of a long sweep.
 const MINUTES: u64 = 20;
 
-/// Tests that take longer than this are named.
+/// The time after which a running test is named.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs the tests that the command line asks for.
+/// Runs the tests that the command line selects.
 pub fn run(program: Program) -> ExitCode {
     program::set(program);
-    // Everything temporary goes with the run, also what statics hold.
+    // This folder holds everything temporary, including that of statics, and goes with the run.
     let scratch = scratch::make(&scratch::place());
     tempfile::env::override_temp_dir(scratch.path()).unwrap();
     let (arguments, tests) = asked();
@@ -75,18 +75,18 @@ pub fn run(program: Program) -> ExitCode {
     conclusion.exit_code()
 }
 
-/// The tests to run, by name. Cargo's harness takes several filters, this one takes one.
+/// The selected tests, by name. Cargo's harness takes several filters, this one only one.
 fn asked() -> (Arguments, Vec<&'static Test>) {
     let several = |filter: clap::Arg| filter.num_args(0..).action(ArgAction::Append);
     let matches = Arguments::command().mut_arg("filter", several).get_matches();
     let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // Most tests wait for programs and disks part of their time: half as many again keep the cores busy.
+    // Most tests also wait for programs and disks: half as many threads again keep the cores busy.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     arguments.test_threads.get_or_insert(cores + cores.div_ceil(2));
     let filters: Vec<&String> = matches.get_many("filter").into_iter().flatten().collect();
     let mut tests: Vec<&Test> = inventory::iter::<Test>.into_iter().collect();
-    // Those of one function side by side: on several systems it needs several roots, which are made at the
-    // same time then.
+    // Tests of the same function run side by side: for several systems it needs several roots, which are then
+    // made at the same time.
     tests.sort_by_key(|test| (test.path.rsplit("::").next(), test.path));
     if filters.len() > 1 {
         arguments.filter = None;
@@ -130,26 +130,25 @@ fn outcome(test: &'static Test) -> Result<Completion, Failed> {
     Ok(Completion::ignored_with(skipped))
 }
 
-/// What a test unwinds with that is skipped.
+/// The panic payload of a skipped test.
 struct Skip(String);
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Ends the test that calls it, which is reported as skipped; a failure where `ROCKPACK_INTEROP=1`
-/// promises that all tools are there.
+/// Ends the calling test, which is reported as skipped. Fails it if `ROCKPACK_INTEROP=1` promises all tools.
 pub fn skip(reason: &str) -> ! {
     assert_ne!(std::env::var("ROCKPACK_INTEROP").as_deref(), Ok("1"), "{reason}");
     resume_unwind(Box::new(Skip(reason.to_owned())))
 }
 
-/// The same of a part of the test, which goes on with the others.
+/// Skips only a part of the calling test, which then goes on.
 pub fn skip_part(reason: &str) {
     assert_ne!(std::env::var("ROCKPACK_INTEROP").as_deref(), Ok("1"), "{reason}");
     in_test(|kept| kept.parts.insert(reason.to_owned()));
 }
 
-/// Runs the test `name`, which calls it, in a process of its own, without backtraces in errors: those
-/// take more heap than any input does. Returns what that one printed; nothing in that process.
+/// Runs the test `name`, which calls this function, in a process of its own, without backtraces in errors:
+/// those take more heap than any input. Returns the output of that process; nothing inside it.
 pub fn alone(name: &str) -> Option<String> {
     const VARIABLE: &str = "ROCKPACK_TEST_ALONE";
     if std::env::var_os(VARIABLE).is_some() {
@@ -160,7 +159,7 @@ pub fn alone(name: &str) -> Option<String> {
     Some(tools::succeed(again.env("RUST_LIB_BACKTRACE", "0").env_remove("ROCKPACK_TEST_TIMES")))
 }
 
-/// Says what a test is at, in case that it fails there.
+/// Notes the current step of a test, for the report if it fails there.
 #[macro_export]
 macro_rules! note {
     ($($text:tt)*) => {
@@ -173,7 +172,7 @@ pub fn note(text: String) {
     in_test(|kept| kept.notes.push(text));
 }
 
-/// `skipped 3: needs rpmbuild`, a line for each reason.
+/// Prints a line for each reason: `skipped 3: needs rpmbuild`.
 fn print_counted<'a>(word: &str, reasons: impl IntoIterator<Item = &'a str>) {
     let mut counts = BTreeMap::<&str, usize>::new();
     for reason in reasons {
@@ -184,20 +183,20 @@ fn print_counted<'a>(word: &str, reasons: impl IntoIterator<Item = &'a str>) {
     }
 }
 
-/// What is known of the test that a thread runs.
+/// A thread's record of its running test.
 #[derive(Default)]
 struct Kept {
-    /// Its last panic: it may catch others.
+    /// The last panic: the test may catch others.
     panic: Option<String>,
     notes: Vec<String>,
-    /// What is missing for parts of it.
+    /// The reasons for skipped parts.
     parts: BTreeSet<String>,
 }
 
 impl Kept {
-    /// What is told of a test that ended with `payload`.
+    /// The report of a test that ended with `payload`.
     fn failure(mut self, payload: &dyn Any) -> String {
-        // A panic of another thread was told when it came.
+        // The panic of another thread was reported when it came.
         let text = || payload.downcast_ref::<String>().cloned().unwrap_or("a thread failed".into());
         self.notes.push(self.panic.take().unwrap_or_else(text));
         self.notes.join("\n")
@@ -208,12 +207,12 @@ thread_local! {
     static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-/// `None` where no test runs.
+/// Changes the record of this thread's test; returns `None` outside of a test.
 fn in_test<T>(change: impl FnOnce(&mut Kept) -> T) -> Option<T> {
     KEPT.with_borrow_mut(|kept| kept.as_mut().map(change))
 }
 
-/// Keeps what panics say for the report of the test, instead of printing it as they come.
+/// Keeps panic messages for the test's report, instead of printing them at once.
 fn keep_panics(print_too: bool) {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -231,10 +230,10 @@ fn told(info: &PanicHookInfo<'_>) -> String {
     }
     let trace = trace.to_string();
     let lines: Vec<&str> = trace.lines().collect();
-    // What calls the test is the same for all, and so is what tells of the panic.
+    // The frames that call the test are the same for all tests, and so are those that report the panic.
     let last = lines.iter().rposition(|line| is_of_test(line));
     let end = last.map_or(lines.len(), |at| at + 1);
-    // Without places of frames, those that call the test are there too, and catch panics.
+    // Without locations of frames, those that call the test, and catch panics, are also listed.
     let (panics, height) =
         if last.is_some() { ("panicking::", 2) } else { ("core::panicking::", 1) };
     let from = lines[..end].iter().rposition(|line| line.contains(panics));
@@ -242,16 +241,16 @@ fn told(info: &PanicHookInfo<'_>) -> String {
     format!("{info}\n{}", lines[from.min(end)..end].join("\n"))
 }
 
-/// Whether a line of a backtrace says that a frame is of a test, or of what a test calls.
+/// Tells whether a line of a backtrace is about a frame of a test, or of code that a test calls.
 fn is_of_test(line: &str) -> bool {
     line.trim_start().starts_with("at ./tests/") && !line.contains("/support/harness.rs")
 }
 
-/// Since when each test runs, and whether that was told to be long.
+/// The start of each running test, and whether it was already reported as long.
 static RUNNING: Mutex<BTreeMap<&str, (Instant, bool)>> = Mutex::new(BTreeMap::new());
 
-/// Names tests that take long, and ends the program where one does not end: a thread cannot be
-/// stopped from outside.
+/// Names tests that take long, and ends the program if one does not end: a thread cannot be stopped from
+/// outside.
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_secs(1));

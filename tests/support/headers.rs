@@ -1,21 +1,21 @@
-//! Headers of an `.rpm`, made anew with other tags.
+//! Headers of an `.rpm`, rebuilt with other tags.
 
 use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Tag};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 
-/// A tag and what is under it.
+/// A tag and its value.
 pub type Tagged = (u32, IndexData);
 
-/// `package`, which is not signed, with more tags in its header and in its signature, each behind
-/// the others of its number. All digests and sizes are those of the result.
+/// The unsigned `package` with more tags in its header and in its signature, each after existing ones with
+/// the same number. All digests and sizes match the result.
 pub fn retagged(package: &[u8], header: &[Tagged], signature: &[Tagged]) -> Vec<u8> {
     let added = header.iter().cloned();
     remade(package, |tags| tags.into_iter().chain(added).collect(), signature)
 }
 
-/// The same with all tags of the header changed.
+/// Rebuilds a package with all tags of its header changed.
 pub fn remade(
     package: &[u8],
     change: impl FnOnce(Vec<Tagged>) -> Vec<Tagged>,
@@ -34,7 +34,7 @@ pub fn remade(
         Some(match tag {
             269 | 273 => (tag, digests.entry(tag).unwrap()),
             1000 => (tag, IndexData::Int32(vec![size])),
-            // MD5 of header and payload, for which rpm needs no more.
+            // MD5 of header and payload, which rpm does not need.
             1004 => return None,
             _ => (tag, data),
         })
@@ -46,7 +46,7 @@ pub fn remade(
     [&front, payload].concat()
 }
 
-/// All tags but that of the region, which is made with the header.
+/// All tags except the region's, which comes with the header.
 fn entries<T: Tag>(header: &Header<T>) -> impl Iterator<Item = Tagged> + use<T> {
     let all = header.get_all_entries().unwrap().into_iter();
     all.filter(|(tag, _)| !(61..=63).contains(tag))

@@ -1,4 +1,4 @@
-//! Helpers of the kernel archive tests.
+//! Helpers for the tests of kernel archives.
 
 use std::io::Read;
 use std::process::Command;
@@ -12,10 +12,10 @@ use rockpack_base::tree::TreePath;
 
 use crate::tools;
 
-/// Debian's interpreter: the one for which apt installs msgpack and zstandard.
+/// Debian's Python interpreter, for which apt installs msgpack and zstandard.
 pub const PYTHON: &str = "/usr/bin/python3";
 
-/// Skips the test that calls it unless Python with msgpack and zstandard is there.
+/// Skips the calling test unless Python has msgpack and zstandard.
 pub fn need_python() {
     let run = Command::new(PYTHON).args(["-c", "import msgpack, zstandard"]).output();
     if !run.is_ok_and(|run| run.status.success()) {
@@ -34,14 +34,14 @@ pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, Str
     }
 }
 
-/// What the independent reader says of an archive.
+/// The independent reader's report on an archive.
 pub fn judged(archive: &Content) -> serde_json::Value {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes(archive)).unwrap();
     python("kpack_reader.py", &[file.path().to_str().unwrap()]).unwrap()
 }
 
-/// All bytes of `content`.
+/// Reads all bytes of `content`.
 pub fn bytes(content: &Content) -> Vec<u8> {
     let mut bytes = Vec::new();
     content.reader().read_to_end(&mut bytes).unwrap();
@@ -50,7 +50,7 @@ pub fn bytes(content: &Content) -> Vec<u8> {
 
 pub use crate::sha256;
 
-/// A code object of wrapper `co_index` of `binary`.
+/// The code object of wrapper `co_index` in `binary`.
 pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<u8>>) -> Kernel {
     Kernel {
         binary: TreePath::new(binary).unwrap(),
@@ -61,7 +61,7 @@ pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<
     }
 }
 
-/// `len` bytes that compress, but not to nothing; different for every `seed`.
+/// Makes `len` bytes that compress, but not to nothing; different for every `seed`.
 pub fn code(seed: u32, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
     let mut next = || {
@@ -90,14 +90,14 @@ pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
 /// A row of an archive that a component ships: key, target, code object.
 pub type Row<'a> = (&'a str, &'a str, Vec<u8>);
 
-/// An archive as a component ships one, by a writer of its own, which lists the targets of its rows.
+/// An archive that a component ships, from a separate writer, which lists the targets of its rows.
 pub fn shipped(rows: &[Row<'_>]) -> Vec<u8> {
     let mut targets: Vec<&str> = rows.iter().map(|(_, target, _)| *target).collect();
     targets.dedup();
     shipped_with(&targets, rows, "zstd-per-kernel")
 }
 
-/// The same with these targets and this scheme.
+/// An archive that a component ships, with these targets and this scheme.
 pub fn shipped_with(targets: &[&str], rows: &[Row<'_>], scheme: &str) -> Vec<u8> {
     let rows = rows.iter().map(|(key, target, code)| {
         let hex: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -113,7 +113,7 @@ pub fn shipped_with(targets: &[&str], rows: &[Row<'_>], scheme: &str) -> Vec<u8>
     std::fs::read(file.path()).unwrap()
 }
 
-/// A code object for the processor of this number in its flags, which holds `text`.
+/// A code object that holds `text`, for the processor number `mach` in its flags.
 pub fn code_object(mach: u8, text: &str) -> Vec<u8> {
     let mut file = vec![0_u8; 64];
     file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 64, 2]);
@@ -124,7 +124,7 @@ pub fn code_object(mach: u8, text: &str) -> Vec<u8> {
     file
 }
 
-/// The numbers of processors.
+/// The numbers of processors in `e_flags`.
 pub mod mach {
     /// gfx906
     pub const GFX906: u8 = 0x2f;

@@ -1,4 +1,4 @@
-//! What the test programs share: their harness, foreign tools, and fixtures. See `tests/README.md`.
+//! Common code of the test programs: harness, foreign tools, and fixtures. See `tests/README.md`.
 
 #![allow(
     missing_docs,
@@ -44,7 +44,7 @@ pub mod wheels;
 
 use sha2::Digest as _;
 
-/// Bytes as digests are written.
+/// Bytes in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

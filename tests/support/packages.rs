@@ -14,10 +14,10 @@ use rockpack_base::tree::{Node, TreePath};
 
 /// 2024-01-01, the date of all payload entries of these tests.
 pub const CONTENT_DATE: i64 = 1_704_067_200;
-/// 2023-11-14, when these packages say they were built.
+/// 2023-11-14, the build date of these packages.
 pub const EPOCH: i64 = 1_700_000_000;
 
-/// A relation without or with `= version`.
+/// A relation to any version, or with `= version`.
 pub fn relation(kind: RelationKind, name: &str, version: Option<&str>) -> Relation {
     Relation {
         kind,
@@ -26,7 +26,7 @@ pub fn relation(kind: RelationKind, name: &str, version: Option<&str>) -> Relati
     }
 }
 
-/// Entries under construction.
+/// The entries of a package, under construction.
 #[derive(Default)]
 pub struct Tree(Vec<PackageEntry<Content>>);
 
@@ -43,28 +43,28 @@ impl Tree {
         self
     }
 
-    /// A directory of both formats.
+    /// Adds a directory in both formats.
     pub fn directory(self, path: &str) -> Self {
         self.add(path, Node::Directory { mode: 0o755 }, Treatment::Plain, Formats::All)
     }
 
-    /// A directory that only the .deb lists.
+    /// Adds a directory that only the .deb lists.
     pub fn deb_directory(self, path: &str) -> Self {
         let formats = Formats::Only(Format::Deb);
         self.add(path, Node::Directory { mode: 0o755 }, Treatment::Plain, formats)
     }
 
-    /// A file.
+    /// Adds a file.
     pub fn file(self, path: &str, data: Content, mode: u32, treatment: Treatment) -> Self {
         self.add(path, Node::File { data, mode }, treatment, Formats::All)
     }
 
-    /// A plain file with text in it.
+    /// Adds a plain text file.
     pub fn text(self, path: &str, text: &str) -> Self {
         self.file(path, Content::of_bytes(text.as_bytes()), 0o644, Treatment::Plain)
     }
 
-    /// A link.
+    /// Adds a link.
     pub fn link(self, path: &str, target: &str) -> Self {
         let node = Node::Link { target: target.to_owned() };
         self.add(path, node, Treatment::Plain, Formats::All)
@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-/// A package `name` 7.1.0-1 of both formats.
+/// A package `name` 7.1.0-1 for both formats.
 pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Content> {
     Package {
         id: name.to_owned(),
@@ -119,7 +119,7 @@ pub fn package(name: &str, entries: Vec<PackageEntry<Content>>) -> Package<Conte
     }
 }
 
-/// Options with everything fixed but the number of jobs and the compression.
+/// Options with only the number of jobs and the compression open.
 pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     EmitOptions {
         cache: None,
@@ -136,12 +136,12 @@ pub fn options(jobs: usize, compression: Compression) -> EmitOptions<'static> {
     }
 }
 
-/// A receipt as far as the commit reads it.
+/// A receipt with the parts that the commit reads.
 pub fn receipt(emitted: &[Emitted]) -> Vec<u8> {
     serde_json::to_vec(&serde_json::json!({ "packages": emitted })).unwrap()
 }
 
-/// Emits and commits a set, and returns what was written.
+/// Emits and commits a set, and returns its packages.
 pub fn emit_set(
     out: &Path,
     packages: &[Package<Content>],
@@ -158,13 +158,13 @@ pub fn emit_set(
     emitted
 }
 
-/// Emits one package in both formats and returns the paths of `.deb` and `.rpm`.
+/// Emits one package in both formats, and returns the paths of the `.deb` and the `.rpm`.
 pub fn emit_one(out: &Path, package: &Package<Content>) -> (PathBuf, PathBuf) {
     let [deb, rpm] = emit_both(out, package, &options(2, Compression::default()));
     (deb, rpm)
 }
 
-/// The same with other options.
+/// Emits one package in both formats with these options.
 pub fn emit_both(
     out: &Path,
     package: &Package<Content>,

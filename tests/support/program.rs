@@ -1,16 +1,16 @@
-//! The test program that runs: what cargo says to it alone.
+//! The running test program, with the paths that cargo gives to it alone.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What [`crate::main!`] takes from the environment of the compiler.
+/// The paths that [`crate::main!`] takes from the compiler's environment.
 #[derive(Debug)]
 pub struct Program {
-    /// The `rockpack` that is tested.
+    /// The path of the `rockpack` under test.
     pub rockpack: &'static str,
-    /// A folder below `target` that lasts from run to run.
+    /// A folder below `target` that is kept between runs.
     pub kept: &'static str,
 }
 
@@ -24,12 +24,12 @@ fn program() -> &'static Program {
     PROGRAM.get().expect("support::main! tells it before tests run")
 }
 
-/// The path of the `rockpack` that is tested.
+/// The path of the `rockpack` under test.
 pub fn rockpack_path() -> &'static Path {
     Path::new(program().rockpack)
 }
 
-/// A command that runs the program, without the variables of this process that would change its output.
+/// A command for the program, without variables of this process that would change its output.
 pub fn rockpack() -> Command {
     let mut command = Command::new(rockpack_path());
     command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
@@ -37,12 +37,12 @@ pub fn rockpack() -> Command {
     command
 }
 
-/// A file that is worth keeping from run to run.
+/// The path of a file to keep between runs.
 pub fn kept_file(name: &str) -> PathBuf {
     Path::new(program().kept).join(name)
 }
 
-/// A folder that is kept from run to run, and made by one program at a time if it is not there.
+/// A folder kept between runs; if it is missing, one program at a time makes it.
 pub fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let folder = kept_file(name);
     let lock = File::create(folder.with_extension("lock")).unwrap();
@@ -57,7 +57,7 @@ pub fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     folder
 }
 
-/// A new folder of this run, which goes with it.
+/// Makes a folder that lasts as long as this run.
 pub fn scratch(purpose: &str) -> PathBuf {
     tempfile::Builder::new().prefix(purpose).tempdir().unwrap().keep()
 }
@@ -68,7 +68,7 @@ pub fn repository(path: &str) -> PathBuf {
     root.join(path)
 }
 
-/// The source folders of the program and of the crates that it is made of.
+/// The source folders of the program and its crates.
 pub fn source_folders() -> Vec<PathBuf> {
     ["src", "crates/base/src", "crates/kpack/src"].map(repository).into()
 }

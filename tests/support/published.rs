@@ -1,4 +1,4 @@
-//! What clients find in a repository, by following its indexes.
+//! The files that clients find in a repository by following its indexes.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use sha2::{Digest, Sha256, Sha512};
 
 use crate::tools::succeed;
 
-/// Whether a file has this digest.
+/// Fails unless a file has this digest.
 pub fn is(path: &Path, sha256: &str) {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert_eq!(crate::hex(&Sha256::digest(bytes)), sha256, "{}", path.display());
 }
 
-/// Digests and paths of a list of `Release`.
+/// Digests and paths in a list of a `Release` file.
 pub fn rows<'a>(release: &'a str, list: &'a str) -> Vec<[&'a str; 2]> {
     let rows = release.lines().skip_while(move |line| *line != list).skip(1);
     let rows = rows.take_while(|line| line.starts_with(' ')).map(|row| {
@@ -24,14 +24,13 @@ pub fn rows<'a>(release: &'a str, list: &'a str) -> Vec<[&'a str; 2]> {
     rows.collect()
 }
 
-/// What is between two texts, as often as it is there.
+/// All texts between `start` and `end`.
 pub fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> Vec<&'a str> {
     text.split(start).skip(1).map(|rest| rest.split(end).next().unwrap()).collect()
 }
 
-/// What a client gets that begins with `InRelease`, whose text is `release`, and one that begins
-/// with `repomd.xml`: the versions of the one package that each channel has, with every file that
-/// it comes by whole.
+/// The versions of the only package that clients get from each channel: one client begins with an `InRelease`
+/// whose text is `release`, one with `repomd.xml`. Fails unless all files on the way are whole.
 pub fn served(release: &str, out: &Path) -> [String; 2] {
     let suite = out.join("dists/stable");
     let mut index = String::new();

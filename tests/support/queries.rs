@@ -1,4 +1,4 @@
-//! What dpkg and rpm read of packages.
+//! Queries of packages by dpkg and rpm.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ pub fn deb_field(package: &Path, field: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Tags of an `.rpm`, in a format of rpm's: `%{NAME} %{VERSION}`.
+/// Tags of an `.rpm` in rpm's query format: `%{NAME} %{VERSION}`.
 pub fn rpm_tags(package: &Path, format: &str) -> String {
     rpm(package, &["--qf", format])
 }
 
-/// What rpm lists of an `.rpm` by an option of its queries: `--requires`.
+/// An rpm query of an `.rpm` with one option: `--requires`.
 pub fn rpm_list(package: &Path, option: &str) -> String {
     rpm(package, &[option])
 }
@@ -44,7 +44,7 @@ pub fn deb_fields(folder: &Path, field: &str) -> BTreeMap<String, String> {
     packages(folder, "deb").into_iter().map(read).collect()
 }
 
-/// What rpm lists of every `.rpm` in a folder, by package.
+/// An rpm query of every `.rpm` in a folder with one option, by package.
 pub fn rpm_lists(folder: &Path, option: &str) -> BTreeMap<String, String> {
     let rpms = packages(folder, "rpm");
     let mut query = Command::new("rpm");

@@ -1,12 +1,12 @@
-//! A `.deb` put together byte by byte, with members that no packer makes.
+//! A `.deb` assembled byte by byte, with members that no packer writes.
 
-/// Bytes of a block of an archive.
+/// The block size of a tar archive in bytes.
 const BLOCK: usize = 512;
 
-/// The end of an archive.
+/// The end of a tar archive.
 pub const END: [u8; 2 * BLOCK] = [0; 2 * BLOCK];
 
-/// The header of a member and its content, which may be changed.
+/// A member's header and content, which can be changed.
 #[derive(Debug, Clone)]
 pub struct RawMember {
     header: [u8; BLOCK],
@@ -15,7 +15,7 @@ pub struct RawMember {
 }
 
 impl RawMember {
-    /// A member of GNU tar with these content, which root owns.
+    /// A member of GNU tar with this content, owned by root.
     pub fn new(name: &str, kind: u8, content: &[u8]) -> Self {
         let mut made = Self { header: [0; BLOCK], content: content.to_vec(), padding: 0 };
         made.put(0, name.as_bytes());
@@ -32,12 +32,12 @@ impl RawMember {
         made
     }
 
-    /// A file.
+    /// A regular file.
     pub fn file(name: &str, content: &str) -> Self {
         Self::new(name, b'0', content.as_bytes())
     }
 
-    /// A link, or a hard link.
+    /// A symbolic or hard link.
     pub fn link(name: &str, kind: u8, target: &str) -> Self {
         Self::new(name, kind, b"").with(157, target.as_bytes())
     }
@@ -50,13 +50,13 @@ impl RawMember {
         Self::new("./PaxHeaders/x", kind, record.as_bytes()).with(257, b"ustar\x0000")
     }
 
-    /// The same with other bytes at a place of its header.
+    /// Overwrites bytes at an offset of the header.
     pub fn with(mut self, at: usize, bytes: &[u8]) -> Self {
         self.put(at, bytes);
         self
     }
 
-    /// The same with padding that is not zero.
+    /// Sets the byte used as padding, which is normally zero.
     pub fn padded(self, padding: u8) -> Self {
         Self { padding, ..self }
     }
@@ -65,7 +65,7 @@ impl RawMember {
         self.header[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Its bytes, with the sum of the header.
+    /// The member's bytes, with the header's checksum.
     pub fn bytes(&self) -> Vec<u8> {
         let mut header = self.header;
         header[148..156].fill(b' ');
@@ -77,7 +77,7 @@ impl RawMember {
     }
 }
 
-/// The bytes of members, without the end of their archive.
+/// The bytes of members, without the archive's end.
 pub fn members(all: &[RawMember]) -> Vec<u8> {
     all.iter().flat_map(RawMember::bytes).collect()
 }
@@ -90,7 +90,7 @@ pub fn control(name: &str) -> String {
     )
 }
 
-/// A `.deb` with these archives, which are not compressed.
+/// A `.deb` with these uncompressed archives.
 pub fn deb(control: &[u8], data: &[u8]) -> Vec<u8> {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, content) in

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use crate::example::rockpack;
 use crate::tools::{run, said, told};
 
-/// 2023-11-14T22:13:20Z, when the repositories of these tests are published first.
+/// 2023-11-14T22:13:20Z, the time of the first publication in these tests.
 pub const EPOCH: i64 = 1_700_000_000;
 
 /// Writes a `.deb` with one file by dpkg-deb; `fields` are whole lines of its control file.
@@ -53,7 +53,7 @@ pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
     to
 }
 
-/// A specification without anything out of the ordinary.
+/// An ordinary specification.
 pub fn plain_spec(name: &str, version: &str, lines: &str) -> String {
     format!(
         "Name: {name}\nVersion: {version}\nRelease: 1\nSummary: one of {name}\nLicense: MIT\n\
@@ -85,29 +85,29 @@ pub fn repo(packages: &[&Path], out: &Path) -> Command {
     repo_at(packages, out, 0)
 }
 
-/// What a run that must succeed writes to both streams.
+/// The output of a run that must succeed, both streams.
 pub fn publish(command: &mut Command) -> String {
     said(command)
 }
 
-/// What a run that must fail says, and its exit code.
+/// The errors of a run that must fail, and its exit code.
 pub fn refused(command: &mut Command) -> (String, i32) {
     let Output { status, stderr, .. } = command.output().unwrap();
     assert!(!status.success(), "{command:?} succeeded");
     (String::from_utf8(stderr).unwrap(), status.code().unwrap())
 }
 
-/// What `rockpack verify` says of a repository, with its exit status.
+/// The report of `rockpack verify` on a repository, with the exit status.
 pub fn verify(out: &Path) -> String {
     told(rockpack().arg("verify").arg(out))
 }
 
-/// The same of one that has to be signed by `key`.
+/// The report of `rockpack verify` on a repository that must be signed by `key`.
 pub fn verify_by(out: &Path, key: &Path) -> String {
     told(rockpack().arg("verify").arg(out).arg("--key").arg(key))
 }
 
-/// The codes of the checks that failed, each once.
+/// The codes of failed checks, each once.
 pub fn failed_checks(said: &str) -> Vec<String> {
     let failed = said.lines().filter_map(|line| line.strip_prefix("failed: "));
     let mut codes: Vec<String> = failed.map(|line| line[..4].to_owned()).collect();
@@ -116,7 +116,7 @@ pub fn failed_checks(said: &str) -> Vec<String> {
     codes
 }
 
-/// Every path below `folder` with its content, the states of rockpack left out.
+/// The content of every path below `folder`, except for rockpack's own state.
 pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
     let mut found = std::collections::BTreeMap::new();
     let mut next = vec![folder.to_path_buf()];
@@ -137,7 +137,7 @@ pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// What the committed list says of an index tool: `tool | field | reason`.
+/// The committed list's entries for an index tool: `tool | field | reason`.
 pub fn accepted(tool: &str) -> Vec<String> {
     let text = include_str!("../repositories/differences.txt");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

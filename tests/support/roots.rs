@@ -1,4 +1,4 @@
-//! Roots that dpkg and rpm install into.
+//! Roots for dpkg and rpm to install into.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,10 +16,10 @@ pub trait Manager {
     /// The command that installs packages.
     fn install(&self, set: &Set, packages: &[&str]) -> Command;
     fn remove(&self, packages: &[&str]) -> Command;
-    /// Says nothing where all installed files are as their packages say.
+    /// The command that compares installed files with their packages; it prints nothing if they match.
     fn verify(&self, packages: &[&str]) -> Command;
 
-    /// What is installed, without the database and the shell.
+    /// All installed entries, without the database and the shell.
     fn installed(&self) -> BTreeMap<String, Entry> {
         let installed = |path: &String| {
             ["opt", "etc/ld.so.conf.d", "usr/share"].iter().any(|top| path.starts_with(top))
@@ -28,11 +28,11 @@ pub trait Manager {
     }
 }
 
-/// dpkg with an empty database. `--force-script-chrootless` runs maintainer scripts with the shell
-/// of this machine and DPKG_ROOT, because the root has none.
+/// dpkg with an empty database. The root has no shell, so `--force-script-chrootless` runs maintainer scripts
+/// with this machine's shell and DPKG_ROOT.
 pub struct Dpkg(PathBuf);
 
-/// Stands for the libraries of a system.
+/// A stub for the libraries of a system.
 const LIBC: &str = "Package: libc6\nVersion: 2.36-9\nArchitecture: amd64\n\
                     Maintainer: Nobody <nobody@example.org>\nDescription: stub\n";
 
@@ -59,7 +59,7 @@ impl Dpkg {
     }
 }
 
-/// Makes the database of dpkg in a root, with these paragraphs of what is installed.
+/// Makes a dpkg database in a root, with these paragraphs of installed packages.
 pub fn dpkg_database(root: &Path, status: &str) {
     let database = root.join("var/lib/dpkg");
     for folder in ["info", "updates", "triggers"] {
@@ -69,7 +69,7 @@ pub fn dpkg_database(root: &Path, status: &str) {
     fs::write(database.join("available"), "").unwrap();
 }
 
-/// An installed package for everything that is depended on and none of `debs`.
+/// Installed stubs for all dependencies that are not among `debs`.
 pub fn stubs(debs: &[PathBuf]) -> String {
     let own: BTreeSet<String> = debs.iter().map(|deb| deb_field(deb, "Package")).collect();
     let mut needed = BTreeSet::new();
@@ -118,7 +118,7 @@ impl Manager for Dpkg {
     }
 }
 
-/// rpm with a database of its own, and the base of a system.
+/// rpm with its own database and a base system.
 pub struct Rpm(PathBuf);
 
 impl Rpm {
@@ -139,7 +139,7 @@ impl Rpm {
     }
 }
 
-/// A program of this machine with the libraries it needs, where it has them here.
+/// Copies a program of this machine, with its libraries, to the same paths in a root.
 pub fn put_program(root: &Path, program: &str) {
     let libraries = tools::succeed(Command::new("ldd").arg(program));
     let libraries = libraries.split_whitespace().filter(|word| word.starts_with('/'));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{harness, tools};
 
-/// The program that judges: the first fault that jsonschema finds in each document.
+/// A script that prints the first fault that jsonschema finds in each document.
 const JUDGE: &str = "\
 import json, sys, jsonschema
 schema, documents = json.load(sys.stdin)
@@ -18,7 +18,7 @@ first = lambda d: next((e.message[-300:] for e in judge(schema).iter_errors(d)),
 print(json.dumps([first(document) for document in documents]))
 ";
 
-/// A Python that has jsonschema. Without one, the test is skipped.
+/// A Python with jsonschema. Without one, the test is skipped.
 fn python() -> &'static str {
     static FOUND: OnceLock<Option<&str>> = OnceLock::new();
     let has = |python: &&str| {
@@ -29,7 +29,7 @@ fn python() -> &'static str {
     found.unwrap_or_else(|| harness::skip("needs python3-jsonschema"))
 }
 
-/// The first fault of each document by a schema, which has to be one itself.
+/// The first fault of each document under a schema. Fails unless the schema itself is valid.
 pub fn faults(schema: &Value, documents: &[Value]) -> Vec<Option<String>> {
     let mut input = tempfile::NamedTempFile::new().unwrap();
     serde_json::to_writer(&mut input, &json!([schema, documents])).unwrap();

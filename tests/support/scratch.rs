@@ -1,5 +1,5 @@
-//! Temporary folders of test programs. One that was killed leaves its folders behind, which the next one
-//! removes: their names have the number of the process.
+//! Temporary folders of test programs. A killed program leaves its folders behind, and the next one removes
+//! them: their names contain the process ID.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::tools;
 const PREFIX: &str = "rockpack-tests-";
 const MEMORY: &str = "/dev/shm";
 
-/// KiB that have to be free in memory so that everything temporary goes there.
+/// KiB of free memory required to put everything temporary there.
 const ENOUGH: u64 = 6 << 20;
 
-/// Where temporary folders go: where `TMPDIR` says, or in memory, if there is enough and the system allows
-/// programs and devices there. File systems on disks look for inodes that were not deleted a moment ago, which costs a
-/// quarter of all time where thousands of small files come and go.
+/// The folder for temporary folders: `TMPDIR`, or memory, if there is enough and the system allows programs
+/// and devices there. File systems on disks look for inodes that were not deleted a moment ago; with
+/// thousands of short-lived files, that costs a quarter of all time.
 pub fn place() -> PathBuf {
     if std::env::var_os("TMPDIR").is_none() && is_usable() {
         PathBuf::from(MEMORY)
@@ -40,14 +40,14 @@ fn is_usable() -> bool {
     free.is_some_and(|free| free >= ENOUGH)
 }
 
-/// Makes a folder of this process in `folder`, after the folders of dead processes there are removed.
+/// Makes a folder for this process in `folder`, after removing those of dead processes.
 pub fn make(folder: &Path) -> TempDir {
     clear_dead(folder);
     let prefix = format!("{PREFIX}{}-", std::process::id());
     tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).unwrap()
 }
 
-/// A folder in memory where there is any, for what no loss of power has to spare.
+/// A folder in memory, if there is any, for files that need not survive a power cut.
 pub fn in_memory() -> TempDir {
     let memory = Path::new(MEMORY);
     if memory.is_dir() { make(memory) } else { tempfile::tempdir().unwrap() }

@@ -1,4 +1,4 @@
-//! Programs on a terminal, and what its screen shows.
+//! Programs on a terminal, and the content of its screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,17 +13,17 @@ use vt100::Parser;
 /// Rows and columns of the screen.
 const SIZE: (u16, u16) = (24, 200);
 
-/// Lines above the screen that it can be scrolled back to.
+/// Lines of scrollback above the screen.
 const SCROLLBACK: usize = 10_000;
 
-/// What a program left on a terminal.
+/// The result of a program on a terminal.
 #[derive(Debug)]
 pub struct Shown {
-    /// How it ended.
+    /// The program's exit status.
     pub status: ExitStatus,
-    /// Everything that it wrote, with what moves the cursor.
+    /// The program's output, including control sequences.
     pub written: String,
-    /// The lines that can be read in the end, those above the screen first.
+    /// The lines readable at the end, with the scrollback first.
     pub lines: Vec<String>,
 }
 
@@ -40,10 +40,10 @@ pub fn on_terminal(command: &mut Command) -> Shown {
     run(command, None)
 }
 
-/// Runs `command` as its terminal's own, on which somebody types Ctrl-C once `text` was written: the terminal
-/// shows `^C` where the cursor is, and sends the signal.
+/// Runs `command` in a terminal of its own, and types Ctrl-C once it has written `text`: the terminal shows
+/// `^C` at the cursor, and sends the signal.
 pub fn interrupted_on_terminal(command: &Command, text: &str) -> Shown {
-    // What runs in the background ignores the signal, and so would its children.
+    // Background processes ignore the signal, and their children would, too.
     let mut own = Command::new("env");
     own.args(["--default-signal=INT", "setsid", "--ctty"])
         .arg(command.get_program())
@@ -57,7 +57,8 @@ pub fn interrupted_on_terminal(command: &Command, text: &str) -> Shown {
     run(&mut own, Some(text))
 }
 
-/// Runs `command` on a terminal, which is its input, too, where Ctrl-C is to be typed behind a text.
+/// Runs `command` on a terminal, which is also its input; with `behind`, types Ctrl-C once that text is
+/// written.
 fn run(command: &mut Command, behind: Option<&str>) -> Shown {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
     let master = openpt(flags).unwrap();
@@ -74,7 +75,7 @@ fn run(command: &mut Command, behind: Option<&str>) -> Shown {
     }
     command.stdout(slave.try_clone().unwrap()).stderr(slave);
     let mut child = command.env("TERM", "xterm").spawn().unwrap();
-    // The child alone has the other end now: when it is gone, nothing more can be read.
+    // Only the child has the other end now: when it ends, nothing more can be read.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let (mut written, mut buffer) = (Vec::new(), [0; 1 << 16]);
     let (mut master, mut behind) = (File::from(master), behind);
@@ -90,7 +91,7 @@ fn run(command: &mut Command, behind: Option<&str>) -> Shown {
     Shown { status, written: String::from_utf8_lossy(&written).into_owned(), lines }
 }
 
-/// The lines that a terminal shows of what was written to it.
+/// The lines that a terminal shows for this output.
 fn rendered(written: &[u8]) -> Vec<String> {
     let (rows, columns) = SIZE;
     let size = |length| NonZero::new(length).unwrap();

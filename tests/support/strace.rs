@@ -1,11 +1,10 @@
-//! The system calls of a command, and the files that they change, as strace sees them.
+//! The system calls of a command, and the files that they change, traced by strace.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// System calls that change what they name, by a path or by a descriptor that may have been opened
-/// for reading alone.
+/// System calls that change the file they name, by path or by a descriptor that may be open for reading only.
 const CHANGING: [&str; 53] = [
     "acct",
     "bind",
@@ -61,20 +60,20 @@ const CHANGING: [&str; 53] = [
     "utimensat_time64",
     "utimes",
 ];
-/// System calls that change a file if they open it so.
+/// System calls that change a file if they open it for writing.
 const OPENING: [&str; 4] = ["open", "openat", "openat2", "open_by_handle_at"];
 const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
 
-/// What a command did.
+/// The record of a command's run.
 pub struct Trace {
-    /// Its calls, whether they succeeded or not: `mkdir("/x", 0777) = 0`.
+    /// The calls, including failed ones: `mkdir("/x", 0777) = 0`.
     pub calls: Vec<String>,
     pub code: Option<i32>,
-    /// The folder that it ran in.
+    /// The working directory.
     folder: PathBuf,
 }
 
-/// Makes `command` the one that `strace` runs.
+/// Makes strace run `command`.
 pub fn trace(strace: &mut Command, command: &Command) {
     strace.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -86,12 +85,12 @@ pub fn trace(strace: &mut Command, command: &Command) {
 }
 
 impl Trace {
-    /// Of a command, which has to open files; with those of the calls `others` that it makes.
+    /// Traces a command, which must open files, including the calls `others`.
     pub fn of(command: &Command, others: &[&str]) -> Self {
         let notes = tempfile::tempdir().unwrap();
         let log = notes.path().join("log");
         let mut strace = Command::new("strace");
-        // Calls that this strace does not know are passed over.
+        // The `?` makes strace ignore calls that it does not know.
         let names = CHANGING.iter().chain(&OPENING).chain(others).map(|name| format!("?{name}"));
         let names = names.collect::<Vec<_>>().join(",");
         strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e"]);
@@ -102,13 +101,13 @@ impl Trace {
         let output = strace.current_dir(&folder).output().unwrap();
         let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
         assert!(text.contains("openat("), "strace saw nothing");
-        // Behind the process; lines that go on with a call that was cut say nothing new.
+        // After the process ID; the lines that resume an interrupted call add nothing.
         let calls = text.lines().filter_map(|line| Some(line.split_once(' ')?.1.trim_start()));
         let calls = calls.filter(|call| !call.starts_with('<')).map(str::to_owned).collect();
         Self { calls, code: output.status.code(), folder }
     }
 
-    /// The files that it changed, or tried to.
+    /// The files that the command changed or tried to change.
     pub fn changed(&self) -> Vec<PathBuf> {
         self.calls.iter().flat_map(|call| changed_by(call, &self.folder)).collect()
     }
@@ -122,13 +121,13 @@ pub fn changed_by(call: &str, folder: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let Arguments { descriptors, mut texts } = Arguments::of(arguments);
-    // Texts that name no file: what a symbolic link says, names and values of attributes.
+    // Texts that name no file: the target of a symbolic link, names and values of attributes.
     if name.starts_with("symlink") {
         texts.drain(..1);
     } else if name.ends_with("xattr") || name.ends_with("xattrat") {
         texts.truncate(usize::from(!name.starts_with('f')));
     }
-    // Without a path it is the file itself that a descriptor stands for.
+    // Without a path, the call changes the file of the descriptor.
     if texts.iter().all(|(text, _)| text.is_empty()) {
         return descriptors.first().map(|path| folder.join(path)).into_iter().collect();
     }
@@ -138,13 +137,13 @@ pub fn changed_by(call: &str, folder: &Path) -> Vec<PathBuf> {
     texts.into_iter().map(place).collect()
 }
 
-/// What stands in the arguments of a call.
+/// The arguments of a call.
 #[derive(Default)]
 struct Arguments {
-    /// What open descriptors stand for: `4</folder>`.
+    /// The files of open descriptors: `4</folder>`.
     descriptors: Vec<String>,
-    /// The texts in quotation marks, each with the last descriptor before it: a relative path is
-    /// one in that folder.
+    /// The quoted texts, each with the last descriptor before it: the folder that a relative path starts
+    /// from.
     texts: Vec<(String, Option<String>)>,
 }
 
@@ -168,7 +167,7 @@ impl Arguments {
     }
 }
 
-/// Where the quotation mark is that ends a text; others have a backslash before them.
+/// The index of the quotation mark that ends a text; escaped ones have a backslash in front.
 fn end_of_text(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {

@@ -1,20 +1,20 @@
-//! Sweeps that take long: a sample of their cases runs at every change, and all cases where
-//! `ROCKPACK_SWEEPS=all`, as `.ci/nightly` sets it. The sweeps of faults take hours: `ROCKPACK_SLICE=2/8`
-//! leaves every eighth place of them, from the second one, so that eight runs together strike all.
+//! Long sweeps: every change runs a sample of their cases; `ROCKPACK_SWEEPS=all`, which `.ci/nightly` sets,
+//! runs them all. The sweeps of faults take hours: `ROCKPACK_SLICE=2/8` runs every eighth place, starting
+//! with the second, so that eight runs together cover all.
 
 use std::sync::OnceLock;
 
-/// Whether every case is tried.
+/// Tells whether this run tries every case.
 pub fn all() -> bool {
     std::env::var("ROCKPACK_SWEEPS").as_deref() == Ok("all")
 }
 
-/// Returns `sample`, or `everything` where every case is tried.
+/// Returns `everything` if this run tries every case, else `sample`.
 pub fn or_all<T>(sample: T, everything: T) -> T {
     if all() { everything } else { sample }
 }
 
-/// The part of each sweep that this run tries: (I, N) of `ROCKPACK_SLICE=I/N`, or (1, 1) for all of it.
+/// The part of each sweep that this run tries: (I, N) from `ROCKPACK_SLICE=I/N`, or (1, 1) for the whole.
 pub fn slice() -> (usize, usize) {
     static SLICE: OnceLock<(usize, usize)> = OnceLock::new();
     *SLICE.get_or_init(|| {
@@ -27,12 +27,12 @@ pub fn slice() -> (usize, usize) {
     })
 }
 
-/// Whether this run tries a part of each sweep.
+/// Tells whether this run tries only a part of each sweep.
 pub fn is_sliced() -> bool {
     slice().1 > 1
 }
 
-/// Whether case number `at` of a sweep is in the slice of this run.
+/// Tells whether this run's slice contains case number `at` of a sweep.
 pub fn is_in_slice(at: usize) -> bool {
     let (index, of) = slice();
     at % of == index % of

@@ -1,5 +1,5 @@
-//! What tests cost: `ROCKPACK_TEST_TIMES=30` prints the 30 that took the most time of the processor,
-//! which is their own with `--test-threads 1`.
+//! Processor time of tests: `ROCKPACK_TEST_TIMES=30` prints the 30 with the most. The times are exact with
+//! `--test-threads 1`.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 struct Time {
     name: &'static str,
     clock: Duration,
-    /// In hundredths of a second, of this process and of its children that ended.
+    /// Hundredths of a second of this process and its finished children.
     processor: u64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn print_slowest() {
     }
 }
 
-/// proc(5): utime, stime, cutime and cstime stand behind the name, which may have spaces.
+/// In proc(5), utime, stime, cutime and cstime come after the name, which may contain spaces.
 fn processor() -> u64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').skip(11);

@@ -1,4 +1,4 @@
-//! Foreign tools that tests use as judges.
+//! Foreign tools that judge in tests.
 
 use std::env;
 use std::io::ErrorKind;
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-/// Skips the test that calls it unless every tool is installed.
+/// Skips the calling test unless every tool is installed.
 pub fn need(tools: &[&str]) {
     if let Some(missing) = missing(tools) {
         skip(&missing);
     }
 }
 
-/// Whether the tools for a part of a test are installed. Without them, the test is reported as
-/// skipped in part.
+/// Tells whether the tools for a part of a test are installed. If not, the test is reported as partly
+/// skipped.
 pub fn have(tools: &[&str]) -> bool {
     let missing = missing(tools);
     if let Some(missing) = &missing {
@@ -23,21 +23,21 @@ pub fn have(tools: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// `needs rpm, dpkg-deb`
+/// The reason for a skip: `needs rpm, dpkg-deb`.
 fn missing(tools: &[&str]) -> Option<String> {
     let missing: Vec<&str> = tools.iter().copied().filter(|tool| find(tool).is_none()).collect();
     (!missing.is_empty()).then(|| format!("needs {}", missing.join(", ")))
 }
 
-/// Skips the test that calls it unless this process may install into a root of its own: package
-/// managers change the owner of what they install.
+/// Skips the calling test unless this process may install into its own root: package managers change file
+/// owners.
 pub fn need_root() {
     if succeed(Command::new("id").arg("-u")).trim() != "0" {
         skip("needs root");
     }
 }
 
-/// The path of a tool.
+/// The path of a tool; absent if it is not installed.
 pub fn find(tool: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
@@ -46,7 +46,7 @@ pub fn find(tool: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 pub fn run(command: &mut Command) -> Output {
     let output = output(command);
     assert!(
@@ -59,7 +59,7 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Unpacks a package of either format into a folder, by dpkg-deb, or by rpm2cpio and cpio.
+/// Unpacks a package of either format into a folder, with dpkg-deb, or with rpm2cpio and cpio.
 pub fn unpack(package: &Path, root: &Path) {
     std::fs::create_dir_all(root).unwrap();
     if package.extension().is_some_and(|extension| extension == "deb") {
@@ -75,29 +75,29 @@ pub fn unpack(package: &Path, root: &Path) {
 pub use crate::harness::{skip, skip_part};
 pub use crate::program::repository;
 
-/// What a command that must succeed writes to its standard output.
+/// The stdout of a command that must succeed.
 pub fn succeed(command: &mut Command) -> String {
     String::from_utf8_lossy(&run(command).stdout).into_owned()
 }
 
-/// What a command that must succeed writes to both streams: what was found and the result.
+/// The stderr and stdout of a command that must succeed: findings and result.
 pub fn said(command: &mut Command) -> String {
     let Output { stdout, stderr, .. } = run(command);
     String::from_utf8_lossy(&[stderr, stdout].concat()).into_owned()
 }
 
-/// What a command writes to both streams, with its exit status.
+/// The stderr and stdout of a command, with its exit status.
 pub fn told(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = output(command);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}{}{status}\n", text(&stdout), text(&stderr))
 }
 
-/// What a command gives. One that is not installed skips the test: a test that asks for all its tools
-/// before it begins says more of them at once.
+/// The output of a command. If the command is not installed, the test is skipped. Tests should ask for all
+/// their tools first, so that the reason names all of them.
 ///
-/// A program that was just written is busy while another test's child, forked in between, still
-/// holds the descriptor that it was written through: until that child becomes its own program.
+/// A newly written program is busy while another test's child, forked during the write, still holds the
+/// descriptor, until that child executes its own program.
 fn output(command: &mut Command) -> Output {
     for _ in 0..100 {
         match command.output() {
@@ -115,7 +115,7 @@ fn output(command: &mut Command) -> Output {
     panic!("{command:?}: the program stays busy")
 }
 
-/// What `eu-elflint --gnu-ld` says about a file, without the numbers that a tool may change.
+/// The report of `eu-elflint --gnu-ld` on a file, without numbers that a tool may change.
 pub fn lint(file: &Path) -> Vec<String> {
     let text = told(Command::new("eu-elflint").arg("--gnu-ld").arg(file));
     let mut lines: Vec<String> = text

@@ -1,11 +1,11 @@
-//! What every test of the host binary transform starts with.
+//! Common input for tests of the host binary transform.
 
 use std::path::Path;
 
 use rockpack::split::host_binary::{Analysis, Examined, examine};
 use rockpack_base::formats::marker::Marker;
 
-/// The bytes of an ordinary reference.
+/// The bytes of an ordinary marker.
 pub fn marker() -> Vec<u8> {
     let marker = Marker {
         kernel_name: "lib/libx.so".into(),
@@ -14,7 +14,7 @@ pub fn marker() -> Vec<u8> {
     marker.to_bytes().unwrap()
 }
 
-/// A binary that is fat.
+/// The analysis of a binary that must be fat.
 pub fn analyse(path: &Path) -> Box<Analysis> {
     match examine(&crate::fixtures::content(path)) {
         Ok(Examined::Fat(analysis)) => analysis,

@@ -1,12 +1,12 @@
-//! Programs that run beside a test, and waiting that has an end.
+//! Programs that run beside a test, and waiting with a limit.
 
 use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes that a test waits for, on a machine busy with other things.
+/// Longer than anything that tests wait for, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Looks again and again until there is something to see.
+/// Calls `look` repeatedly until it returns something; fails after [`PATIENCE`].
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -18,7 +18,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A program that is killed at the end of the test that started it.
+/// A program that is killed when the test that started it ends.
 pub struct Process(Option<Child>);
 
 impl Process {
@@ -32,23 +32,23 @@ impl Process {
         self.0.as_mut().unwrap()
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if the program has ended.
     pub fn has_ended(&mut self) -> Option<ExitStatus> {
         self.child().try_wait().unwrap()
     }
 
-    /// Waits until it ends.
+    /// Waits until the program ends.
     pub fn end(&mut self) -> ExitStatus {
         until("a program ends", || self.has_ended())
     }
 
-    /// Kills it. Whether it was still running, or had failed.
+    /// Kills the program. Returns whether it was still running, or had failed.
     pub fn kill(&mut self) -> bool {
         self.child().kill().unwrap();
         !self.end().success()
     }
 
-    /// Waits for what it writes, which fits into a pipe, and for its end.
+    /// Waits for the program's end. Its output must fit into a pipe.
     pub fn output(mut self) -> Output {
         self.end();
         self.0.take().unwrap().wait_with_output().unwrap()

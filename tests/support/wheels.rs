@@ -1,7 +1,7 @@
 //! Python wheels, made and changed member by member.
 //!
-//! Members are stored, by a writer of its own: what no program writes, such as links and names twice, can
-//! be put into them.
+//! A separate writer stores the members, so a wheel can have content that no program writes, such as links
+//! and duplicate names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,20 +19,20 @@ pub const PLAIN: u32 = 0o100_644;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WheelFile {
     pub bytes: Vec<u8>,
-    /// The mode with the bits of the kind of file.
+    /// The mode, including the bits for the file type.
     pub mode: u32,
 }
 
-/// A wheel as its files.
+/// A wheel as a set of files.
 #[derive(Debug, Clone)]
 pub struct LooseWheel {
-    /// The name of its file.
+    /// The wheel's file name.
     pub name: String,
     pub files: BTreeMap<String, WheelFile>,
 }
 
 impl LooseWheel {
-    /// A wheel with METADATA and WHEEL that fit its name; `fields` are further ones of METADATA.
+    /// A wheel with METADATA and WHEEL that fit its name; `fields` are further fields of METADATA.
     pub fn new(name: &str, fields: &str) -> Self {
         let mut wheel = Self { name: name.to_owned(), files: BTreeMap::new() };
         let parts: Vec<&str> = name.trim_end_matches(".whl").split('-').collect();
@@ -46,7 +46,7 @@ impl LooseWheel {
         wheel
     }
 
-    /// The wheel in a file.
+    /// Reads a wheel file.
     pub fn read(path: &Path) -> Self {
         let zip = ZipReader::open(Content::of_bytes(fs::read(path).unwrap())).unwrap();
         let files = zip.members().iter().map(|member| {
@@ -57,14 +57,14 @@ impl LooseWheel {
         Self { name, files: files.collect() }
     }
 
-    /// The path of a file of its metadata.
+    /// The path of a `dist-info` file.
     pub fn info(&self, file: &str) -> String {
         let mut parts = self.name.split('-');
         let (distribution, version) = (parts.next().unwrap(), parts.next().unwrap());
         format!("{distribution}-{version}.dist-info/{file}")
     }
 
-    /// Adds an ordinary file, or changes what is in it.
+    /// Adds an ordinary file, or replaces its content.
     pub fn add(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
         self.files.insert(path.to_owned(), WheelFile { bytes: bytes.into(), mode: PLAIN });
     }
@@ -74,14 +74,14 @@ impl LooseWheel {
         String::from_utf8(self.files[path].bytes.clone()).unwrap()
     }
 
-    /// Replaces what has to be in a text.
+    /// Replaces `old` in a text, which must contain it.
     pub fn replace(&mut self, path: &str, old: &str, new: &str) {
         let text = self.text(path);
         assert!(text.contains(old), "{old} in {text}");
         self.add(path, text.replace(old, new));
     }
 
-    /// Says in RECORD what the other files are.
+    /// Updates RECORD to match the other files.
     pub fn record(&mut self) {
         let own = self.info("RECORD");
         let others = self.files.iter().filter(|(path, _)| **path != own);
@@ -95,13 +95,13 @@ impl LooseWheel {
         self.add(&own, text);
     }
 
-    /// Writes it into `folder`, with a RECORD that fits.
+    /// Writes the wheel into `folder`, with a matching RECORD.
     pub fn write(&mut self, folder: &Path) -> PathBuf {
         self.record();
         self.write_as_is(folder)
     }
 
-    /// Writes it into `folder`.
+    /// Writes the wheel into `folder` without touching RECORD.
     pub fn write_as_is(&self, folder: &Path) -> PathBuf {
         let path = folder.join(&self.name);
         let members = self.files.iter().map(|(path, file)| (path.as_str(), file));
@@ -115,7 +115,7 @@ pub fn archive<'a>(members: impl Iterator<Item = (&'a str, &'a WheelFile)>) -> V
     let (mut bytes, mut headers, mut count) = (Vec::new(), Vec::new(), 0_u16);
     for (name, file) in members {
         let size = u32::try_from(file.bytes.len()).unwrap();
-        // From flags to the length of the extra fields: UTF-8, stored, 1980-01-01.
+        // From the flags to the length of the extra fields: UTF-8, stored, 1980-01-01.
         let mut common = vec![0, 8, 0, 0, 0, 0, 0x21, 0];
         common.extend(crc32(&file.bytes).to_le_bytes());
         common.extend(size.to_le_bytes());

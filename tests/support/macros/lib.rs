@@ -4,8 +4,8 @@
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
-/// Stands in the place of the standard attribute, which registers nothing without cargo's harness.
-/// `#[ignore = "reason"]` keeps its meaning.
+/// Replaces the standard attribute, which registers nothing without cargo's harness. `#[ignore = "reason"]`
+/// keeps its meaning.
 #[proc_macro_attribute]
 pub fn test(_: TokenStream, function: TokenStream) -> TokenStream {
     let (function, ignored) = without_ignore(function);
@@ -23,14 +23,14 @@ pub fn test(_: TokenStream, function: TokenStream) -> TokenStream {
     all
 }
 
-/// The name behind `fn`.
+/// The name after `fn`.
 fn name(function: &TokenStream) -> Option<String> {
     let mut tokens = function.clone().into_iter();
     tokens.find(|token| matches!(token, TokenTree::Ident(word) if word.to_string() == "fn"))?;
     tokens.next().map(|name| name.to_string())
 }
 
-/// A function without its `#[ignore = "reason"]`, and the reason as it is written there.
+/// A function without its `#[ignore = "reason"]`, and the reason as a literal.
 fn without_ignore(function: TokenStream) -> (TokenStream, Option<String>) {
     let mut ignored = None;
     let mut kept: Vec<TokenTree> = Vec::new();
@@ -38,7 +38,7 @@ fn without_ignore(function: TokenStream) -> (TokenStream, Option<String>) {
         if let TokenTree::Group(group) = &token
             && let Some(reason) = reason(group)
         {
-            // The `#` before it.
+            // Removes the `#` before it.
             kept.pop();
             ignored = Some(reason);
         } else {

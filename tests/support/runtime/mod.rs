@@ -1,4 +1,4 @@
-//! The stand-in HIP runtime (`runtime.c`), built for a set of libraries, and what it reports.
+//! The stand-in HIP runtime (`runtime.c`), built for a set of libraries, and its reports.
 //!
 //! Needs gcc, readelf, ldconfig and awk.
 
@@ -12,16 +12,16 @@ use crate::tools;
 /// The tools that [`Runtime::build`] needs.
 pub const TOOLS: &[&str] = &["gcc", "readelf", "ldconfig", "awk"];
 
-/// Where [`Runtime::inside`] puts what it needs.
+/// The folder for [`Runtime::inside`], within the other system.
 pub const INSIDE: &str = "/srv/stand-in";
 
-/// Stand-ins for what a set of libraries needs, and the program that loads libraries with them.
+/// Stand-ins for the dependencies of a set of libraries, and the program that loads libraries with them.
 pub struct Runtime {
     folder: PathBuf,
     libraries: Vec<PathBuf>,
-    /// A librocm_kpack that has to find what the stand-in finds.
+    /// A librocm_kpack that must find the same as the stand-in.
     kpack: Option<PathBuf>,
-    /// The system in which all of it runs, where that is another one: paths are those inside.
+    /// The root of another system to run in, if any: paths are those inside.
     root: Option<PathBuf>,
 }
 
@@ -30,32 +30,32 @@ pub struct Runtime {
 pub enum Line {
     /// A wrapper that still has its bundle.
     Fat {
-        /// File name of the binary.
+        /// The binary's file name.
         binary: String,
         /// `bundle` or `CCOB`.
         form: String,
     },
     /// A wrapper whose code object was found.
     Found(Found),
-    /// Why a wrapper's code object was not found.
+    /// The reason why a wrapper's code object was not found.
     Missing(String),
     /// A kernel that the host code registers and the code object lacks.
     Absent {
         /// `kernel_name#co_index`.
         key: String,
-        /// Mangled name.
+        /// The mangled name.
         kernel: String,
     },
-    /// How many of the kernels registered for a wrapper are in its code object.
+    /// The numbers of kernels for a wrapper.
     Kernels {
         /// `kernel_name#co_index`.
         key: String,
-        /// In the code object.
+        /// Kernels in the code object.
         found: usize,
-        /// By the host code.
+        /// Kernels that the host code registers.
         registered: usize,
     },
-    /// What the loader or the program itself printed.
+    /// Other output of the loader or the program.
     Other(String),
 }
 
@@ -64,15 +64,15 @@ pub enum Line {
 pub struct Found {
     /// `kernel_name#co_index`.
     pub key: String,
-    /// The archive's row.
+    /// The target of the archive's row.
     pub target: String,
-    /// Resolved path of the archive.
+    /// The archive's resolved path.
     pub archive: PathBuf,
-    /// Number of the frame.
+    /// The number of the frame.
     pub ordinal: u64,
-    /// Size of the code object.
+    /// The size of the code object in bytes.
     pub size: u64,
-    /// The example tag in it, where there is one.
+    /// The example tag in the code object, if any.
     pub tag: Option<String>,
 }
 
@@ -111,7 +111,8 @@ fn kernels(key: &str, counts: &str) -> Line {
 }
 
 impl Runtime {
-    /// Builds into `folder` what `libraries` need and this machine lacks, and the loader.
+    /// Builds stand-ins into `folder` for dependencies of `libraries` that this machine lacks, and the
+    /// loader.
     pub fn build(folder: &Path, libraries: &[PathBuf]) -> Self {
         tools::need(TOOLS);
         let sources = tools::repository("tests/support/runtime");
@@ -131,8 +132,8 @@ impl Runtime {
         }
     }
 
-    /// Also asks the runtime library of this repository for each wrapper and device. It has to give the
-    /// same bytes; cargo builds it for test programs that depend on it.
+    /// Makes the loader also ask this repository's runtime library for each wrapper and device: it must give
+    /// the same bytes. Cargo builds it for test programs that depend on it.
     pub fn with_kpack_library(mut self) -> Self {
         let library = std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
         assert!(library.is_file(), "{} is not there", library.display());
@@ -140,7 +141,7 @@ impl Runtime {
         self
     }
 
-    /// Moves all of it into the system at `root`, with the zstd that it decodes by.
+    /// Moves everything into the system at `root`, with the zstd library for decoding.
     pub fn inside(self, root: &Path) -> Self {
         let folder = Path::new(INSIDE);
         let place = root.join(INSIDE.trim_start_matches('/'));
@@ -157,20 +158,19 @@ impl Runtime {
         Self { folder: folder.to_owned(), libraries, kpack, root }
     }
 
-    /// Also looks for libraries in `folder`.
+    /// Adds `folder` to the search path for libraries.
     pub fn library_path(mut self, folder: &Path) -> Self {
         self.libraries.push(folder.to_owned());
         self
     }
 
-    /// Loads libraries as the host code of a process with the GPUs `devices` (full target IDs,
-    /// separated by commas), decodes what is found, and returns the report. A library that does not
-    /// load panics.
+    /// Loads libraries as the host code of a process with the GPUs `devices` (full target IDs, separated by
+    /// commas), decodes the code objects found, and returns the report. Panics if a library does not load.
     pub fn load(&self, libraries: &[PathBuf], devices: &str) -> Vec<Line> {
         self.report(&self.folder.join("load"), libraries, devices)
     }
 
-    /// Runs a program in the same way.
+    /// Runs a program like [`Runtime::load`] and returns the report.
     pub fn run(&self, program: &Path, devices: &str) -> Vec<Line> {
         self.report(program, &[], devices)
     }
@@ -192,7 +192,7 @@ impl Runtime {
     }
 }
 
-/// A program of the system at `root`.
+/// A command for a program of the system at `root`.
 pub fn within(root: &Path, program: &Path) -> Command {
     let mut command = Command::new("chroot");
     command.arg(root).arg(program).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
@@ -206,7 +206,7 @@ fn zstd_library() -> PathBuf {
     PathBuf::from(line.rsplit(' ').next().unwrap())
 }
 
-/// The code objects found, by key and target as reported.
+/// The code objects found, in the order of the report.
 pub fn found(lines: &[Line]) -> Vec<&Found> {
     lines
         .iter()
@@ -217,7 +217,7 @@ pub fn found(lines: &[Line]) -> Vec<&Found> {
         .collect()
 }
 
-/// What was not found.
+/// The reasons for code objects that were not found.
 pub fn missing(lines: &[Line]) -> Vec<&str> {
     lines
         .iter()
@@ -228,7 +228,7 @@ pub fn missing(lines: &[Line]) -> Vec<&str> {
         .collect()
 }
 
-/// How many wrappers of `binary` still have their bundle.
+/// The number of wrappers of `binary` that still have their bundle.
 pub fn fat(lines: &[Line], binary: &str) -> usize {
     lines
         .iter()
@@ -236,7 +236,7 @@ pub fn fat(lines: &[Line], binary: &str) -> usize {
         .count()
 }
 
-/// How often the runtime library gave a code, by [`Runtime::with_kpack_library`].
+/// How often the runtime library of [`Runtime::with_kpack_library`] returned a code.
 pub fn answers(lines: &[Line], code: u32) -> usize {
     let end = format!(" {code}");
     let told = |line: &&Line| matches!(line, Line::Other(text) if text.starts_with("library ") && text.ends_with(&end));

@@ -1,11 +1,11 @@
-//! Kernel archives whose tables are changed.
+//! Kernel archives with changed tables.
 
 use std::fs;
 use std::path::Path;
 
 use rmpv::Value;
 
-/// A kernel archive whose table is open.
+/// A kernel archive with its table decoded.
 pub struct Archive {
     /// Header and blob.
     front: Vec<u8>,
@@ -33,7 +33,7 @@ impl Archive {
         field(field(&mut self.table, "toc"), key)
     }
 
-    /// Leaves out a row, and its key if it was the last.
+    /// Removes a row, and its key if that was the last one.
     pub fn drop_row(&mut self, key: &str, target: &str) {
         let Value::Map(row) = self.row(key) else { panic!("no map") };
         row.retain(|(name, _)| name.as_str() != Some(target));
@@ -43,7 +43,7 @@ impl Archive {
         }
     }
 
-    /// Gives a key another name.
+    /// Renames a key.
     pub fn rename(&mut self, key: &str, name: &str) {
         let Value::Map(rows) = field(&mut self.table, "toc") else { panic!("no map") };
         let row = rows.iter_mut().find(|(found, _)| found.as_str() == Some(key)).unwrap();
@@ -57,7 +57,7 @@ impl Archive {
         *field(self.row(one), target) = second;
     }
 
-    /// Repeats a row under another target, and lists that first.
+    /// Repeats a row under another target, which is listed first.
     pub fn copy_row(&mut self, key: &str, target: &str, again: &str) {
         let copy = field(self.row(key), target).clone();
         let Value::Map(row) = self.row(key) else { panic!("no map") };
@@ -67,7 +67,7 @@ impl Archive {
     }
 }
 
-/// The number of rows of an archive.
+/// The number of rows in an archive.
 pub fn rows(bytes: &[u8]) -> u64 {
     let mut archive = Archive::open(bytes);
     let rows = field(&mut archive.table, "toc").as_map().unwrap();

@@ -1,4 +1,4 @@
-//! Packages that are taken apart, edited and put together again, with a receipt that says so.
+//! Packages that are unpacked, edited and rebuilt, with a matching receipt.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,15 +15,15 @@ use super::archive::{field, rows};
 use super::{Set, hex, rpm, sha256};
 use crate::tools;
 
-/// A package that was taken apart.
+/// An unpacked package.
 struct Unpacked {
     root: TempDir,
-    /// Paths that are there without being the package's own.
+    /// Paths in the root that do not belong to the package.
     others: BTreeSet<String>,
 }
 
 impl Unpacked {
-    /// What is in the package by now.
+    /// The current members of the package.
     fn members(&self) -> Vec<MemberRecord> {
         let mut members = Vec::new();
         walk(self.root.path(), self.root.path(), &mut members);
@@ -33,8 +33,8 @@ impl Unpacked {
 }
 
 impl Set {
-    /// Takes a package apart, edits it, brings its digests up to date and puts it together again;
-    /// the receipt, if there is one, says so.
+    /// Unpacks a package, edits it, updates its digests and rebuilds it; updates the receipt, if there is
+    /// one.
     pub fn edit(&self, name: &str, edit: impl FnOnce(&Path)) {
         if name.ends_with(".rpm") {
             return self.rebuild(name, edit);
@@ -44,7 +44,7 @@ impl Set {
             edit(root);
             let kept = fs::read_to_string(root.join("DEBIAN/md5sums")).unwrap();
             sum(root);
-            // What the edit itself added to the sums stays.
+            // Entries that the edit itself added to the sums stay.
             let sums = root.join("DEBIAN/md5sums");
             let added = kept.lines().filter(|line| line.starts_with(&"0".repeat(32)));
             let added: String = added.map(|line| format!("{line}\n")).collect();
@@ -52,12 +52,12 @@ impl Set {
         });
     }
 
-    /// The same of a `.deb` with the md5sums as they were.
+    /// Edits a `.deb` like [`Set::edit`], but leaves its md5sums.
     pub fn edit_without_sums(&self, name: &str, edit: impl FnOnce(&Path)) {
         self.rebuild(name, edit);
     }
 
-    /// Makes the header of an `.rpm` state a wrong digest of the file at `path`.
+    /// Makes an `.rpm`'s header state a wrong digest for the file at `path`.
     pub fn misstate(&self, name: &str, path: &str) {
         rpm::misstate(&self.path(name), &sha256(&self.file_of(name, path)));
         let unpacked = self.unpack(name);
@@ -68,13 +68,13 @@ impl Set {
         self.rebuild_with(name, edit, None);
     }
 
-    /// The same of an `.rpm` that needs other packages.
+    /// Rebuilds a package after `edit`; an `.rpm` with `needs` requires only these packages.
     fn rebuild_with(&self, name: &str, edit: impl FnOnce(&Path), needs: Option<&[String]>) {
         let unpacked = self.unpack(name);
         let root = unpacked.root.path();
         let time = self.time(root);
         edit(root);
-        // All that is in a set has one time.
+        // Everything in a set has the same timestamp.
         let mut touch = Command::new("find");
         touch.arg(root).args(["-exec", "touch", "-h", "-d", &format!("@{time}"), "{}", "+"]);
         tools::run(&mut touch);
@@ -89,7 +89,7 @@ impl Set {
         self.update(name, &unpacked);
     }
 
-    /// The time of what is in the set, in seconds since 1970, of which a package lies unpacked.
+    /// The timestamp of the set's content, in seconds since 1970; `root` is one of its packages, unpacked.
     fn time(&self, root: &Path) -> i64 {
         if let Ok(receipt) = Receipt::parse(&self.receipt) {
             return receipt.content_date;
@@ -112,12 +112,12 @@ impl Set {
         Unpacked { root, others }
     }
 
-    /// A file inside a package.
+    /// Reads a file inside a package.
     pub fn file_of(&self, name: &str, path: &str) -> Vec<u8> {
         fs::read(self.unpack(name).root.path().join(path)).unwrap()
     }
 
-    /// Makes the receipt, if there is one, tell the truth about a package.
+    /// Updates the receipt, if there is one, to match a package.
     fn update(&self, name: &str, unpacked: &Unpacked) {
         if !self.path("packages.json").exists() {
             return;
@@ -144,8 +144,7 @@ impl Set {
         });
     }
 
-    /// Makes a package depend on these and on nothing else, each a name with what it is bound to,
-    /// if anything.
+    /// Makes a package depend only on these packages, each a name with its version bound, or an empty one.
     pub fn depend(&self, name: &str, on: &[(&str, &str)]) {
         if name.ends_with(".rpm") {
             let needs: Vec<String> = on.iter().map(|(on, bound)| format!("{on} {bound}")).collect();
@@ -179,7 +178,7 @@ impl Set {
         });
     }
 
-    /// Makes the manifest in the host package tell the truth about the archive of `arch`.
+    /// Updates the host package's manifest to match the archive of `arch`.
     pub fn edit_manifest(&self, arch: &str) {
         let archive = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
         let packages = self.packages();
@@ -202,7 +201,7 @@ impl Set {
     }
 }
 
-/// Makes the control file say what the package takes.
+/// Updates the control file's installed size.
 fn state_size(root: &Path, members: &[MemberRecord]) {
     let kib = |member: &MemberRecord| match (member.kind, &member.target) {
         (MemberKind::Directory, _) => 1,
@@ -219,7 +218,7 @@ fn state_size(root: &Path, members: &[MemberRecord]) {
     fs::write(file, control.lines().map(line).collect::<String>()).unwrap();
 }
 
-/// Writes md5sums of all files of an unpacked package.
+/// Writes the md5sums of all files in an unpacked package.
 fn sum(root: &Path) {
     let mut members = Vec::new();
     walk(root, root, &mut members);

@@ -1,4 +1,4 @@
-//! The example packages, and ways to spoil them.
+//! The example packages, and ways to damage them.
 
 mod archive;
 mod edit;
@@ -19,20 +19,20 @@ use crate::tools::have;
 
 pub use archive::Archive;
 
-/// What a run of `verify --json` gave.
+/// The result of `verify --json`.
 pub struct Run {
     pub status: i32,
     pub text: String,
 }
 
 impl Run {
-    /// The problems, one object each.
+    /// The problems, one object for each.
     pub fn problems(&self) -> Vec<serde_json::Value> {
         let json: serde_json::Value = serde_json::from_str(&self.text).unwrap();
         json["problems"].as_array().unwrap().clone()
     }
 
-    /// The codes of the checks that failed, each once, in order.
+    /// The codes of the failed checks, each once, in order.
     pub fn codes(&self) -> Vec<String> {
         let codes = self.problems();
         let codes = codes.iter().map(|problem| problem["code"].as_str().unwrap().to_owned());
@@ -47,7 +47,7 @@ fn rockpack() -> Command {
 }
 
 impl Run {
-    /// Asserts which checks failed, all of them and no others.
+    /// Fails unless exactly these checks failed.
     #[track_caller]
     pub fn fired(&self, codes: &[&str]) {
         assert_eq!(self.codes(), codes, "{}", self.text);
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// Runs `rockpack verify --json`; what cannot be verified is told on stderr.
+/// Runs `rockpack verify --json`; stderr has errors about input that cannot be verified.
 pub fn verify(paths: &[&str], arguments: &[&str]) -> Run {
     let output = rockpack().arg("verify").args(paths).args(arguments).arg("--json").output();
     let output = output.unwrap();
@@ -63,7 +63,7 @@ pub fn verify(paths: &[&str], arguments: &[&str]) -> Run {
     Run { status: output.status.code().unwrap(), text: String::from_utf8(text).unwrap() }
 }
 
-/// The artifact of libraries of an example shard.
+/// The libraries artifact of an example shard.
 pub fn shard(name: &str) -> PathBuf {
     let family = match name {
         "gfx110X" => "gfx110X-dgpu",
@@ -73,14 +73,14 @@ pub fn shard(name: &str) -> PathBuf {
     repository("examples/shards").join(format!("{name}-build/blas_lib_{family}"))
 }
 
-/// A copy of the example packages that may be spoiled.
+/// A copy of the example packages, to be damaged.
 pub struct Set {
     folder: TempDir,
     receipt: Vec<u8>,
     format: &'static str,
 }
 
-/// The packages of each format and of both, built once.
+/// The packages of each format, and of both together, built once.
 fn built() -> &'static Path {
     static BUILT: OnceLock<TempDir> = OnceLock::new();
     let build = || {
@@ -107,7 +107,7 @@ impl Set {
         Self::copy("deb")
     }
 
-    /// The same.
+    /// The `.deb` packages and their receipt.
     pub fn of_debs() -> Self {
         Self::copy("deb")
     }
@@ -117,8 +117,8 @@ impl Set {
         Self::copy("rpm")
     }
 
-    /// The `.deb` packages and the `.rpm` packages, of which each can be edited: without the tools
-    /// for a format, there is no set of it.
+    /// The set of `.deb` packages and the set of `.rpm` packages, without those whose tools for editing are
+    /// missing.
     pub fn of_each_format() -> Vec<Self> {
         let tools = [("deb", &["dpkg-deb"][..]), ("rpm", &rpm::TOOLS[..])];
         let there = tools.into_iter().filter(|(_, tools)| have(tools));
@@ -130,12 +130,12 @@ impl Set {
         Self::copy("deb,rpm")
     }
 
-    /// An empty folder, to be built into.
+    /// An empty folder to build into.
     pub fn empty() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), receipt: Vec::new(), format: "deb" }
     }
 
-    /// The set with the receipt that a build has written by now.
+    /// Reloads the receipt after another build.
     pub fn reopen(mut self) -> Self {
         self.receipt = fs::read(self.path("packages.json")).unwrap();
         self
@@ -159,12 +159,12 @@ impl Set {
         }
     }
 
-    /// The package of libraries and programs.
+    /// The file name of the package with libraries and programs.
     pub fn host(&self) -> String {
         self.named("rocm-blas")
     }
 
-    /// The package of a group's kernels.
+    /// The file name of a group's kernel package.
     pub fn kernels(&self, group: &str) -> String {
         self.named(&format!("rocm-blas-{group}"))
     }
@@ -188,13 +188,13 @@ impl Set {
         verify(paths, arguments)
     }
 
-    /// What `verify` prints for people.
+    /// The text that `verify` prints for people.
     pub fn verify_text(&self) -> String {
         let output = rockpack().arg("verify").arg(self.folder.path()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Asserts which checks fail, all of them and no others.
+    /// Fails unless exactly these checks fail.
     #[track_caller]
     pub fn fires(&self, arguments: &[&str], codes: &[&str]) {
         let run = self.verify(arguments);
@@ -202,7 +202,7 @@ impl Set {
         assert_eq!(run.status, i32::from(!codes.is_empty()));
     }
 
-    /// The receipt of the build again.
+    /// Restores the receipt of the build.
     pub fn fresh_receipt(&self) {
         fs::write(self.path("packages.json"), &self.receipt).unwrap();
     }
@@ -218,7 +218,7 @@ impl Set {
         fs::write(file, receipt.to_bytes().unwrap()).unwrap();
     }
 
-    /// Makes the receipt say that the file or archive whose path ends with `path` is in `package`.
+    /// Makes the receipt record the file or archive whose path ends with `path` in `package`.
     pub fn record_in(&self, path: &str, package: &str) {
         self.edit_receipt(|receipt| {
             let there = receipt.code_objects.iter_mut().filter(|r| r.place.path().ends_with(path));
@@ -234,7 +234,7 @@ pub fn section(bytes: &[u8], name: &str) -> (usize, usize) {
     (usize::try_from(offset).unwrap(), usize::try_from(size).unwrap())
 }
 
-/// Offset of the wrappers of a binary.
+/// The offset of a binary's wrappers.
 pub fn wrapper_section(file: &Path) -> usize {
     section(&fs::read(file).unwrap(), ".hipFatBinSegment").0
 }
@@ -246,7 +246,7 @@ pub fn patch(file: &Path, offset: usize, bytes: &[u8]) {
     fs::write(file, content).unwrap();
 }
 
-/// Overwrites the one place where `old` stands.
+/// Replaces the only `old` in a file.
 pub fn replace(file: &Path, old: &[u8], new: &[u8]) {
     let content = fs::read(file).unwrap();
     let places: Vec<usize> = content

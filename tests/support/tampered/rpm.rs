@@ -1,5 +1,5 @@
-//! `.rpm` packages that are taken apart and put together again, by rpm's own tools; and one whose
-//! header does not tell the truth, which no tool makes.
+//! `.rpm` packages that rpm's own tools unpack and rebuild, and one with a false header, which no tool
+//! writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,25 +15,25 @@ use super::{hex, sha256};
 use crate::queries::rpm_tags;
 use crate::tools;
 
-/// What the tools below are called.
+/// The tools that the functions below need.
 pub const TOOLS: [&str; 4] = ["rpm", "rpm2cpio", "cpio", "rpmbuild"];
 
-/// What a spec file has to say for a package to be the same again.
+/// The query format that prints a spec file for rebuilding a package.
 const SPEC: &str = "Name: %{NAME}\\nVersion: %{VERSION}\\nRelease: %{RELEASE}\\n\
                     BuildArch: %{ARCH}\\nSummary: %{SUMMARY}\\nLicense: %{LICENSE}\\n\
                     [Requires: %{REQUIRENEVRS}\\n][Provides: %{PROVIDENEVRS}\\n]\
                     [Conflicts: %{CONFLICTNEVRS}\\n][Obsoletes: %{OBSOLETENEVRS}\\n]\
                     [Prefix: %{PREFIXES}\\n]";
 
-/// Phases of scriptlets with the tags of their texts.
+/// Scriptlet phases with the tags of their texts.
 const SCRIPTLETS: [(&str, &str); 4] =
     [("pretrans", "PRETRANS"), ("pre", "PREIN"), ("post", "POSTIN"), ("postun", "POSTUN")];
 
-/// Flags of files with the words for them in a spec file.
+/// File flags with their directives in a spec file.
 const FLAGS: [(&str, &str); 3] =
     [("17", "%config(noreplace) "), ("2", "%doc "), ("128", "%license ")];
 
-/// What rpmbuild would add of its own to what is there.
+/// Macro settings that keep rpmbuild from adding anything.
 const NOTHING_ADDED: [&str; 4] = [
     "_build_id_links none",
     "debug_package %{nil}",
@@ -41,7 +41,7 @@ const NOTHING_ADDED: [&str; 4] = [
     "_missing_build_ids_terminate_build 0",
 ];
 
-/// Unpacks a package, and says which folders are there without being its own.
+/// Unpacks a package, and returns the folders that do not belong to it.
 pub fn unpack(package: &Path, root: &Path) -> BTreeSet<String> {
     tools::unpack(package, root);
     let own = rpm_tags(package, "[%{FILENAMES}\\n]");
@@ -51,8 +51,7 @@ pub fn unpack(package: &Path, root: &Path) -> BTreeSet<String> {
     all.into_iter().map(|member| member.path).filter(|path| !own.contains(&path[..])).collect()
 }
 
-/// Puts a package together again in its own place, with these members of `root`. With `needs`, it
-/// requires these and nothing else.
+/// Rebuilds a package in place, with these members of `root`. With `needs`, it requires only these packages.
 pub fn build(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[String]>) {
     let work = tempfile::tempdir().unwrap();
     let spec = work.path().join("package.spec");
@@ -105,7 +104,7 @@ fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[S
     text
 }
 
-/// The scriptlets of a package as a spec file has them.
+/// The scriptlets of a package in spec file syntax.
 fn scriptlets(package: &Path) -> String {
     let stated =
         |tag: &str| Some(rpm_tags(package, &format!("%{{{tag}}}"))).filter(|it| it != "(none)");
@@ -117,8 +116,8 @@ fn scriptlets(package: &Path) -> String {
     SCRIPTLETS.into_iter().filter_map(one).collect()
 }
 
-/// Makes the header state another digest of the file whose SHA-256 is `of`. Everything that is
-/// stated of the header itself is brought up to date.
+/// Makes the header state another digest for the file whose SHA-256 is `of`, and updates the digests of the
+/// header itself.
 pub fn misstate(package: &Path, of: &str) {
     let header = Front::read(&crate::fixtures::content(package)).unwrap().header;
     let [start, end] = [header.start, header.end].map(|at| usize::try_from(at).unwrap());
@@ -132,7 +131,7 @@ pub fn misstate(package: &Path, of: &str) {
     fs::write(package, bytes).unwrap();
 }
 
-/// Replaces the one place where `old` stands.
+/// Replaces the only `old` in `bytes`.
 fn put(bytes: &mut [u8], old: &str, new: &str) {
     let windows = bytes.windows(old.len()).enumerate();
     let places: Vec<usize> =

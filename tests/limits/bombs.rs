@@ -1,4 +1,4 @@
-//! Small input that claims, or decodes to, very much.
+//! Small input that claims a huge size, or decodes to one.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use support::tools::{self, need, repository};
 
 use crate::{Input, STAGE, hostile_packages, inspect, limited, refusal};
 
-/// Memory that a run may have, in MiB.
+/// The memory of a run in MiB.
 const MEMORY: u32 = 200;
 
 /// A compressed bundle of version 3.
@@ -23,7 +23,7 @@ pub fn ccob(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Zeros, compressed.
+/// Compresses `len` zeros.
 fn zeros(method: u16, len: u64) -> Vec<u8> {
     let chunk = vec![0; 1 << 20];
     let write = |sink: &mut dyn Write| (0..len >> 20).for_each(|_| sink.write_all(&chunk).unwrap());
@@ -51,12 +51,12 @@ fn a_bundle_that_claims_too_much_is_refused() {
         let said = inspected(&ccob(1, declared, &[0; 8], &stream));
         assert!(said.contains("exceed the limit of 17179869184"), "{said}");
     }
-    // As much as may be, of a stream that does not have it: nothing is set aside for the claim.
+    // The largest size allowed, for a stream that does not have it: nothing is allocated for the claim.
     let said = inspected(&ccob(1, 16 << 30, &[0; 8], &stream));
     assert!(said.contains("yields 1048576 bytes, and 17179869184 are declared"), "{said}");
 }
 
-/// A stream is never decoded beyond what is declared, nor held beyond a limit.
+/// A stream is never decoded beyond its declared size, nor kept beyond a limit.
 #[test]
 fn a_bundle_that_decodes_to_much_costs_little_memory() {
     const LEN: u64 = 300 << 20;
@@ -76,7 +76,7 @@ fn word(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
 
-/// The head of a bundle with entries of 40 bytes.
+/// The start of a bundle with entries of 40 bytes.
 pub fn bundle(count: u64, entries: &[[u64; 2]], id: &str) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bytes.extend(word(count));
@@ -131,7 +131,7 @@ fn entries_that_overlap_are_refused() {
     assert!(said.contains("overlaps hipv4-amdgcn-amd-amdhsa--gfx1100"), "{said}");
 }
 
-/// An archive of a few kilobytes that holds more than a run may have takes no memory for it.
+/// An archive of a few kilobytes with more content than the run's memory does not use that memory.
 #[test]
 fn an_archive_that_decodes_to_much_costs_little_memory() {
     need(&["zstd", "xz"]);
@@ -148,11 +148,11 @@ fn an_archive_that_decodes_to_much_costs_little_memory() {
     }
 }
 
-/// A window is memory that the decoder has to set aside.
+/// The decoder has to allocate the window.
 #[test]
 fn windows_above_the_limit_are_refused_in_archives_and_packages() {
     need(&["zstd", "xz"]);
-    // One frame whose header claims a window of 2 GiB, and nothing behind it.
+    // One frame whose header claims a window of 2 GiB, without content.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00];
     Input::packed(Packing::Zstd, &frame).refused(&["a_lib_generic.tar.zst", "--long=27"]);
     let folder = tempfile::tempdir().unwrap();
@@ -161,11 +161,11 @@ fn windows_above_the_limit_are_refused_in_archives_and_packages() {
     assert!(said.contains("requires too much memory"), "{said}");
 }
 
-/// An xz stream that states a dictionary of any size; `tar` takes far less of it.
+/// An xz stream that states any dictionary size, for a much smaller `tar`.
 fn with_dictionary(tar: &[u8], code: u8) -> Vec<u8> {
     let mut bytes = Packing::Xz.compress(tar);
-    // Behind the header of the stream: its own length, flags, the one filter, the length of its
-    // properties, these, zeros, and a sum of all before.
+    // After the stream's header come the block header's length, flags, the only filter, the length of its
+    // properties, the properties, zeros, and a checksum.
     assert_eq!(bytes[12..16], [2, 0, 0x21, 1]);
     bytes[16] = code;
     let mut sum = flate2::Crc::new();
@@ -174,7 +174,7 @@ fn with_dictionary(tar: &[u8], code: u8) -> Vec<u8> {
     bytes
 }
 
-/// The same of xz: what `xz -9` makes is read, and nothing beyond the memory for that.
+/// Output of `xz -9` is read; a larger dictionary is refused.
 #[test]
 fn dictionaries_above_the_limit_are_refused_in_archives_and_packages() {
     need(&["zstd", "xz"]);
@@ -183,14 +183,14 @@ fn dictionaries_above_the_limit_are_refused_in_archives_and_packages() {
     let tar = archive.finish();
     let folder = tempfile::tempdir().unwrap();
     let data = Handmade::new().finish();
-    // 64 MiB as of `xz -9`, 96 MiB.
+    // 64 MiB, as with `xz -9`, and 96 MiB.
     for code in [28, 29] {
         let input = Input::packed(Packing::Xz, &with_dictionary(&tar, code));
         tools::run(&mut input.build());
         let data = with_dictionary(&data, code);
         tools::run(&mut inspect(&hostile_packages::with_data(folder.path(), "xz", &data)));
     }
-    // 128 MiB, 256 MiB, and the most that can be stated: 4 GiB - 1.
+    // 128 MiB, 256 MiB, and the largest possible statement: 4 GiB - 1.
     for code in [30, 32, 40] {
         Input::packed(Packing::Xz, &with_dictionary(&tar, code))
             .refused(&["a_lib_generic.tar.xz", "xz -9 at most"]);

@@ -1,4 +1,4 @@
-//! File capabilities: who installs them would give away a part of root's rights.
+//! File capabilities: an installation would give away a part of root's rights.
 
 use std::fs;
 use std::process::Command;
@@ -40,7 +40,7 @@ fn capabilities_in_a_folder_are_refused() {
 fn capabilities_in_an_archive_are_refused() {
     let value = b"\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     for key in ["SCHILY.xattr.security.capability", "LIBARCHIVE.xattr.security.capability"] {
-        // The length of a record counts its own digits.
+        // The length of a record includes its own digits.
         let len = key.len() + value.len() + 5;
         let record = [format!("{len} {key}=").as_bytes(), value, b"\n"].concat();
         assert_eq!(record.len(), len);

@@ -1,5 +1,5 @@
-//! Packages of strangers, as inspect, verify, extract, plan and repo read them. None of these
-//! unpacks a package, so nothing of it can be written; what is odd in it is refused or shown.
+//! Packages from strangers, read by inspect, verify, extract, plan and repo. None of these commands unpacks a
+//! package, so none of its files can be written; they refuse or show anything odd.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,12 +34,12 @@ pub fn controlled(
     write(folder, &control.finish(), &data.finish())
 }
 
-/// A package of these two archives.
+/// Writes a package with these two archives.
 pub fn write(folder: &Path, control: &[u8], data: &[u8]) -> PathBuf {
     members(folder, control, "zst", zstd::encode_all(data, 1).unwrap())
 }
 
-/// A package whose `data.tar` with the ending `method` is `data`.
+/// Writes a package whose `data.tar`, with the ending `method`, is `data`.
 pub fn with_data(folder: &Path, method: &str, data: &[u8]) -> PathBuf {
     let mut control = Handmade::new();
     control.file("./control", CONTROL.as_bytes());
@@ -67,7 +67,7 @@ fn members(folder: &Path, control: &[u8], method: &str, data: Vec<u8>) -> PathBu
     path
 }
 
-/// The package that rpmbuild makes of `specification`.
+/// Builds a package from `specification` with rpmbuild.
 pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
     let spec = folder.join("odd.spec");
     fs::write(&spec, specification).unwrap();
@@ -81,7 +81,7 @@ pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
     folder.join("odd.rpm")
 }
 
-/// The commands that read a package which their command line names as input.
+/// The commands that read a package as input.
 fn readers(package: &Path, folder: &Path) -> [Command; 4] {
     let command = |arguments: &[&str]| {
         let mut command = rockpack();
@@ -97,13 +97,13 @@ fn readers(package: &Path, folder: &Path) -> [Command; 4] {
     [inspect(package), verify, extract, repo]
 }
 
-/// Those that read what is in packages: of a `.deb`, a repository needs its control file alone.
+/// The commands that read a package's content. A repository only needs the control file of a `.deb`.
 pub fn openers(package: &Path, folder: &Path) -> Vec<Command> {
     readers(package, folder).into_iter().take(3).collect()
 }
 
-/// That these fail says nothing: a package of strangers has no device code to extract, and fails
-/// to verify. What they say does.
+/// Only the messages count: the commands fail for any stranger's package, which has no device code to extract
+/// and does not pass verification.
 #[test]
 fn members_that_lead_out_of_the_root_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn members_that_lead_out_of_the_root_are_refused() {
             }
         }
     }
-    // dpkg takes them for paths below the root.
+    // dpkg takes these for paths below the root.
     for (name, shown) in [
         ("/etc/x", "/etc/x"),
         ("./opt/./x", "/opt/x"),
@@ -174,7 +174,7 @@ fn members_that_are_no_files_are_refused() {
     }
 }
 
-/// Who installs a package would run it as another user.
+/// The program would run as another user after the installation.
 #[test]
 fn setuid_files_are_shown() {
     let folder = tempfile::tempdir().unwrap();
@@ -183,8 +183,9 @@ fn setuid_files_are_shown() {
     assert!(shown.contains("4755") || shown.contains("rws"), "{shown}");
 }
 
-/// What `verify` says of a package with these members, whose files all have the content that its
-/// sums state. Differences are made from it where no member takes the place of another.
+/// The exit code and report of `verify` for a package with these members, whose files all have the content
+/// that its checksums state. Fails unless the listing for differences refuses exactly the packages in which
+/// `verify` finds a path twice.
 pub fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let files: BTreeSet<&str> =
@@ -208,7 +209,7 @@ pub fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// dpkg installs the last of them, whatever stood there before.
+/// dpkg installs the last of them, in place of any earlier one.
 #[test]
 fn members_of_one_path_are_named() {
     let (file, set_id, link) = (("./x", b'0', 0o644), ("./x", b'0', 0o4755), ("./x", b'2', 0o777));
@@ -257,7 +258,7 @@ fn control_archives_that_decode_to_much_are_refused() {
     }
 }
 
-/// Of a list, no more is held than its text and where its paths are.
+/// rockpack keeps only a list's text and the offsets of its paths.
 #[test]
 fn lists_of_lines_that_say_nothing_cost_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,7 +268,7 @@ fn lists_of_lines_that_say_nothing_cost_little_memory() {
     tools::run(&mut limited(&inspect(&package), 128));
 }
 
-/// One that holds ten of the next one, and so on, would take very long.
+/// A package that holds ten packages, each holding ten more, and so on, would take very long.
 #[test]
 fn packages_in_packages_are_not_looked_into() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,14 +291,14 @@ fn files_that_decode_to_much_are_read_in_windows() {
         codes.push(output.status.code());
         assert!(!said.contains("memory allocation"), "{said}");
     }
-    // It is no package of ours, and has no device code to extract.
+    // The package is not one of rockpack's, and has no device code to extract.
     assert_eq!(codes, [0, 1, 64, 0].map(Some));
 }
 
-/// Keys of archives name the files that are extracted, and may say anything.
+/// Keys of archives name the extracted files, and may contain anything.
 #[test]
 fn extracted_files_lie_in_the_output_folder() {
-    // As far above the output folder as a key leads here, all is known and looked at.
+    // The test knows and checks all folders above the output folder that a key leads to here.
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path().join("a/b/room");
     fs::create_dir_all(&room).unwrap();
@@ -356,7 +357,7 @@ fn extracted_files_lie_in_the_output_folder() {
         assert!(is_expected, "{key}: {name}");
         assert!(*code_object == whole[renamed], "{key}");
     }
-    // No file can have so long a name: none is written, not even those before it.
+    // No file can have such a long name: no file is written, not even earlier ones.
     let (code, found) = extracted(&long);
     assert_eq!((code, found.len()), (Some(2), 0));
 }

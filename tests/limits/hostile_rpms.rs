@@ -1,5 +1,5 @@
-//! The same as of a `.deb` in `hostile_packages.rs`, of an `.rpm`: names, folders and kinds of files
-//! that no rpmbuild writes, under digests that are right.
+//! Like `hostile_packages.rs`, for an `.rpm`: names, folders and file types that no rpmbuild writes, with
+//! correct digests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::{inspect, text};
 const MODES: u32 = 1030;
 const BASE_NAMES: u32 = 1117;
 const FOLDERS: u32 = 1118;
-/// What a base name is in the package, of a file whose place in the lists is sought by it.
+/// The base name of the file whose index in the lists the tests look up.
 const NAME: &str = "text";
 
-/// The `.rpm` of a build in which `change` has changed a tag, given where the file `text` is listed.
+/// The `.rpm` of a build after `change` of a tag, which also gets the index of the file `text`.
 fn changed(folder: &Path, tag: u32, change: impl Fn(&mut IndexData, usize)) -> PathBuf {
     let change = |mut tags: Vec<Tagged>| {
         let place = tags.iter().find_map(|(tag, data)| match data {
@@ -47,7 +47,7 @@ fn named(folder: &Path, name: &str) -> PathBuf {
     })
 }
 
-/// No reader of what is in packages takes it, and none prints a control character of it.
+/// Fails unless every reader of packages' content refuses it, and none prints its control characters.
 fn refused(package: &Path, expected: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     for mut command in openers(package, room.path()) {
@@ -64,7 +64,8 @@ fn refused(package: &Path, expected: &[&str]) {
     is_listed_or_no_text(package, room.path());
 }
 
-/// `repo` lists what a header says, as createrepo_c does, but what a list cannot say.
+/// Fails unless `repo` lists the header's content, as createrepo_c does, or refuses text that a list cannot
+/// hold.
 fn is_listed_or_no_text(package: &Path, room: &Path) {
     let mut repo = rockpack();
     let output = repo.arg("repo").arg(package).arg("--out").arg(room.join("repo")).output();
@@ -84,7 +85,7 @@ fn names_in_an_rpm_that_lead_out_or_are_no_text_are_refused() {
     }
 }
 
-/// rpm itself takes any bytes for a name.
+/// rpm itself accepts any bytes as a name.
 #[test]
 fn names_in_an_rpm_that_are_not_utf8_are_refused() {
     let room = tempfile::tempdir().unwrap();
@@ -106,7 +107,7 @@ fn names_in_an_rpm_that_are_not_utf8_are_refused() {
     refused(&package, &[".rpm", "UTF-8"]);
 }
 
-/// `bytes` in which `from` stands once.
+/// Replaces `from`, which must occur once in `bytes`.
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let places = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
     let places: Vec<usize> = places.map(|(at, _)| at).collect();

@@ -1,4 +1,4 @@
-//! Small indexes of a repository that unpack to very much, or list very much.
+//! Small repository indexes that unpack to huge texts, or list huge numbers of entries.
 
 use std::fs;
 use std::io::Write;
@@ -9,14 +9,14 @@ use support::example::rockpack;
 
 use crate::{limited, text};
 
-/// Memory that a run may have, in MiB.
+/// The memory of a run in MiB.
 const MEMORY: u32 = 300;
 
-/// Bytes of what is packed: most of what the unpacked form of such an index may have, and all that
-/// is read of a longer one.
+/// The unpacked size of an index in bytes: most of the limit for such an index, and the whole part that is
+/// read of a longer one.
 const SHORT: usize = 31 << 20;
 
-/// The same where less memory is enough to tell, in bytes and MiB.
+/// The unpacked size in bytes, and the memory in MiB, for cases that need less.
 const SHORTER: usize = 6 << 20;
 const LESS_MEMORY: u32 = 64;
 
@@ -26,7 +26,7 @@ fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `head`, then `part` again and again, `len` bytes together; packed.
+/// `head` and as many repetitions of `part` as fit into `len` bytes, compressed.
 fn packed(head: &str, part: &str, len: usize) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     encoder.write_all(head.as_bytes()).unwrap();
@@ -35,7 +35,7 @@ fn packed(head: &str, part: &str, len: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What `verify` says of the repository, where a check fails.
+/// The report of `verify` on a repository with a failed check.
 fn said(root: &Path) -> String {
     said_with(MEMORY, root)
 }
@@ -49,7 +49,7 @@ fn said_with(memory: u32, root: &Path) -> String {
     said
 }
 
-/// A repository of rpm with one list of this kind.
+/// An rpm repository with one list of this kind.
 fn with_list(kind: &str, list: &[u8]) -> tempfile::TempDir {
     let room = tempfile::tempdir().unwrap();
     let repodata = room.path().join("repodata");
@@ -64,7 +64,7 @@ fn with_list(kind: &str, list: &[u8]) -> tempfile::TempDir {
     room
 }
 
-/// A suite with lists of packages for these architectures.
+/// A suite with package lists for these architectures.
 fn with_indexes(archs: &[&str], name: &str, list: &[u8]) -> tempfile::TempDir {
     let room = tempfile::tempdir().unwrap();
     let suite = room.path().join("dists/stable");
@@ -86,7 +86,7 @@ fn with_indexes(archs: &[&str], name: &str, list: &[u8]) -> tempfile::TempDir {
 
 #[test]
 fn one_package_of_a_list_is_bounded_too() {
-    // Cut off at the end: what may be long is read to its end.
+    // Cut off at the end: long lists are read to the end.
     let (relations, cut) = ("more relations of packages than its bytes", "inside of an element");
     let in_format = "<metadata><package><format>";
     for (kind, head, part, expected) in [
@@ -119,13 +119,13 @@ fn one_package_of_an_index_is_bounded_too() {
     let room = with_indexes(&["all"], "Packages.gz", &packed("", &many, SHORTER));
     let said_of_many = said_with(LESS_MEMORY, room.path());
     assert!(said_of_many.contains("more relations of packages than its bytes can describe"));
-    // What is left of one index is all that the next one has.
+    // The next index gets only the memory that the first one leaves.
     let large = packed("", "A: a text that is not long\n\n", SHORT);
     let said = said(with_indexes(&["all", "amd64"], "Packages.gz", &large).path());
     assert!(said.contains("binary-amd64/Packages.gz: unpacks to"), "{said}");
 }
 
-/// As many relations as an index of its length may have, all of them others, and none met.
+/// The most relations for an index of this length, all different and all unmet.
 #[test]
 fn relations_as_many_as_may_be_are_held_in_short() {
     for field in ["Depends", "Provides"] {
@@ -151,8 +151,7 @@ fn relations_as_many_as_may_be_are_held_in_short() {
     }
 }
 
-/// As many packages as an index of its length may have, each of which is wrong in several ways, and as many
-/// as a list of rpm may have.
+/// The most packages for an index of this length, each with several faults, and the most for an rpm list.
 #[test]
 fn problems_as_many_as_an_index_has_lines_are_counted() {
     let digest = "0".repeat(64);
@@ -179,7 +178,7 @@ fn problems_as_many_as_an_index_has_lines_are_counted() {
         (&of_suite, "V078 index-inconsistent", 39_000),
         (&of_list, "V072 package-missing", 19_000),
     ] {
-        // A line of them says how many more there are.
+        // A line reports the number of further ones.
         assert_eq!(said.matches(&format!("failed: {code}: ")).count(), 1001, "{code}");
         assert!(said.contains(&format!("failed: {code}: {more} more, which")), "{code}");
     }

@@ -1,4 +1,4 @@
-//! Indexes of kernel databases that are larger than the memory of the run.
+//! Indexes of kernel databases that are larger than the run's memory.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
@@ -8,16 +8,16 @@ use support::tools;
 
 use crate::{Input, inspect, limited, rockpack, text};
 
-/// Bytes of the solutions, most of which no solution has.
+/// The bytes of the solutions' value; most belong to no solution.
 const BLOB: u32 = 1536 << 20;
 
-/// Memory that a run may have, in MiB: to look into an index, and what a build needs at least.
+/// The memory of a run in MiB: for inspecting an index, and the least for a build.
 const INSPECT: u32 = 64;
 const BUILD: u32 = 512;
 const BESIDE: u32 = 256;
 
-/// The parts of an index before, between and behind the zeros that fill it: two solutions, the first
-/// and the last bytes of the value that has them. `turned` has the places of these behind it.
+/// The parts of an index around the zeros that fill it: two solutions, with the first and last bytes of their
+/// common value. With `turned`, the solutions' offsets come after that value.
 fn parts(turned: bool) -> [Vec<u8>; 2] {
     let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let solution = |arch: &str| [&[0x81][..], &text("name"), &text(arch)].concat();
@@ -37,7 +37,7 @@ fn parts(turned: bool) -> [Vec<u8>; 2] {
     }
 }
 
-/// Writes such an index; the zeros of a plain one are a hole of the file.
+/// Writes such an index; in an uncompressed one, the zeros are a hole in the file.
 fn write(path: &Path, turned: bool, compressed: bool) {
     let [head, tail] = parts(turned);
     let zeros = u64::from(BLOB) - 2 * solution_len();
@@ -51,7 +51,7 @@ fn write(path: &Path, turned: bool, compressed: bool) {
     file.write_all(&tail).unwrap();
 }
 
-/// A zlib stream of `head`, so many zeros, and `tail`. The zeros are compressed once.
+/// A zlib stream of `head`, `zeros` zeros, and `tail`. The zeros are compressed once.
 fn zlib(head: &[u8], zeros: u64, tail: &[u8]) -> Vec<u8> {
     let rest = usize::try_from(zeros % CHUNK as u64).unwrap();
     let mut stream = vec![0x78, 0x01];
@@ -59,7 +59,7 @@ fn zlib(head: &[u8], zeros: u64, tail: &[u8]) -> Vec<u8> {
     let chunk = deflated(&vec![0; CHUNK]);
     (0..zeros / CHUNK as u64).for_each(|_| stream.extend(&chunk));
     stream.extend(deflated(tail));
-    // An empty block that is the last one, and the checksum.
+    // An empty final block, and the checksum.
     stream.extend([0x03, 0x00]);
     let mut sums = (1, 0);
     let step = |(a, b): (u64, u64), byte: &u8| {
@@ -74,7 +74,7 @@ fn zlib(head: &[u8], zeros: u64, tail: &[u8]) -> Vec<u8> {
 
 const CHUNK: usize = 1 << 20;
 
-/// Blocks of a deflated stream, to which others can be joined.
+/// Blocks of a deflate stream, which others can follow.
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
@@ -82,7 +82,7 @@ fn deflated(bytes: &[u8]) -> Vec<u8> {
     encoder.get_ref().clone()
 }
 
-/// Bytes of one solution: a map of one text, `name`, and an arch.
+/// The length of a solution in bytes: a map with the text `name` and an arch.
 fn solution_len() -> u64 {
     (1 + 5 + 8) as u64
 }
@@ -109,7 +109,7 @@ fn an_index_of_gigabytes_is_read_in_little_memory() {
     }
 }
 
-/// The package of its arch has the index, although its name does not say for which it is.
+/// The package of its arch has the index, although its name does not state that arch.
 #[test]
 fn an_index_of_gigabytes_is_packed_in_the_memory_of_the_build() {
     tools::need(&["dpkg-deb"]);

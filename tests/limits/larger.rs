@@ -1,4 +1,4 @@
-//! Runs that succeed in less memory than their input is long.
+//! Runs that succeed with less memory than the length of their input.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,23 +11,23 @@ use support::tools::{self, repository};
 use crate::bombs::{bundle, ccob};
 use crate::{Input, inspect, limited, rockpack};
 
-/// MiB of code in each bundle of the library. They compress to some hundred kilobytes.
+/// MiB of code in each bundle of the library, compressed to some hundred kilobytes.
 const EACH: u64 = 260;
 
-/// How many bundles there are: a little more than a build may have, or two gibibytes of code.
+/// The number of bundles: slightly more code than the memory of a build, or two gibibytes.
 fn bundles() -> u32 {
     or_all(3, 8)
 }
 
-/// MiB that a run may have by `--memory`: a build needs more than the commands that write artifacts.
-/// All may take this much beside.
+/// MiB for `--memory`: a build needs more than the commands that write artifacts. All may use this much in
+/// addition.
 const BUILD: u32 = 512;
 const ARTIFACTS: u32 = 1;
 const BESIDE: u32 = 256;
 
 const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
 
-/// A bundle of one code object with very many zeros behind it, compressed.
+/// A bundle of one code object followed by very many zeros, compressed.
 fn large_bundle(number: u32) -> Vec<u8> {
     let object = fs::read(repository("fuzz/seeds/code_object/gfx1100")).unwrap();
     let mut head = bundle(1, &[[4096, EACH << 20]], ID);
@@ -49,7 +49,7 @@ fn large_bundle(number: u32) -> Vec<u8> {
     ccob(1, 4096 + (EACH << 20), &md5.finalize(), &encoder.finish().unwrap())
 }
 
-/// A library of such bundles, each with its wrapper.
+/// A library of such bundles, each with a wrapper.
 fn input() -> Input {
     let input = Input::folder();
     let place = input.folder.path();
@@ -69,7 +69,7 @@ fn input() -> Input {
     input
 }
 
-/// `command` succeeds with `budget` MiB, and what may be beside.
+/// Fails unless `command` succeeds with `budget` MiB and the additional memory.
 fn succeeds(command: &mut Command, budget: u32) {
     command.args(["--memory", &format!("{budget}M")]);
     tools::run(&mut limited(command, budget + BESIDE));

@@ -1,4 +1,4 @@
-//! What others put where rockpack looks for its own files, and into artifacts and receipts: it is
+//! Files that other users put where rockpack looks for its own, and into artifacts and receipts, count as
 //! input.
 
 use std::fs;
@@ -11,7 +11,7 @@ use support::tools::{self, need};
 
 use crate::{Input, text};
 
-/// Input with a file, and a folder of somebody else that nothing may touch.
+/// Input with a file, and another user's folder that nothing may touch.
 fn begin() -> (Input, PathBuf) {
     let input = Input::folder();
     fs::write(input.stage().join("lib/file"), "text").unwrap();
@@ -25,7 +25,7 @@ fn is_whole(victim: &Path) {
     assert_eq!(fs::read_to_string(victim.join("precious")).unwrap(), "precious words");
 }
 
-/// A command that fails within the time that it may take, and what it says.
+/// Runs a command that must fail within its time limit, and returns its messages.
 fn fails(command: &Command) -> String {
     let mut limited = Command::new("timeout");
     limited.arg("20").arg(command.get_program()).args(command.get_args());
@@ -35,7 +35,7 @@ fn fails(command: &Command) -> String {
     said.replace('\n', " ")
 }
 
-/// A folder as a run that was cut off leaves it, in which something is about to appear that it writes.
+/// Makes a folder as an interrupted run leaves it, with a staged file.
 fn cut_off(out: &Path, prefix: &str) -> PathBuf {
     let _ = fs::remove_dir_all(out);
     let left = out.join(format!("{prefix}1"));
@@ -51,7 +51,7 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
     need(&["mkfifo"]);
     let (input, victim) = begin();
     let (out, folder) = (input.out(), input.folder.path().join("split"));
-    // Each shard has its own folder there.
+    // Each shard has its own output folder.
     let split_out = folder.join("shard");
     let mut split = rockpack();
     split.args(["split", "--artifacts"]).arg(input.shard()).arg("--output-dir").arg(&folder);
@@ -78,7 +78,7 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
         symlink(victim.join("precious"), left.join("committing")).unwrap();
         let said = fails(command);
         assert!(said.contains("symbolic link") && !said.contains("precious words"), "{said}");
-        // Only root can give a folder away.
+        // Only root can change a folder's owner.
         let left = cut_off(out, prefix);
         if chown(&left, Some(12345), None).is_ok() {
             let said = fails(command);
@@ -97,7 +97,7 @@ fn leftovers_that_lead_elsewhere_are_not_followed() {
             assert!(said.contains("replaced/odd") && said.contains("is not put back"), "{said}");
             assert!(fs::symlink_metadata(out.join("odd")).is_err());
         }
-        // What a run of this user left is cleared away.
+        // An interrupted run of this user is cleaned up.
         cut_off(out, prefix);
         tools::run(Command::new(command.get_program()).args(command.get_args()));
         assert!(!names(out).iter().any(|name| name.starts_with(prefix)));
@@ -126,7 +126,7 @@ fn links_in_a_cache_lead_nowhere() {
     fs::hard_link(victim.join("precious"), cache.join("lock")).unwrap();
     assert!(fails(&build()).contains("second name of a file"));
     fs::remove_file(cache.join("lock")).unwrap();
-    // Only root can give a folder away.
+    // Only root can change a folder's owner.
     tools::run(Command::new("chmod").arg("777").arg(&cache));
     if chown(&cache, Some(12345), None).is_ok() {
         let said = fails(&build());
@@ -170,7 +170,7 @@ fn at(arguments: &[&str], path: &Path) -> Command {
     command
 }
 
-/// What is in the receipt of an earlier set goes into the packages that update it.
+/// Texts from an earlier set's receipt enter the packages that update the set.
 #[test]
 fn names_of_a_forged_receipt_go_into_no_package() {
     let (input, _) = begin();
@@ -226,7 +226,7 @@ fn names_of_a_forged_receipt_go_into_no_package() {
     tools::run(&mut since());
 }
 
-/// Lines that CI systems take for commands, and names that are not read as they are.
+/// Lines that CI systems read as commands, and names that are displayed as something else.
 #[test]
 fn no_name_is_a_command_for_a_ci_system() {
     let room = tempfile::tempdir().unwrap();
@@ -238,7 +238,7 @@ fn no_name_is_a_command_for_a_ci_system() {
     let stage = artifact.join(crate::STAGE);
     for name in ["::stop-commands::x", "##vso[task.setvariable]x", "##[add-path]x", "a\u{202e}b"] {
         fs::write(stage.join("lib").join(name), "").unwrap();
-        // Outside of all prefixes, which is a finding.
+        // A file outside of all prefixes is a finding.
         fs::write(artifact.join(name), "").unwrap();
     }
     let mut build = rockpack();

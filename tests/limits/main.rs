@@ -1,5 +1,5 @@
-//! Hostile input: what is read, what is refused, and that nothing is written but what is asked for.
-//! README.md here is the table of all of it; a test holds it against the tests it names.
+//! Hostile input: rockpack reads or refuses it, and writes nothing except its output. The table in README.md
+//! lists all of it, and a test compares the table with the tests it names.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 
@@ -55,7 +55,7 @@ impl Input {
         input
     }
 
-    /// An archive.
+    /// A folder with a packed artifact of these bytes.
     fn packed(packing: Packing, bytes: &[u8]) -> Self {
         let input = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(input.shard()).unwrap();
@@ -64,7 +64,7 @@ impl Input {
         input
     }
 
-    /// An archive with the members that `add` adds.
+    /// A folder with a packed artifact whose members `add` adds.
     fn handmade(add: impl FnOnce(&mut Handmade)) -> Self {
         let mut archive = Handmade::with_manifest();
         add(&mut archive);
@@ -90,7 +90,7 @@ impl Input {
         build
     }
 
-    /// The build is refused with all of `expected`, and leaves nothing.
+    /// Fails unless the build is refused with all of `expected`, and leaves nothing.
     fn refused(&self, expected: &[&str]) {
         let said = refusal(&mut self.build());
         for text in expected {
@@ -99,7 +99,7 @@ impl Input {
         assert!(!self.out().exists(), "{said}");
     }
 
-    /// The packages of a build, unpacked by dpkg-deb and by rpm2cpio: the install prefix of each.
+    /// The install prefixes of a build's packages, unpacked by dpkg-deb and by rpm2cpio.
     fn installed(&self) -> [PathBuf; 2] {
         tools::run(&mut self.build());
         let [deb, rpm] = ["deb", "rpm"].map(|name| self.folder.path().join(name));
@@ -120,7 +120,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a command that fails says.
+/// The error of a command that fails.
 fn refusal(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = text(&output);
@@ -129,7 +129,7 @@ fn refusal(command: &mut Command) -> String {
     said
 }
 
-/// `command` with at most so many MiB of memory that it may write to.
+/// Limits `command` to this many MiB of writable memory.
 fn limited(command: &Command, mib: u32) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -d $0 && exec \"$@\"", &(mib << 10).to_string()]);

@@ -1,4 +1,4 @@
-//! Input whose records or tables take more than `--memory` leaves for them.
+//! Input whose records or tables need more memory than `--memory` leaves.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,11 +10,11 @@ use support::tools;
 
 use crate::{Input, STAGE, limited, refusal, rockpack, text};
 
-/// The least memory that a build can have, in MiB, and what it may take beyond.
+/// The least memory for a build in MiB, and the memory that it may take in addition.
 const BUDGET: u32 = 512;
 const BESIDE: u32 = 256;
 
-/// A build in little memory says so of `input`, which needs more.
+/// Fails unless a build with little memory refuses `input`, which needs more.
 fn refused_for(input: &Input, expected: &str) {
     refused_to(input, input.build(), expected);
 }
@@ -27,15 +27,15 @@ fn refused_to(input: &Input, mut build: Command, expected: &str) {
     assert!(!input.out().exists(), "{said}");
 }
 
-/// Where files are, and how many take more than there is in [`BUDGET`]: few with long paths, which are
-/// most of what is remembered then, and in a sweep of all very many with short ones, too.
+/// Folders and numbers of files that exceed [`BUDGET`]: a few with long paths, which take most of the memory
+/// then, and in full sweeps also very many with short ones.
 fn many() -> &'static [(Place, u32)] {
     or_all(&[(deep, 6000)], &[(deep, 6000), (shallow, 100_000)])
 }
 
 type Place = fn(&Path) -> PathBuf;
 
-/// A folder below another, with a path of 2.4 KB.
+/// A folder inside another one, with a path of 2.4 KB.
 fn deep(folder: &Path) -> PathBuf {
     (0..12).fold(folder.to_owned(), |path, _| path.join("x".repeat(200)))
 }
@@ -61,7 +61,7 @@ fn more_files_than_the_memory_is_for_are_refused() {
     }
 }
 
-/// What a link leads to is remembered as its path is.
+/// A link's target takes as much memory as its path.
 #[test]
 fn more_targets_of_links_than_the_memory_is_for_are_refused() {
     let target = vec!["x".repeat(200); 12].join("/");
@@ -87,8 +87,8 @@ fn touch(folder: &Path, count: u32) {
     }
 }
 
-/// What is no artifact is looked at and not remembered, however much it is. With an artifact among them
-/// the same files count, as those of a shard are listed.
+/// Files outside of artifacts are looked at but not remembered, in any number. With an artifact among them
+/// they count, since a shard's files are listed.
 #[test]
 fn files_beside_artifacts_do_not_count() {
     let input = Input::folder();
@@ -113,7 +113,7 @@ fn files_beside_artifacts_do_not_count() {
     assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
 }
 
-/// Components are taken apart one after the other, and so they are counted.
+/// Components are split one after the other, and counted so.
 #[test]
 fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
     assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [1200; 2]);
 }
 
-/// A table of contents of values of one byte each.
+/// A table of contents with one-byte values.
 #[test]
 fn tables_larger_than_the_memory_is_for_are_refused() {
     const VALUES: u32 = 10_000_000;
@@ -151,7 +151,7 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
     archive.extend(1u32.to_le_bytes());
     archive.extend(64u64.to_le_bytes());
     archive.resize(64, 0);
-    // A map of one text and an array.
+    // A map with one text and an array.
     archive.extend([0x81, 0xa1, b'x', 0xdd]);
     archive.extend(VALUES.to_be_bytes());
     archive.resize(archive.len() + VALUES as usize, 0xc0);
@@ -160,7 +160,7 @@ fn tables_larger_than_the_memory_is_for_are_refused() {
     refused_for(&input, "kernel archive TOC of 10000008 bytes is more than");
 }
 
-/// The set that a build updates is read within the memory of that build.
+/// A build reads the set that it updates within its own memory limit.
 #[test]
 fn an_earlier_set_larger_than_the_memory_is_for_is_refused() {
     let input = Input::folder();
@@ -172,7 +172,7 @@ fn an_earlier_set_larger_than_the_memory_is_for_is_refused() {
     refused_to(&input, build, "package set of 419430400 bytes is more than the ");
 }
 
-/// Wrappers that share a bundle, as those of `-fgpu-rdc` do, have rows each in the archives.
+/// Wrappers that share a bundle, as with `-fgpu-rdc`, each have rows in the archives.
 #[test]
 fn code_objects_count_for_each_wrapper_of_their_bundle() {
     tools::need(&["cc"]);
@@ -185,7 +185,7 @@ fn code_objects_count_for_each_wrapper_of_their_bundle() {
     refused_for(&input, "too many to be remembered");
 }
 
-/// A library whose wrappers all point to one bundle of a few small code objects.
+/// Writes a library whose wrappers all point to one bundle of a few small code objects.
 fn fat_library(path: &Path, wrappers: u32) {
     let room = tempfile::tempdir().unwrap();
     fs::write(room.path().join("bundle"), bundle()).unwrap();
@@ -201,7 +201,7 @@ fn fat_library(path: &Path, wrappers: u32) {
     tools::run(&mut compiler);
 }
 
-/// Code objects of ABI version 2, whose headers do not say what they are for.
+/// A bundle of code objects of ABI version 2, whose headers do not state their target.
 fn bundle() -> Vec<u8> {
     let mut code_object = b"\x7fELF\x02\x01\x01\x40".to_vec();
     code_object.resize(16, 0);

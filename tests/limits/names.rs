@@ -1,4 +1,4 @@
-//! Names, paths, modes and kinds of files in artifacts.
+//! Names, paths, modes and types of files in artifacts.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +39,7 @@ fn folders_are_packed_up_to_a_depth() {
     input.refused(&["a_lib_generic.tar.zst(libs/A/stage/y/y", "lies in more than 256 folders"]);
 }
 
-/// Deeper than a path can say; made from folder to folder, as tar does.
+/// No path can be so deep; like tar, the test goes from folder to folder to make it.
 #[test]
 fn folders_deeper_than_a_path_are_refused() {
     let input = Input::folder();
@@ -51,7 +51,7 @@ fn folders_deeper_than_a_path_are_refused() {
     input.refused(&["fff/fff", "File name too long"]);
 }
 
-/// A header states a folder once for all of its files.
+/// A header stores a folder once for all of its files.
 #[test]
 fn long_paths_in_an_rpm_are_refused() {
     let room = tempfile::tempdir().unwrap();
@@ -80,7 +80,7 @@ fn long_names_in_an_archive_are_refused() {
     input.refused(&["a_lib_generic.tar.zst", "has a name beyond PATH_MAX"]);
 }
 
-/// A member costs few bytes, and a path of hundreds of folders as many entries, each with a path.
+/// A member costs few bytes, but a path of hundreds of folders makes as many entries, each with a path.
 #[test]
 fn folders_that_stand_there_only_by_name_count() {
     let input = Input::handmade(|archive| {
@@ -90,18 +90,18 @@ fn folders_that_stand_there_only_by_name_count() {
             archive.file("x", b"");
         }
     });
-    // With the memory of most machines they are more than can be remembered, and refused for that.
+    // Even with the memory of most machines there are too many to remember, and they are refused.
     let said = refusal(input.build().args(["--memory", "100G"]));
     assert!(said.contains("a_lib_generic.tar.zst"), "{said}");
     assert!(said.contains("or more than 268435456 bytes of paths"), "{said}");
 }
 
-/// Entries that an archive may have: members and the folders around them.
+/// The most entries for an archive: members and the folders around them.
 const ENTRIES: usize = 1 << 20;
 
-/// As many entries as there may be, of short paths, and a member that is refused: `last`.
+/// An archive with the most entries, with short paths, and a last member that is refused: `last`.
 fn entries(last: &str) -> Input {
-    // The number, the folders below it, and the file.
+    // The numbered folder, the folders in it, and the file.
     const DEPTH: usize = 20;
     const EACH: usize = DEPTH + 2;
     // The manifest, `libs`, `libs/A`, and the stage prefix.
@@ -117,8 +117,8 @@ fn entries(last: &str) -> Input {
     })
 }
 
-/// Of paths too short to be too many bytes: exactly so many are read. That it is not one less is left
-/// to a sweep of all, as each of the two runs takes seconds.
+/// Their short paths stay below the limit in bytes, so exactly this many are read. Only full sweeps show that
+/// it is not one less, as each of the two runs takes seconds.
 #[test]
 fn members_and_folders_count_up_to_a_million() {
     const TOO_MANY: &str = "has more than 1048576 members and folders around them";
@@ -150,7 +150,7 @@ fn names_that_are_not_utf8_are_refused() {
     input.refused(&["a_lib_generic.tar.zst", "UTF-8"]);
 }
 
-/// A line break would forge lines of lists, an escape sequence what a terminal shows.
+/// A line break would forge lines of a list, an escape sequence the content of a terminal.
 #[test]
 fn control_characters_in_names_are_refused_and_not_printed() {
     for name in ["two\nlines", "\u{1b}[2Jx", "bell\u{7}", "tab\t", "back\u{8}", "c1\u{9b}2J"] {
@@ -191,7 +191,7 @@ fn names_that_differ_in_case_are_two_files() {
     assert!(code == Some(0) && !said.contains("V040"), "{said}");
 }
 
-/// Names of packages are lowered, of which dpkg takes no other.
+/// Package names become lower-case, since dpkg accepts no others.
 #[test]
 fn packages_whose_names_differ_in_case_are_refused() {
     let input = Input::folder();
@@ -243,7 +243,7 @@ fn devices_in_a_folder_are_refused() {
     }
 }
 
-/// Modes of packages are those of their kind: whatever the umask or an attacker made of them.
+/// Packages give each type of file a fixed mode, independent of the umask and of attackers.
 #[test]
 fn modes_do_not_reach_the_packages() {
     need(&UNPACKERS);

@@ -1,5 +1,5 @@
-//! Nothing is written, made, renamed or removed outside of the output folder: every system call that
-//! names a file is looked at, as strace sees it.
+//! No file outside of the output folder is written, made, renamed or removed: strace shows every system call
+//! that names a file.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,8 +15,8 @@ use support::tools::need;
 
 use crate::{Input, STAGE};
 
-/// Runs a command and fails if it changes anything that lies in none of `allowed`. What is beside
-/// `room`, and the terminal, it has no business with either.
+/// Runs a command and fails if it changes a file outside of `allowed`. Neighbours of `room`, and the
+/// terminal, are outside, too.
 fn changes_only(command: &Command, allowed: &[&Path], code: i32) {
     let trace = Trace::of(command, &[]);
     assert_eq!(trace.code, Some(code), "{command:?}");
@@ -39,7 +39,7 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that fails says; `split` lists on stdout what it wrote nevertheless.
+/// The errors of a command that fails; `split` also lists on stdout the files that it wrote nevertheless.
 fn failure(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = crate::text(&output);
@@ -69,7 +69,7 @@ fn each_path_of_a_call_is_one_in_the_folder_before_it() {
     }
 }
 
-/// What a program does to the files of a folder is seen, however it is done.
+/// The check sees every way to change a folder's files.
 #[test]
 fn every_change_of_a_file_is_seen() {
     const CHANGES: [(&str, &[&str]); 14] = [
@@ -117,7 +117,7 @@ fn commands_write_into_their_output_folders_only() {
     let mut build = build_of(&shards(), &out);
     build.arg("--cache").arg(&cache).arg("--repo").arg(&repo);
     changes_only(&build, &[&out, &cache, &repo], 0);
-    // Over an earlier set.
+    // Builds over an earlier set.
     changes_only(&build_of(&shards(), &out), &[&out], 0);
     for command in ["split", "recombine"] {
         let folder = path(command);
@@ -150,7 +150,7 @@ fn commands_write_into_their_output_folders_only() {
     }
 }
 
-/// Commands that write one file write it in its folder.
+/// Commands that write a single file write it into its folder.
 fn write_the_files_that_are_named(room: &Path) {
     let [notes, parts] = ["notes", "parts"].map(|name| room.join(name));
     fs::create_dir(&notes).unwrap();
@@ -165,7 +165,7 @@ fn write_the_files_that_are_named(room: &Path) {
     changes_only(&join, &[&notes], 0);
 }
 
-/// What packed artifacts hold lies beside the output, or in TMPDIR, without a name.
+/// The content of packed artifacts goes to anonymous temporary files beside the output, or in TMPDIR.
 #[test]
 fn what_archives_hold_lies_beside_the_output_only() {
     need(&["strace", "tar", "zstd", "xz", "sha256sum"]);
@@ -188,7 +188,7 @@ fn what_archives_hold_lies_beside_the_output_only() {
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
-/// Members, links and manifests that lead out of an artifact are refused, and nothing follows them.
+/// Members, links and manifests that lead out of an artifact are refused, and rockpack follows none of them.
 #[test]
 fn what_leads_out_of_an_artifact_is_not_followed() {
     need(&["strace"]);
@@ -205,7 +205,7 @@ fn what_leads_out_of_an_artifact_is_not_followed() {
     ];
     for input in inputs {
         let (out, room) = (input.out(), input.folder.path().to_owned());
-        // The spool beside the output, while there is no output folder yet.
+        // The spool is beside the output as long as there is no output folder.
         let trace = Trace::of(&input.build(), &[]);
         assert_eq!(trace.code, Some(2));
         let mut named = trace.changed();
@@ -241,7 +241,7 @@ fn links_below_the_output_folder_are_not_written_through() {
     assert!(input.out().join("shard/a_lib_generic").is_dir());
 }
 
-/// Artifacts of one component, of which one has a link where another has a folder.
+/// Two artifacts of one component: one has a link where the other has a folder.
 #[test]
 fn nothing_is_written_through_a_link_of_another_artifact() {
     let input = Input::folder();
@@ -278,7 +278,7 @@ fn links_that_leave_through_other_links_are_refused() {
         }
     });
     packed.refused(&expected);
-    // Each in an artifact of its own.
+    // Each is in an artifact of its own.
     for (name, commands) in
         [("a_dev_generic", &["recombine"][..]), ("a_lib_gfx1100", &["split", "recombine"])]
     {
@@ -298,7 +298,7 @@ fn links_that_leave_through_other_links_are_refused() {
     }
 }
 
-/// A receipt of an earlier set says which packages may go: none outside of its folder.
+/// An earlier set's receipt names the packages to remove, but none outside of its folder.
 #[test]
 fn a_forged_receipt_removes_nothing() {
     let room = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Pipes that nobody writes to, in the place of files: no command waits for them.
+//! Pipes without a writer in place of files: no command waits for them.
 
 use std::fs;
 use std::io::Read;
@@ -10,10 +10,10 @@ use support::program::rockpack_path;
 use support::tools::{self, need};
 use support::waiting::Process;
 
-/// Longer than any of these runs takes, and shorter than for ever.
+/// A limit in seconds, longer than any of these runs takes.
 const SECONDS: &str = "30";
 
-/// What `timeout` exits with where it had to end the program.
+/// The exit code of `timeout` after it ended the program.
 const TIMED_OUT: i32 = 124;
 
 fn pipe(path: &Path) {
@@ -21,7 +21,7 @@ fn pipe(path: &Path) {
     tools::run(Command::new("mkfifo").arg(path));
 }
 
-/// Runs the words with `{}` for `room`; the command ends by itself, and names `file`.
+/// Runs the command `words` with `room` in place of `{}`. Fails unless it ends by itself and names `file`.
 #[track_caller]
 fn ends(room: &Path, words: &str, file: &str) {
     let words = words.replace("{}", room.to_str().unwrap());
@@ -80,7 +80,7 @@ fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
     ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
 }
 
-/// A process that has leased `file`, as servers do, until somebody else opens it.
+/// A process that holds a lease on `file`, as servers do, until another one opens it.
 fn holder_of(file: &Path) -> Process {
     let holds = "import fcntl, os, signal, sys, time\n\
                      file = os.open(sys.argv[1], os.O_RDWR)\n\

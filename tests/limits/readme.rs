@@ -1,4 +1,4 @@
-//! The table in README.md against the tests that it names.
+//! The table in README.md, compared with the tests that it names.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn every_test_of_the_table_is_there() {
     assert!(count > 20, "{count} rows");
 }
 
-/// The last cell of a row: `` `limits/names.rs` `the_test` ``.
+/// File and test in the last cell of a row: `` `limits/names.rs` `the_test` ``.
 fn named(line: &str) -> Option<(&str, &str)> {
     let cell = line.strip_suffix(" |")?.rsplit("| ").next()?;
     let mut words = cell.split('`').filter(|word| !word.trim().is_empty());

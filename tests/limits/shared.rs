@@ -1,4 +1,4 @@
-//! ELF files in which many records lead to one thing: what they have is refused or read once.
+//! ELF files in which many records lead to one thing: it is refused, or read only once.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn a_version_that_many_symbols_have_is_kept_once() {
 #[test]
 fn names_and_search_paths_beyond_any_are_refused() {
     limit(linking(&dense_elf::names_of_libraries(elf::DT_NEEDED)));
-    // Of many search paths the loader takes the last, and no other is read.
+    // The loader takes the last of several search paths, so no other one is read.
     let paths = dense_elf::names_of_libraries(elf::DT_RUNPATH);
     assert_eq!(linking(&paths).unwrap().runpath.unwrap().len(), 4094);
     limit(SearchPath::read(&elf_file(&paths)));
@@ -68,7 +68,7 @@ fn names_and_search_paths_beyond_any_are_refused() {
     limit(read(3));
 }
 
-/// Verification remembers what every library says.
+/// Verification remembers the names of every library.
 #[test]
 fn search_paths_of_more_than_a_mebibyte_are_refused_by_verification() {
     let read = |len| verified(dense_elf::search_path_of_a_section(len));
@@ -110,7 +110,7 @@ fn tables_that_share_bytes_are_refused() {
     assert!(error.hint_text().is_some());
 }
 
-/// None is passed over: the loader may go by any of them.
+/// Each one counts: the loader may use any of them.
 #[test]
 fn more_dynamic_sections_than_any_file_has_are_refused() {
     let read = |count| {
@@ -127,12 +127,12 @@ fn wrappers_that_all_point_to_one_bundle_are_refused() {
     limit(verify::read_file("lib/x.so", &content));
 }
 
-/// What verification says of a library.
+/// Verifies a library.
 fn verified(bytes: Vec<u8>) -> Result<()> {
     verify::read_file("lib/x.so", &Content::of_bytes(bytes))
 }
 
-/// Each relocation may go by a table of its own, which is read then.
+/// Each relocation may use a table of its own, which is then read.
 #[test]
 fn symbol_tables_of_as_many_relocations_are_refused() {
     verified(dense_verify::small_symbol_tables(16)).unwrap();
@@ -144,7 +144,7 @@ fn symbol_tables_of_as_many_relocations_are_refused() {
     assert!(error.message().contains("symbol tables have more bytes together"), "{error}");
 }
 
-/// Of 256 and of 128 MiB, if all of them were read and kept.
+/// The names would take 256 and 128 MiB if all of them were read and kept.
 #[test]
 fn names_that_are_the_ends_of_others_cost_little_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,12 +155,12 @@ fn names_that_are_the_ends_of_others_cost_little_memory() {
         let package = deb(folder.path(), |data| data.file("./opt/lib/x.so", &library));
         let mut verify = rockpack();
         let output = limited(verify.arg("verify").arg(&package), 96).output().unwrap();
-        // That packages of strangers fail says nothing, and no memory would be no exit code.
+        // Verification fails for strangers' packages anyway; running out of memory would give no exit code.
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     }
 }
 
-/// Of two bundles, the first has what the second has, too.
+/// The first of two bundles claims the bytes of the second.
 #[test]
 fn entries_of_a_bundle_do_not_have_what_is_behind_it() {
     let error = verified(dense_verify::bundles(2, 512)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Texts of the input on their way to a terminal: no command for it, and no line that is not ours.
+//! Texts of the input on a terminal: none becomes a command for the terminal, or a forged line.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,13 +14,13 @@ use crate::bombs::bundle;
 use crate::hostile_packages::{CONTROL, controlled, deb, rpm};
 use crate::{Input, STAGE, inspect};
 
-/// What a text of the input may hold: it clears the screen in two ways, and begins a line.
+/// A hostile text: it clears the screen in two ways, and starts a new line.
 const HOSTILE: &str = "x\u{1b}[2J\u{7f}\u{9b}2J\r\nforged: all checks passed";
 
-/// Without line breaks, for what has lines itself.
+/// A hostile text without line breaks, for texts made of lines.
 const IN_LINE: &str = "x\u{1b}[2J\u{7f}\u{9b}2J\rforged";
 
-/// How the beginning of both is shown.
+/// The start of both texts as rockpack shows it.
 const SHOWN: &str = r"x\u{1b}[2J\u{7f}\u{9b}2J\r";
 
 fn run(arguments: &[&str], file: &Path) -> Command {
@@ -29,7 +29,7 @@ fn run(arguments: &[&str], file: &Path) -> Command {
     command
 }
 
-/// Both streams of a command, of which nothing is a command to a terminal, or a line of others.
+/// Returns both streams of a command. Fails if they contain terminal commands or forged lines.
 fn harmless(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let Output { stdout, stderr, .. } = output;
@@ -44,15 +44,15 @@ fn harmless(command: &mut Command) -> String {
     both.concat()
 }
 
-/// [`harmless`], and what the input holds is shown, so that it was no other text that was judged.
+/// Runs [`harmless`], and fails unless the hostile text is shown: otherwise the check saw another text.
 fn escaped(command: &mut Command) {
-    // What is escaped already has its `\` escaped in JSON.
+    // In JSON, the `\` of escaped text is escaped again.
     let said = harmless(command).replace(r"\\", r"\");
     let json = r"x\u001b[2J\u007f\u009b2J\r";
     assert!(said.contains(SHOWN) || said.contains(json), "{command:?}: {said}");
 }
 
-/// `command` in words and with its events as JSON.
+/// Runs `command` twice, with its events as text and as JSON.
 fn both_ways(command: impl Fn() -> Command) {
     escaped(&mut command());
     escaped(command().args(["--log-format", "json"]));
@@ -75,7 +75,7 @@ fn nothing_of_a_packed_artifact_reaches_the_terminal_raw() {
 fn nothing_of_a_folder_reaches_the_terminal_raw() {
     let input = Input::folder();
     fs::write(input.stage().join("lib/file"), "").unwrap();
-    // R005: outside of all prefixes; R008: packed in no known way.
+    // R005: outside of all prefixes. R008: packed in an unknown way.
     fs::write(input.shard().join("a_lib_generic").join(HOSTILE), "").unwrap();
     fs::write(input.shard().join(format!("b_lib_generic.tar.{HOSTILE}")), "").unwrap();
     both_ways(|| input.build());
@@ -86,11 +86,11 @@ fn nothing_of_a_folder_reaches_the_terminal_raw() {
     let named = input.shard().join(HOSTILE);
     fs::write(&named, "").unwrap();
     both_ways(|| run(&["inspect"], &named));
-    // What a shell makes of `*`.
+    // An argument that a shell may make of `*`.
     escaped(rockpack().arg("inspect").arg(format!("--{HOSTILE}")));
 }
 
-/// Of a `.deb`, by every command that opens packages.
+/// Opens a `.deb` with every command that opens packages.
 fn opened(package: &Path) {
     for arguments in [&["inspect"][..], &["inspect", "--json"], &["verify"], &["verify", "--json"]]
     {
@@ -149,7 +149,7 @@ fn nothing_of_a_control_archive_reaches_the_terminal_raw() {
     both_ways(|| run(&["verify"], &package));
 }
 
-/// The names of the members around the archives of a `.deb` are ASCII, of 16 letters at most.
+/// The names of the members around a `.deb`'s archives are ASCII, with at most 16 letters.
 #[test]
 fn nothing_of_the_framing_of_a_package_reaches_the_terminal_raw() {
     let folder = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ fn nothing_of_an_rpm_reaches_the_terminal_raw() {
 #[test]
 fn a_description_keeps_its_lines_and_begins_none() {
     let folder = tempfile::tempdir().unwrap();
-    // Other control characters than those beyond ASCII are refused in a control file.
+    // A control file with other ASCII control characters is refused.
     let control = format!("{CONTROL} one\u{9b}2J\n .\n  two\tthree\r\n");
     let package = controlled(folder.path(), &[("control", &control)], |_| {});
     let shown = harmless(&mut inspect(&package));

@@ -1,5 +1,5 @@
-//! Packages in which something stands twice, or under an odd name, so that the tools which install
-//! them see another one than a reader that looks no further.
+//! Packages with duplicate content or odd names: the tools that install them see something else than a
+//! careless reader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use support::tools::{have, need, run, succeed, told};
 use crate::hostile_packages::{CONTROL, controlled, write};
 use crate::{Input, inspect, refusal, text};
 
-/// `inspect` and `repo` refuse a package with all of `parts`, `verify` says that it cannot be read.
+/// Fails unless `inspect` and `repo` refuse a package with all of `parts`, and `verify` says that it cannot
+/// be read.
 pub fn refused(package: &Path, parts: &[&str]) {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("repo");
@@ -35,7 +36,7 @@ pub fn refused(package: &Path, parts: &[&str]) {
     assert!(!out.join("dists").exists() && !out.join("repodata").exists());
 }
 
-/// A package is read, verified and published.
+/// Fails unless a package is read, verified and published.
 fn accepted(package: &Path) {
     let room = tempfile::tempdir().unwrap();
     run(&mut inspect(package));
@@ -48,7 +49,7 @@ fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> PathBuf {
     built(folder, |bytes| retagged(bytes, header, signature))
 }
 
-/// The `.rpm` of a build, changed.
+/// The `.rpm` of a build after `change`.
 pub fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
     let input = Input::folder();
     fs::write(input.stage().join("lib/text"), "x").unwrap();
@@ -66,7 +67,7 @@ fn line(text: &str) -> IndexData {
     IndexData::StringTag(text.to_owned())
 }
 
-/// What rpm says of the package: for it, all of these packages are whole.
+/// A query of the package by rpm, to which all of these packages are intact.
 fn rpm_says(package: &Path, format: &str) -> String {
     run(Command::new("rpm").args(["-K", "--nosignature"]).arg(package));
     rpm_tags(package, format)
@@ -75,7 +76,7 @@ fn rpm_says(package: &Path, format: &str) -> String {
 #[test]
 fn a_tag_twice_is_refused() {
     let room = tempfile::tempdir().unwrap();
-    // Further tags that nobody knows are named by `verify`, and are no fault elsewhere.
+    // `verify` names further unknown tags; no other command minds them.
     let package = rpm(room.path(), &[(5_000_000, line("x"))], &[(5_000_000, line("x"))]);
     run(&mut inspect(&package));
     run(rockpack().arg("repo").arg(&package).arg("--out").arg(room.path().join("repo")));
@@ -113,8 +114,7 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
     }
 }
 
-/// The `.rpm` of a build whose header has these numbers of devices and inodes for all files, or does
-/// not have them.
+/// The `.rpm` of a build whose header has these device and inode numbers for all files, or lacks them.
 fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf {
     let numbers = |tag: u32, old: &IndexData, all: Option<u32>| {
         let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
@@ -129,12 +129,12 @@ fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf
     built(folder, |bytes| remade(bytes, change, &[]))
 }
 
-/// rpm installs as one file what has one inode in the header, whatever the payload says. `repo` lists
-/// such a package as createrepo_c does, whose lists say nothing of inodes.
+/// rpm installs files with the same inode in the header as one file, whatever the payload says. `repo` lists
+/// such a package as createrepo_c does: lists have no inodes.
 #[test]
 fn files_of_one_inode_are_refused() {
     let room = tempfile::tempdir().unwrap();
-    // Every other file has no link, by rpm's account.
+    // According to rpm, every other file has no link.
     let linked = |package: &Path| {
         let counts = rpm_says(package, "[%{FILENLINKS} ]");
         counts.split(' ').any(|count| !["", "0", "1"].contains(&count))
@@ -159,7 +159,7 @@ fn files_of_one_inode_are_refused() {
     }
 }
 
-/// rpm refuses such a header, which would be held in memory once for each of its tags.
+/// rpm refuses such a header: each of its tags would take the same memory again.
 #[test]
 fn tags_of_the_same_bytes_are_refused() {
     let room = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ fn tags_of_the_same_bytes_are_refused() {
     assert!(said.contains("tag[1]: BAD"), "{said}");
 }
 
-/// A package whose control archive has more members behind `./` and the control file.
+/// A package whose control archive has more members after `./` and the control file.
 fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     let mut control = Handmade::new();
     control.member("./", b'5', "", 0o755, b"");
@@ -181,7 +181,7 @@ fn with_control(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     write(folder, &control.finish(), &Handmade::new().finish())
 }
 
-/// dpkg-deb unpacks the archive as it is, and dpkg reads what it then finds.
+/// dpkg-deb unpacks the archive unchanged, and dpkg then reads the result.
 #[test]
 fn a_control_archive_has_files_alone() {
     let room = tempfile::tempdir().unwrap();
@@ -232,7 +232,7 @@ fn fields_that_differ_in_case_are_one() {
     assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
 }
 
-/// What dpkg says that a field of a package is.
+/// dpkg-deb's value of a package's field.
 fn dpkg_says(package: &Path, field: &str) -> String {
     succeed(Command::new("dpkg-deb").arg("-f").arg(package).arg(field))
 }
@@ -261,7 +261,7 @@ fn lines_that_end_for_dpkg_alone_are_refused() {
     assert_eq!(dpkg_says(&windows, "Version"), "1\n");
 }
 
-/// What dpkg keeps as conffiles of a package that it unpacks, or none if it does not.
+/// The conffiles that dpkg records for a package when it unpacks it; `None` if it refuses the package.
 fn unpacked_conffiles(package: &Path) -> Option<Vec<String>> {
     let root = tempfile::tempdir().unwrap();
     let database = root.path().join("var/lib/dpkg");
@@ -300,7 +300,7 @@ fn conffiles_are_those_that_dpkg_sees() {
         });
         let output = inspect(&package).output().unwrap();
         assert_eq!(output.status.success(), seen.is_some(), "{text:?}");
-        // Files that are no conffiles have to have a digest.
+        // Files that are not conffiles need a digest.
         let said = crate::text(&rockpack().arg("verify").arg(&package).output().unwrap());
         for name in ["etc/a", "etc/b"].into_iter().filter(|_| seen.is_some()) {
             let bare = said.contains(&format!("/{name}: the package states no digest"));

@@ -1,5 +1,5 @@
-//! Inputs that make much of few bytes: as many values, entries or rows as their length allows. What
-//! they cost is what the bounds of the targets are about; mutations of small seeds do not show it.
+//! Dense inputs: as many values, entries or rows as fit into their length. The bounds of the targets are
+//! about the cost of such inputs, which mutations of small seeds do not show.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -12,14 +12,14 @@ use md5::{Digest as _, Md5};
 
 use crate::fuzz_smoke::{dense_elf, dense_verify, dense_wheels, rpms};
 
-/// Bytes of an input, more or less.
+/// The approximate length of an input in bytes.
 pub const LEN: usize = 64 << 10;
 
-/// The inputs of a target, if anything is to be had for little there.
+/// The dense inputs of a target, if it has any.
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     match target {
         "kernel_index" => [message_pack(), vec![bomb(8)]].concat(),
-        // The first byte says where the second file starts.
+        // The first byte states where the second file starts.
         "shared_files" => {
             let files = message_pack().into_iter().chain([bomb(3), bomb(8)]);
             files.map(|map| [&[0xff], &map[..]].concat()).collect()
@@ -55,7 +55,7 @@ pub fn text(unit: &str) -> Vec<u8> {
     unit.repeat(LEN / unit.len()).into_bytes()
 }
 
-/// Units that differ, so that all of them count.
+/// Numbered units, all different, so that all of them count.
 pub fn numbered(before: &str, behind: &str) -> Vec<u8> {
     (0..LEN / (before.len() + behind.len() + 4))
         .map(|n| format!("{before}{n:x}{behind}"))
@@ -68,7 +68,7 @@ fn release() -> Vec<u8> {
     format!("Suite: x\nSHA256:\n{}", rows.collect::<String>()).into()
 }
 
-/// Lists and maps of the shortest values, and nothing but openings.
+/// Lists and maps of the shortest values, deeply nested lists, and lists that announce too much.
 fn message_pack() -> Vec<Vec<u8>> {
     let count = u32::try_from(LEN).unwrap().to_be_bytes();
     let list = [&[0xdd], &count[..], &vec![0xc0; LEN]].concat();
@@ -81,7 +81,7 @@ fn message_pack() -> Vec<Vec<u8>> {
     vec![list, map, nested, announced, names]
 }
 
-/// A list of so many MiB of the shortest values, compressed by zlib.
+/// A list of `mib` MiB of the shortest values, compressed with zlib.
 fn bomb(mib: u32) -> Vec<u8> {
     let count = mib << 20;
     let list = [&[0xdd], &count.to_be_bytes()[..], &vec![0xc0; count as usize]].concat();
@@ -90,7 +90,7 @@ fn bomb(mib: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A kernel archive that is a table of contents and nothing else.
+/// A kernel archive with only a table of contents.
 fn archive(toc: &[u8]) -> Vec<u8> {
     let mut bytes = [&b"KPAK"[..], &1_u32.to_le_bytes(), &64_u64.to_le_bytes()].concat();
     bytes.resize(64, 0);
@@ -121,7 +121,7 @@ fn json() -> Vec<Vec<u8>> {
     all
 }
 
-/// A package with as many paths as it takes.
+/// A package with as many paths as fit.
 fn plan() -> Vec<u8> {
     let paths = (0..LEN / 34).map(|n| format!("{{\"path\":\"{n:x}\",\"kind\":\"\",\"mode\":0}}"));
     let paths: Vec<String> = paths.collect();
@@ -131,7 +131,7 @@ fn plan() -> Vec<u8> {
     format!("{{{head},\"packages\":[{{{package},\"members\":[{}]}}]}}", paths.join(",")).into()
 }
 
-/// A document of the shortest relationships.
+/// A document with the shortest relationships.
 fn document() -> Vec<u8> {
     let one = "{\"spdxElementId\":\"\",\"relationshipType\":\"\",\"relatedSpdxElement\":\"\"}";
     let all = vec![one; LEN / one.len()].join(",");
@@ -145,7 +145,7 @@ fn xml(unit: &str) -> Vec<u8> {
     [&b"<x>"[..], &text(unit), b"</x>"].concat()
 }
 
-/// A bundle of empty entries, of which 4,096 are read at most.
+/// A bundle of empty entries; readers accept at most 4,096.
 pub fn bundle(count: usize) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bytes.extend((count as u64).to_le_bytes());
@@ -159,8 +159,8 @@ pub fn bundle(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Compressed bundles of zeros: as they say; of another hash, as much as is held in memory and more;
-/// more than they say; and less, of a stream of a few bytes.
+/// Compressed bundles of zeros: a correct one; two with a wrong hash, within and above the memory limit; one
+/// longer than declared; and one shorter, with a stream of a few bytes.
 fn compressed_bundles() -> Vec<Vec<u8>> {
     let zeros = |mib: usize| vec![0; mib << 20];
     let zlib = |mib| {
@@ -180,21 +180,21 @@ fn compressed_bundles() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Of version 3, by zlib (0) or zstd (1).
+/// A compressed bundle of version 3, with method zlib (0) or zstd (1).
 fn compressed_bundle(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
     let total = 32 + stream.len() as u64;
     let words = [total.to_le_bytes(), declared.to_le_bytes()].concat();
     [b"CCOB\x03\0", &method.to_le_bytes()[..], &words, &hash[..8], stream].concat()
 }
 
-/// As many wrappers as fit, of both kinds.
+/// Wrappers of both kinds, up to [`LEN`].
 fn wrappers() -> Vec<u8> {
     let wrapper = |magic: &[u8; 4]| [magic, &[1, 0, 0, 0][..], &[7; 16]].concat();
     [wrapper(b"FPIH"), wrapper(b"HIPK")].concat().repeat(LEN / 48)
 }
 
-/// Archives, whose magic the target gives, of empty members, of objects that are sections alone, and
-/// of one that has many bundles in a section.
+/// Archives without their magic, which the target adds: of empty members, of objects that are only sections,
+/// and of one object with many bundles in a section.
 fn static_archives() -> Vec<Vec<u8>> {
     let member = |content: &[u8]| {
         let header =
@@ -203,7 +203,7 @@ fn static_archives() -> Vec<Vec<u8>> {
         bytes.resize(bytes.len().next_multiple_of(2), b'\n');
         bytes
     };
-    // Unlinked; the sections have another name than those with device code.
+    // Not linked; its sections have another name than those with device code.
     let mut object = elf();
     object[16] = 1;
     let name = object.len() - b".hip_fatbin\0".len();
@@ -219,7 +219,7 @@ fn static_archives() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Empty files of an archive; the target makes the checksums right.
+/// Empty files of an archive; the target corrects the checksums.
 fn members() -> Vec<u8> {
     let member = |name: &str, content: &[u8]| {
         let mut bytes = [member_header(name, content.len()), content.to_vec()].concat();
@@ -234,9 +234,8 @@ fn members() -> Vec<u8> {
     archive
 }
 
-/// Packages of which a few kilobytes decode to megabytes: a field of a long name and many lines, many
-/// fields, many control files of long names, lines of conffiles that say nothing, and many that do
-/// beside many members.
+/// Packages of a few kilobytes that decode to megabytes: a field with a long name and many lines, many
+/// fields, many control files with long names, empty conffiles lines, and many real ones beside many members.
 fn packages() -> Vec<Vec<u8>> {
     let fields = "Package: a\nVersion: 1\nArchitecture: all\n";
     let lines = format!("{fields}{}: b\n{}", "a".repeat(1 << 20), " c\n".repeat(1 << 19));
@@ -299,7 +298,7 @@ fn tar(kind: u8, name: &str, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The header of a member without its checksum.
+/// A member's header without its checksum.
 fn member_header(name: &str, size: usize) -> Vec<u8> {
     let mut block = vec![0; 512];
     block[..name.len()].copy_from_slice(name.as_bytes());
@@ -312,7 +311,7 @@ fn member_header(name: &str, size: usize) -> Vec<u8> {
     block
 }
 
-/// A library of as many empty sections as fit, all named like those with device code.
+/// A library with as many empty sections as fit, all named like those with device code.
 fn elf() -> Vec<u8> {
     let count = (LEN / 64) as u16;
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();

@@ -1,5 +1,5 @@
-//! ELF files in which many records lead to one thing: a name, a chain, a range of notes, a table. What
-//! each of them costs is nothing much; read for every record anew it would be the product of the two.
+//! ELF files in which many records lead to one thing: a name, a chain, a range of notes, a table. Each alone
+//! costs little; a reader that follows every record anew pays the product of both.
 
 #![allow(clippy::cast_possible_truncation, reason = "counts of these files fit")]
 
@@ -7,13 +7,13 @@ use object::elf;
 
 use super::dense::LEN;
 
-/// Bytes of the file header, of a program header and of a section header.
+/// The sizes of the file header, of a program header and of a section header, in bytes.
 pub const HEADERS: [usize; 3] = [64, 56, 64];
 
-/// Kernels of which there is a note.
+/// The number of kernels in a note.
 pub const NOTED_KERNELS: usize = 200;
 
-/// Bytes of a long search path.
+/// The length of a long search path in bytes.
 pub const LONG: usize = LEN / 2;
 
 /// The inputs of a target that reads ELF files.
@@ -52,20 +52,20 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
 pub struct File {
     machine: elf::Machine,
     segments: Vec<Vec<u8>>,
-    /// Program headers that there is room for.
+    /// The number of program headers that there is room for.
     room: usize,
     sections: Vec<Vec<u8>>,
     body: Vec<u8>,
 }
 
 impl File {
-    /// With room for so many program headers, which may be fewer in the end.
+    /// A file with room for this many program headers; it may end up with fewer.
     pub fn new(machine: elf::Machine, room: usize) -> Self {
         let body = vec![0; HEADERS[0] + HEADERS[1] * room];
         Self { machine, segments: Vec::new(), room, sections: vec![vec![0; HEADERS[2]]], body }
     }
 
-    /// Puts `bytes` into the file and returns where they are.
+    /// Appends `bytes` to the file, and returns their offset and length.
     pub fn put(&mut self, bytes: &[u8]) -> (u64, u64) {
         self.body.resize(self.body.len().next_multiple_of(8), 0);
         let at = self.body.len() as u64;
@@ -80,7 +80,7 @@ impl File {
         self.segments.push(header);
     }
 
-    /// The offset of its name, its type and flags, where it is, and the section it links to.
+    /// Adds a section: offset of its name, type and flags, offset and length, and the section it links to.
     pub fn section(&mut self, name: u32, kind: (elf::SectionType, u64), at: (u64, u64), link: u32) {
         let mut header = [name, kind.0.0].map(u32::to_le_bytes).concat();
         let address = if kind.1 == 0 { 0 } else { at.0 };
@@ -94,7 +94,7 @@ impl File {
         self.sections.push(header);
     }
 
-    /// A file that is loaded as a whole, with this dynamic section.
+    /// Finishes a file that is loaded as a whole, with this dynamic section.
     fn dynamic(mut self, entries: &[(elf::DynamicTag, u64)]) -> Vec<u8> {
         let pairs = entries.iter().flat_map(|(tag, value)| [tag.0.cast_unsigned(), *value]);
         let bytes = words(&pairs.chain([0, 0]).collect::<Vec<u64>>());
@@ -104,7 +104,7 @@ impl File {
         self.finish(0)
     }
 
-    /// The file; `names` is the index of the section with the names of sections.
+    /// Finishes the file; `names` is the index of the section with section names.
     pub fn finish(mut self, names: u16) -> Vec<u8> {
         let sections = self.put(&[]).0;
         let count = self.sections.len();
@@ -128,7 +128,7 @@ pub fn words(all: &[u64]) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// `count` symbols, of which each begins `step` bytes further into the string table.
+/// Makes `count` symbols whose names each start `step` bytes further into the string table.
 pub fn symbols(count: usize, step: usize, section: u16) -> Vec<u8> {
     let symbol = |n: usize| {
         let name = (1 + n * step) as u32;
@@ -143,7 +143,7 @@ pub fn one_string(len: usize, end: &str) -> Vec<u8> {
     [&[0], &vec![b's'; len][..], end.as_bytes(), &[0]].concat()
 }
 
-/// Heads that all lead to one chain.
+/// Heads that all lead to the same chain.
 pub fn versions(list: elf::DynamicTag) -> Vec<u8> {
     let count = LEN / 2 / 20;
     let mut file = File::new(elf::EM_X86_64, 2);
@@ -175,7 +175,7 @@ pub fn versions(list: elf::DynamicTag) -> Vec<u8> {
     file.dynamic(&[&table[..], &[(list, chain.0), (number, count as u64)]].concat())
 }
 
-/// A file with `count` undefined symbols in a string table.
+/// A file with `count` undefined symbols, and their string table.
 fn linked(
     strings: &[u8],
     symbols: &[u8],
@@ -198,7 +198,7 @@ pub fn undefined() -> Vec<u8> {
     linked(&one_string(LEN / 2, ""), &symbols(LEN / 2 / 24, 1, 0), &[], file)
 }
 
-/// Symbols with short names, all of one version with a long one.
+/// Symbols with short names, all bound to the same long version.
 pub fn bound_to_one_version() -> Vec<u8> {
     let count = LEN / 2 / 26;
     let mut file = File::new(elf::EM_X86_64, 2);
@@ -216,20 +216,20 @@ pub fn bound_to_one_version() -> Vec<u8> {
     linked(&long, &names, &versions, file)
 }
 
-/// Names that are as long as they may be.
+/// Names of the greatest length allowed.
 pub fn names_of_libraries(tag: elf::DynamicTag) -> Vec<u8> {
     let entries = vec![(tag, 1); LEN / 16];
     linked(&one_string(4094, ""), &symbols(1, 0, 0), &entries, File::new(elf::EM_X86_64, 2))
 }
 
-/// One search path, which so many entries name.
+/// One search path, named by `count` entries.
 pub fn search_path(count: usize, text: &str) -> Vec<u8> {
     let strings = [&b"\0"[..], text.as_bytes(), b"\0"].concat();
     let entries = vec![(elf::DT_RUNPATH, 1); count];
     linked(&strings, &symbols(1, 0, 0), &entries, File::new(elf::EM_X86_64, 2))
 }
 
-/// A library whose section has a search path of so many bytes.
+/// A library whose section contains a search path of `len` bytes.
 pub fn search_path_of_a_section(len: usize) -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let strings = file.put(&one_string(len, ""));
@@ -241,12 +241,12 @@ pub fn search_path_of_a_section(len: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// As many folders as fit.
+/// A search path of numbered folders, up to [`LEN`].
 fn parts(folder: &str) -> String {
     (0..LEN / (folder.len() + 6)).map(|n| format!("{folder}{n}:")).collect()
 }
 
-/// A library that says so often what it needs.
+/// A library with `count` dynamic sections.
 pub fn dynamic_sections(count: usize) -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let (strings, entries) = (file.put(b"\0"), file.put(&[0; 16]));
@@ -295,7 +295,7 @@ pub fn notes() -> Vec<u8> {
     file.finish(0)
 }
 
-/// So many sections of the same notes, which take `size` bytes, and one with a build-id.
+/// A file with `count` sections of the same notes, `size` bytes, and one section with a build ID.
 #[allow(dead_code, reason = "too long an input for the smoke test")]
 pub fn sections_of_notes(count: usize, size: usize) -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 0);
@@ -307,7 +307,7 @@ pub fn sections_of_notes(count: usize, size: usize) -> Vec<u8> {
     file.finish(0)
 }
 
-/// Sections outside of the file, all of one long name.
+/// Sections outside of the file, all with the same long name.
 pub fn section_names() -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 0);
     let strings = b"\0.hip_fatbin\0.hipFatBinSegment\0";
@@ -323,7 +323,7 @@ pub fn section_names() -> Vec<u8> {
     file.finish(1)
 }
 
-/// Symbol tables that all have the same symbols, in a binary that seems to be transformed.
+/// Symbol tables with the same symbols, in a binary that looks transformed.
 pub fn tables_of_symbols() -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 0);
     let names = file.put(b"\0.hipFatBinSegment\0.rocm_kpack_ref\0");
@@ -337,7 +337,7 @@ pub fn tables_of_symbols() -> Vec<u8> {
     file.finish(1)
 }
 
-/// Segments that all load the whole file, which has no sections to find device code by.
+/// Segments that all load the whole file, which has no sections for finding device code.
 pub fn segments_of_the_same() -> Vec<u8> {
     let room = LEN / 2 / HEADERS[1];
     let mut file = File::new(elf::EM_X86_64, room);
@@ -346,13 +346,13 @@ pub fn segments_of_the_same() -> Vec<u8> {
     file.finish(0)
 }
 
-/// As many packed relocations as fit, in a file of as many segments.
+/// The most packed relocations and segments that fit.
 pub fn packed_relocations() -> Vec<u8> {
     let room = LEN / 2 / HEADERS[1];
     relocations(room, LEN / 2 / 8, |n| if n % 2 == 0 { 64 } else { u64::MAX })
 }
 
-/// Packed relocations that are here and there.
+/// Packed relocations that alternate between two distant places.
 fn scattered_relocations() -> Vec<u8> {
     relocations(4, LEN / 8, |n| if n % 2 == 0 { 64 } else { LEN as u64 - 64 })
 }
@@ -361,14 +361,14 @@ fn relocations(room: usize, count: usize, word: impl Fn(usize) -> u64) -> Vec<u8
     let mut file = File::new(elf::EM_X86_64, room);
     let packed = words(&(0..count).map(word).collect::<Vec<u64>>());
     let packed = file.put(&packed);
-    // Segments that have nothing of the relocated words.
+    // Segments without any relocated words.
     (2..room as u64).for_each(|n| file.segment(elf::PT_LOAD, (n << 32, 8)));
     let pad = LEN.saturating_sub(file.body.len());
     file.put(&vec![0; pad]);
     file.dynamic(&[(elf::DT_RELR, packed.0), (elf::DT_RELRSZ, packed.1)])
 }
 
-/// Tables of relocations and sections of code that are all the same bytes.
+/// Tables of relocations and sections of code that share the same bytes.
 pub fn tables_of_relocations() -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 0);
     let names = file.put(b"\0.hipFatBinSegment\0");
@@ -386,7 +386,7 @@ pub fn tables_of_relocations() -> Vec<u8> {
     file.finish(1)
 }
 
-/// Wrappers that all point to one bundle.
+/// Wrappers that all point to the same bundle.
 pub fn wrappers() -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let names = file.put(b"\0.hip_fatbin\0.hipFatBinSegment\0");

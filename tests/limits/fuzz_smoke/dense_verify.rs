@@ -1,5 +1,5 @@
-//! Host binaries in which many records lead to one thing, as verification reads them: through a crate
-//! that keeps what it read. See also `dense_elf`.
+//! Host binaries in which many records lead to one thing, for verification, which reads them through a crate
+//! that keeps everything it has read. See also `dense_elf`.
 
 #![allow(clippy::cast_possible_truncation, reason = "counts of these files fit")]
 
@@ -23,8 +23,8 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// Starts a library of one wrapper, with the index of the section of names; what is put next is what
-/// its relocations go by.
+/// Starts a library with one wrapper; also returns the wrapper's offset and length. The next data put into
+/// the file is what its relocations refer to.
 fn wrapped() -> (File, (u64, u64)) {
     let mut file = File::new(elf::EM_X86_64, 1);
     let names = file.put(b"\0.hipFatBinSegment\0");
@@ -35,12 +35,12 @@ fn wrapped() -> (File, (u64, u64)) {
     (file, wrapper)
 }
 
-/// A relocation of the pointer of the wrapper, by symbol 0.
+/// A relocation of the wrapper's pointer, with symbol 0.
 fn relocation(wrapper: (u64, u64)) -> Vec<u8> {
     words(&[wrapper.0 + 8, elf::R_X86_64_64.0.into(), 0])
 }
 
-/// Sections of one relocation each, by as many symbol tables that share `size` bytes.
+/// Sections of one relocation each, with as many symbol tables, which share `size` bytes.
 pub fn symbol_tables(count: usize, size: usize) -> Vec<u8> {
     let (mut file, wrapper) = wrapped();
     let size = (size / 24 * 24) as u64;
@@ -53,7 +53,7 @@ pub fn symbol_tables(count: usize, size: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// As [`symbol_tables`], by tables of one symbol each that share nothing.
+/// Sections like those of [`symbol_tables`], with tables of one symbol each that share nothing.
 pub fn small_symbol_tables(count: usize) -> Vec<u8> {
     let (mut file, wrapper) = wrapped();
     for n in 0..count as u32 {
@@ -65,7 +65,7 @@ pub fn small_symbol_tables(count: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// Sections of one relocation each, all by one symbol table.
+/// Sections of one relocation each, all with the same symbol table.
 pub fn one_symbol_table(count: usize) -> Vec<u8> {
     let (mut file, wrapper) = wrapped();
     let table = file.put(&symbols(1, 0, 1));
@@ -77,7 +77,7 @@ pub fn one_symbol_table(count: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// A wrapper that points to its bundle by a relocation that names a symbol.
+/// A wrapper whose pointer to its bundle is a relocation with a symbol.
 #[allow(dead_code, reason = "not much of an input for the smoke test")]
 pub fn wrapper_by_symbol() -> Vec<u8> {
     const ADDEND: u64 = 16;
@@ -99,12 +99,12 @@ pub fn wrapper_by_symbol() -> Vec<u8> {
     file.finish(1)
 }
 
-/// Strings of 4094 bytes, of `size` bytes together.
+/// Strings of 4094 bytes each, `size` bytes in total.
 fn strings(size: usize) -> Vec<u8> {
     one_string(4094, "").repeat(size / 4096)
 }
 
-/// A library that says so often what it is called, by the ends of long names.
+/// A library with `count` names for itself, all ends of long strings.
 pub fn names_of_the_library(count: usize, size: usize) -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let strings = file.put(&strings(size));
@@ -117,7 +117,7 @@ pub fn names_of_the_library(count: usize, size: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// Empty sections that are named by the ends of long names.
+/// Empty sections whose names are ends of long strings.
 pub fn names_of_sections(count: usize, size: usize) -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let names = file.put(&strings(size));
@@ -130,8 +130,8 @@ pub fn names_of_sections(count: usize, size: usize) -> Vec<u8> {
     file.finish(1)
 }
 
-/// Bundles behind each other, each of one `step`, of which all entries have the second half, as many
-/// as are no more bytes than all that is behind it.
+/// Consecutive bundles of `step` bytes each. All entries of a bundle claim its second half; their number is
+/// the largest whose total does not exceed the rest of the file.
 pub fn bundles(count: usize, step: usize) -> Vec<u8> {
     const ID: &[u8] = b"hip-x--gfx906";
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Wheels that make much of few bytes.
+//! Dense wheels.
 
 #![allow(clippy::cast_possible_truncation, reason = "counts of this file fit")]
 
@@ -6,12 +6,12 @@ use std::io::Write;
 
 use crate::fuzz_smoke::dense::{LEN, numbered, text};
 
-/// The inputs of a target that reads them.
+/// The inputs of a target that reads wheels.
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     if target == "zip" { zips() } else { wheel_texts() }
 }
 
-/// Archives of as many members as there is room for, of which all are empty, and of one that is large.
+/// Archives with as many members as fit, all empty, and an archive with one large member.
 fn zips() -> Vec<Vec<u8>> {
     let mut members = Vec::new();
     let mut directory = Vec::new();
@@ -29,7 +29,7 @@ fn zips() -> Vec<Vec<u8>> {
     vec![many, ended(members, &directory, 1)]
 }
 
-/// Adds a member with wrong sums, which are told when it was decoded.
+/// Adds a member with a wrong checksum, which is noticed only after decoding.
 fn zip_member(
     members: &mut Vec<u8>,
     directory: &mut Vec<u8>,
@@ -68,7 +68,7 @@ fn ended(mut members: Vec<u8>, directory: &[u8], count: u16) -> Vec<u8> {
     members
 }
 
-/// Rows, fields, and tags that multiply.
+/// Texts with many rows, many fields, and tags that multiply.
 fn wheel_texts() -> Vec<Vec<u8>> {
     let head = "Metadata-Version: 2.1\nName: a\nVersion: 1\n";
     let wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n";

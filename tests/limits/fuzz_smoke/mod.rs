@@ -1,8 +1,7 @@
-//! The targets of `fuzz/` without libFuzzer: seeds and what simple mutations make of them, in an
-//! order that is the same for each slice (`ROCKPACK_SLICE`). For a few seconds in every test run;
-//! `ROCKPACK_FUZZ_SECONDS` sets how many over all targets. What libFuzzer finds in hours is not found
-//! here: this shows that targets and seeds still work, that plain damage is an error, and what an input
-//! may cost.
+//! The targets of `fuzz/` without libFuzzer: seeds and simple mutations of them, in a fixed order for each
+//! slice (`ROCKPACK_SLICE`). They run for a few seconds in every test run; `ROCKPACK_FUZZ_SECONDS` sets the
+//! time for all targets together. This does not replace hours of libFuzzer: it shows that targets and seeds
+//! still work, that plain damage is an error, and that the cost of an input is bounded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -23,32 +22,32 @@ use support::sweep;
 use crate::targets::{TARGETS, Target};
 use mutation::{Random, mutate};
 
-/// Seconds over all targets, where the environment says nothing.
+/// The seconds for all targets, unless the environment sets them.
 const SECONDS: f64 = 2.0;
 const SECONDS_VARIABLE: &str = "ROCKPACK_FUZZ_SECONDS";
 
-/// Seconds that no input may take, on a machine busy with other things.
+/// The most seconds for an input, on a busy machine.
 const INPUT_SECONDS: u64 = 60;
 
-/// Processor time that an input of N bytes may take, without optimisation: so much, for what is
-/// decoded up to a limit, and so much for each byte.
+/// The most processor time for an input of N bytes without optimisation: a constant for content that is
+/// decoded up to a limit, and an amount for each byte.
 const CPU_SECONDS: f64 = 10.0;
 const CPU_SECONDS_PER_BYTE: f64 = 20e-6;
 
-/// Mutations of the seeds of each target that are tried at least, however slow the machine is.
+/// The least number of mutations for each target, even on a slow machine.
 const MUTATIONS: u64 = 8;
 
-/// Longest input: a mutation may double a seed, again and again.
+/// The longest input in bytes: mutations may double a seed repeatedly.
 const LONGEST: usize = 256 << 10;
 
-/// Inputs of which the heap for each byte is shown: of shorter ones it says nothing.
+/// The length in bytes above which the heap for each input byte is shown; below, it means nothing.
 const LONG: usize = 32 << 10;
 
-/// What libFuzzer runs: `.ci/nightly fuzz/compiles` compiles it.
+/// The program for libFuzzer; `.ci/nightly fuzz/compiles` compiles it.
 const PROGRAM: &str = "#![no_main]\n\n\
     libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rockpack_fuzz::run(env!(\"CARGO_BIN_NAME\"), bytes));\n";
 
-/// Everything else of the crate `fuzz` is compiled into this program.
+/// This test program contains all other parts of the crate `fuzz`.
 #[test]
 fn every_target_is_a_program_of_the_crate() {
     let manifest = std::fs::read_to_string(repository("fuzz/Cargo.toml")).unwrap();
@@ -95,7 +94,7 @@ fn feed_all() {
         let seeds = seeds(target.name);
         let (end, mut count) = (Instant::now() + share, 0);
         let (mut most, mut per_byte, mut slowest) = ((0, 0), 0, 0.0_f64);
-        // Every seed as it is, and some mutations.
+        // Every seed unchanged, and some mutations.
         while count < seeds.len() as u64 + MUTATIONS || Instant::now() < end {
             let input = input(&seeds, count);
             let (taken, time) = feed(target, &input, &watched);
@@ -113,12 +112,12 @@ fn feed_all() {
     }
 }
 
-/// Input number `count`: the seeds first.
+/// Input number `count`; seeds come first.
 fn input(seeds: &[Vec<u8>], count: u64) -> Vec<u8> {
     if let Some(seed) = usize::try_from(count).ok().and_then(|at| seeds.get(at)) {
         return seed.clone();
     }
-    // Each slice mutates in other ways.
+    // Each slice has other mutations.
     let (slice, _) = sweep::slice();
     let mut random = Random(count + ((slice as u64 - 1) << 32));
     let mut bytes = seeds[random.below(seeds.len())].clone();
@@ -129,7 +128,7 @@ fn input(seeds: &[Vec<u8>], count: u64) -> Vec<u8> {
     bytes
 }
 
-/// The files in the folders of a target, by folder and name, and inputs that cost much.
+/// The files in a target's folders, by folder and name, then its dense inputs.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for folder in folders(target) {
@@ -145,7 +144,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The folder of a target, unless it has only those that the list of more folders names.
+/// The folder of a target, unless the target only has folders from the list of more folders.
 fn folders(target: &str) -> Vec<PathBuf> {
     let more = more();
     let more = more.iter().filter(|(name, _)| name == target).map(|(_, folder)| folder.clone());
@@ -157,7 +156,7 @@ fn folders(target: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Which targets have seeds in which other folders.
+/// Further seed folders of targets: (target, folder).
 fn more() -> Vec<(String, PathBuf)> {
     let text = std::fs::read_to_string(repository("fuzz/seeds/more")).unwrap();
     let row = |line: &str| {
@@ -167,7 +166,7 @@ fn more() -> Vec<(String, PathBuf)> {
     text.lines().map(row).collect()
 }
 
-/// Seeds of a name that no target has would be read by none.
+/// No test would read seeds under a name that is no target's.
 fn assert_that_all_seeds_are_a_targets() {
     let targets: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     for entry in std::fs::read_dir(repository("fuzz/seeds")).unwrap() {
@@ -179,7 +178,7 @@ fn assert_that_all_seeds_are_a_targets() {
     }
 }
 
-/// The input that is being read, and since when.
+/// The start, target and bytes of the input being read.
 type Watched = Arc<Mutex<Option<(Instant, String, Vec<u8>)>>>;
 
 /// Ends the program if an input takes too long: a thread cannot be stopped from outside.
@@ -200,8 +199,8 @@ fn watch() -> Watched {
     watched
 }
 
-/// Runs the target on one input, which is kept where the target fails. Returns the heap and the
-/// processor time that it took.
+/// Runs the target on one input, and saves the input if the target fails. Returns the bytes of heap and the
+/// seconds of processor time.
 fn feed(target: &Target, input: &[u8], watched: &Watched) -> (usize, f64) {
     *watched.lock().unwrap() = Some((Instant::now(), target.name.to_owned(), input.to_vec()));
     let start = processor_seconds();
@@ -219,7 +218,7 @@ fn feed(target: &Target, input: &[u8], watched: &Watched) -> (usize, f64) {
     (taken.unwrap_or_else(|_| panic!("a find of {name}: see {}", kept())), time)
 }
 
-/// Of this program so far: other load does not count.
+/// The processor time of this program in seconds, independent of other load.
 fn processor_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()

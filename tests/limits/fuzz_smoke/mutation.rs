@@ -1,6 +1,6 @@
-//! Simple changes to inputs, in an order that is always the same.
+//! Simple changes to inputs, in a fixed order.
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -11,12 +11,12 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`; zero if there is none.
+    /// A number below `limit`; zero if `limit` is zero.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % (limit as u64).max(1)).unwrap()
     }
 
-    /// A part of `len` bytes, short ones more often.
+    /// A range within `len` bytes, usually a short one.
     fn range(&mut self, len: usize) -> std::ops::Range<usize> {
         let start = self.below(len);
         let most = len.saturating_sub(start).min(1 << self.below(12));
@@ -24,11 +24,11 @@ impl Random {
     }
 }
 
-/// Numbers at which readers go wrong.
+/// Numbers that readers often get wrong.
 const NUMBERS: [u64; 10] =
     [0, 1, 2, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, u64::MAX >> 1];
 
-/// One change.
+/// Makes one change.
 pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let range = random.range(bytes.len());
     match random.below(9) {
@@ -53,7 +53,7 @@ pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Puts copies of a part behind it, so many that what each of them costs shows.
+/// Inserts copies of a range after it, enough for the cost of each to show.
 fn repeat(bytes: &mut Vec<u8>, range: std::ops::Range<usize>, random: &mut Random) {
     let most = (super::LONGEST / 2).saturating_sub(bytes.len()) / range.len().max(1);
     let most = most.min(1 << random.below(16));
@@ -61,7 +61,7 @@ fn repeat(bytes: &mut Vec<u8>, range: std::ops::Range<usize>, random: &mut Rando
     drop(bytes.splice(range.end..range.end, copies));
 }
 
-/// Puts another number over one of 1 to 8 bytes, or moves the one that is there a little.
+/// Overwrites 1 to 8 bytes with another number, or changes the number there slightly.
 fn number(bytes: &mut [u8], at: usize, random: &mut Random) {
     let width = 1 << random.below(4);
     let at = at / width * width;

@@ -1,19 +1,20 @@
-//! Headers of `.rpm`s that make much of few bytes.
+//! Dense headers of `.rpm`s.
 
 use support::raw_header::{RawTag, header, header_of, numbers, package, text, texts};
 
 use crate::fuzz_smoke::dense::LEN;
 
-/// More than [`LEN`]: what these may cost is far above what they take, so that less shows nothing.
+/// The length of inputs in bytes, more than [`LEN`]: the cost limit is far above an input's length, so
+/// shorter ones show nothing.
 const LONG: usize = 4 * LEN;
 
-/// For readers of packages.
+/// Inputs for readers of packages.
 pub fn packages() -> Vec<Vec<u8>> {
     let files = [files("d", 4 * LONG / 250), files(&"d".repeat(LONG / 2), LONG / 50)];
     [shared(), files.into(), strings()].concat()
 }
 
-/// For what signs and lists packages.
+/// Inputs for commands that sign and list packages.
 pub fn signed() -> Vec<Vec<u8>> {
     let folders =
         ["d".into(), "d".repeat(4000), format!("etc/{}", "\"".repeat(46)), "d".repeat(LEN / 2)];
@@ -38,21 +39,21 @@ pub fn signed() -> Vec<Vec<u8>> {
     [shared(), strings(), folders.into(), provides.into(), vec![changes]].concat()
 }
 
-/// Tags that are all of the same bytes: numbers, strings, and strings that are no UTF-8.
+/// Tags that share the same bytes: numbers, strings, and strings that are not UTF-8.
 fn shared() -> Vec<Vec<u8>> {
     let count = u32::try_from(LONG / 2).unwrap();
     let rows = |kind, count| (0..count / 16).map(move |n| [100_000 + n, kind, 0, count]).collect();
     let (bytes, texts): (Vec<_>, Vec<_>) = (rows(2, count), rows(8, count));
     let empty = vec![0; LONG / 2];
     let odd = [&[0xff, 0], &empty[2..]].concat();
-    // An odd text has two bytes for its string.
+    // An odd tag has two bytes for its string.
     let odd_rows: Vec<_> =
         texts.iter().map(|[tag, kind, at, n]| [*tag, *kind, *at, n - 1]).collect();
     let headers = [(&bytes, &empty), (&texts, &empty), (&odd_rows, &odd)];
     headers.map(|(rows, data)| package(&header_of(rows, data))).into()
 }
 
-/// As many strings as there are bytes, and the same where the first is no UTF-8.
+/// One string for each byte, and the same with a first one that is not UTF-8.
 fn strings() -> Vec<Vec<u8>> {
     let one = |first: &[u8]| {
         let bytes = [first, &vec![0; LEN]].concat();
@@ -62,7 +63,7 @@ fn strings() -> Vec<Vec<u8>> {
     vec![one(b""), one(b"\xff")]
 }
 
-/// Empty files in a folder, as readers of packages want them.
+/// Empty files in a folder, with the tags that readers of packages need.
 fn files(folder: &str, count: usize) -> Vec<u8> {
     let empty = |tag| texts(tag, vec![String::new(); count]);
     let zeros = |tag| numbers(tag, vec![0; count]);
@@ -78,7 +79,7 @@ fn files(folder: &str, count: usize) -> Vec<u8> {
     listed(more, folder, count)
 }
 
-/// Folders in a folder, as lists of packages want them, and what else is given.
+/// Folders in a folder, with the tags that lists of packages need, and further tags.
 fn listed(more: Vec<RawTag>, folder: &str, count: usize) -> Vec<u8> {
     let named = [(1000, "x"), (1001, "1"), (1002, "1"), (1022, "noarch"), (1044, "x.src.rpm")];
     let mut tags: Vec<RawTag> = named.map(|(tag, value)| text(tag, value)).into();

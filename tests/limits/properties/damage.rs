@@ -1,4 +1,4 @@
-//! Files that were cut off, and files with one bit changed.
+//! Files that are cut off, and files with one changed bit.
 
 use support::sweep::or_all;
 
@@ -6,22 +6,20 @@ use super::file;
 use super::samples::{Damage, Sample, samples};
 use crate::targets::TARGETS;
 
-/// In a sweep of all, files up to this length are tried with every bit changed; of longer ones one bit
-/// of each byte.
+/// Full sweeps change every bit of files up to this length, and one bit of each byte of longer ones.
 const EVERY_BIT: usize = 6350;
 
-/// A sample has shorter files so, and of longer ones one bit of so many bytes at most.
+/// In a sample, the length up to which every bit is changed, and the most changed bytes of longer files.
 const EVERY_BIT_OF_A_SAMPLE: usize = 256;
 const BYTES_OF_A_SAMPLE: usize = 1500;
 
-/// So many places of a file are cut or changed in a sample, which lie evenly over all of it. The step
-/// from one to the next is odd, so that each bit of a byte has its turn, and each place in a table of
-/// words.
+/// The step between the cut or changed places of a file, which a sample spreads evenly. The step is odd, so
+/// that it reaches each bit of a byte, and each field in a table of words.
 fn step(len: usize) -> usize {
     or_all(len.div_ceil(BYTES_OF_A_SAMPLE) | 1, 1)
 }
 
-/// What is read of damaged bytes, as far as it is read.
+/// The value read from damaged bytes; absent if they are refused.
 fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
     match (sample.read)(damaged) {
         Ok(value) => Some(value),
@@ -32,8 +30,8 @@ fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
     }
 }
 
-/// A file that was cut off anywhere is an error, but where only the end of its last line is missing.
-/// Of a format without an end it may say the beginning of what the whole says.
+/// A file that is cut off is an error wherever the cut is, unless only its last line end is missing. A format
+/// without an end may give the first part of the whole value.
 #[test]
 fn a_file_that_is_cut_off_says_nothing_else() {
     for sample in samples() {
@@ -54,7 +52,7 @@ fn a_file_that_is_cut_off_says_nothing_else() {
     }
 }
 
-/// Whether a sample that ends at `end` may say `value`, where the whole says `whole`.
+/// Tells whether a sample cut at `end` may give `value`, if the whole file gives `whole`.
 fn is_left(sample: &Sample, end: usize, value: &str, whole: &str) -> bool {
     match sample.damage {
         Damage::Noticed(_) | Damage::Said => &sample.bytes[end..] == b"\n" && value == whole,
@@ -66,8 +64,8 @@ fn is_left(sample: &Sample, end: usize, value: &str, whole: &str) -> bool {
     }
 }
 
-/// With one bit changed it is an error, or says the same, where checksums are; otherwise it says
-/// what the bit says, and never fails otherwise.
+/// A file with one changed bit is an error, or gives the same value, if checksums cover it. Otherwise it
+/// gives the value that the bit says, or an ordinary error.
 #[test]
 fn a_changed_bit_is_noticed_where_it_can_be() {
     for sample in samples() {
@@ -101,17 +99,16 @@ fn a_changed_bit_is_noticed_where_it_can_be() {
     }
 }
 
-/// The state of a repository of each format, cut off or with a bit changed: refused, or published as
-/// it says, and then published again.
+/// A damaged repository state of either format is refused, or published as it reads and then published again.
 #[test]
 fn a_damaged_state_of_a_repository_is_refused_or_published() {
     for name in ["apt", "rpm"] {
-        // The first byte says what kind of state follows.
+        // The first byte tells which kind of state follows.
         feed_damaged("repo_state", &file(&format!("fuzz/seeds/repo_state/{name}")), 1);
     }
 }
 
-/// A static archive: refused, or passed on as it is.
+/// The archive is refused, or passed on unchanged.
 #[test]
 fn a_damaged_static_archive_is_refused_or_passed_on() {
     for name in ["fat", "plain"] {
@@ -119,8 +116,8 @@ fn a_damaged_static_archive_is_refused_or_passed_on() {
     }
 }
 
-/// Gives `bytes` to a target of the fuzzer, cut off anywhere and with a bit of each byte changed,
-/// but for the first `kept`; in a sample, at every [`step`].
+/// Feeds `bytes` to a fuzz target, cut off at every place and with a bit of each byte changed, except for the
+/// first `kept`; in a sample, at every [`step`].
 fn feed_damaged(target: &str, bytes: &[u8], kept: usize) {
     let target = TARGETS.iter().find(|found| found.name == target).unwrap();
     let places = || (kept..bytes.len()).step_by(step(bytes.len()));

@@ -1,4 +1,4 @@
-//! What receipts, plans and SPDX documents say is read back as the same.
+//! Receipts, plans and SPDX documents give the same values when they are read back.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use rockpack_base::formats::spdx::{Document, File, SpdxChecksum, SpdxPackage};
 
 use super::file;
 
-/// Any text, quotes, line ends and characters beyond the first 65,536 among it.
+/// Any text, including quotes, line ends and characters above U+FFFF.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![4 => "\\PC{0,40}", 1 => any::<String>()]
 }
@@ -69,8 +69,8 @@ prop_compose! {
     }
 }
 
-/// A plan of these packages, which stand in the order of a plan. None is there twice, and none has a
-/// path twice, and the prefix is one: other plans are refused.
+/// A plan of these packages in a plan's order, without duplicate packages and paths, and with one prefix:
+/// other plans are refused.
 fn plan(mut packages: Vec<ListedPackage>, words: [String; 3], groups: Vec<GroupSum>) -> Planned {
     packages.sort_by(|one, other| one.key().cmp(&other.key()));
     packages.dedup_by(|one, other| one.key() == other.key());
@@ -113,7 +113,7 @@ proptest! {
         prop_assert_eq!(read, Listing { name: "x".to_owned(), ..plan.listing() });
     }
 
-    /// All that a receipt says of one package and one path.
+    /// All fields of a receipt for one package and one path.
     #[test]
     fn receipts(
         words in [text(), text(), text()],

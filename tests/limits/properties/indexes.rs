@@ -1,5 +1,5 @@
-//! What the indexes of repositories, the configuration that `discover` proposes and the cache say is
-//! read back as the same.
+//! Repository indexes, the configuration that `discover` proposes, and cache entries give the same values
+//! when they are read back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ use rockpack_base::formats::{rpm, rpm_md};
 
 use super::file;
 
-/// A value of a control file: a line, and lines that go on with it.
+/// A value in a control file: a line, and continuation lines.
 fn value() -> impl Strategy<Value = Vec<String>> {
     vec("[!-~ä-ö]([ -~ä-ö]{0,30}[!-~])?", 1..4)
 }
 
-/// Fields whose names differ not in case alone, for that would be one field twice.
+/// Fields whose names differ in more than case; otherwise one field would appear twice.
 fn fields() -> impl Strategy<Value = BTreeMap<String, Vec<String>>> {
     btree_map("X-[A-Za-z]{1,8}", value(), 0..6).prop_map(|mut fields| {
         let mut names = BTreeSet::new();
@@ -41,7 +41,7 @@ fn control(fields: &BTreeMap<String, Vec<String>>) -> String {
     format!("Package: x\nVersion: 1:2-3\nArchitecture: amd64\n{rest}")
 }
 
-/// The child elements of `element` with this name, each with its text and attributes.
+/// The child elements of `element` with this name.
 fn children<'a>(element: &'a Element, name: &str) -> Vec<&'a Element> {
     element.children.iter().filter(|child| child.name == name).collect()
 }
@@ -69,7 +69,7 @@ proptest! {
         prop_assert_eq!(read, prefixes.into_iter().collect::<Vec<_>>());
     }
 
-    /// Every field of several paragraphs, with those that the index adds.
+    /// Every field of several paragraphs, with the fields that the index adds.
     #[test]
     fn paragraphs_of_packages(
         packages in vec(fields(), 1..4),
@@ -90,7 +90,7 @@ proptest! {
             ];
             let mut expected: BTreeMap<String, String> =
                 fixed.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            // A line of a point stands for an empty one.
+            // A line with only a point means an empty line.
             let line = |line: &String| if line == "." { String::new() } else { line.clone() };
             expected.extend(fields.into_iter().map(|(name, lines)| {
                 let rest = lines[1..].iter().map(line);
@@ -184,7 +184,7 @@ proptest! {
         json in any::<bool>(),
     ) {
         let archs = ["gfx1100", "gfx1101", "gfx1200", "gfx906", "gfx90a"];
-        // Names of packages are in small letters: groups that differ in case alone are refused.
+        // Package names are lower-case: groups that differ only in case are refused.
         let names: BTreeMap<_, _> =
             names.into_iter().map(|(name, shown)| (name.to_lowercase(), (name, shown))).collect();
         let groups = names.into_values().zip(archs).map(|((name, display_name), arch)| {

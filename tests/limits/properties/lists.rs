@@ -1,5 +1,4 @@
-//! Samples of text: indexes of repositories, configurations, rules; and of what is packed around
-//! artifacts.
+//! Samples of text: repository indexes, configurations and rules; and samples of packed artifacts.
 
 use rockpack::config::{Config, Grouping, Syntax};
 use rockpack::emit::Compression;
@@ -65,12 +64,12 @@ fn packages(bytes: &[u8]) -> Result<String> {
     Ok(items.join("\n"))
 }
 
-/// The fields, then the rows of the two lists.
+/// The fields, then the rows of both lists.
 fn release(bytes: &[u8]) -> Result<String> {
     let release = apt_index::Release::parse(text(bytes)?)?;
     let fields = release.fields.iter().map(|(name, value)| (name, value));
     let mut items = in_order(fields, text(bytes)?);
-    // They are read in the order of their paths.
+    // The reader sorts them by path.
     let mut files = release.files.clone();
     files.sort_by_key(|file| text(bytes).ok().and_then(|text| text.find(&file.sha256)));
     items.extend(files.iter().map(|file| format!("{} {} {}", file.sha256, file.size, file.path)));
@@ -79,7 +78,7 @@ fn release(bytes: &[u8]) -> Result<String> {
     Ok(items.join("\n"))
 }
 
-/// Fields as they stand in `paragraph`; they are read in the order of their names.
+/// The fields in the order of `paragraph`; the reader sorts them by name.
 fn in_order<'a>(
     fields: impl Iterator<Item = (&'a String, &'a String)>,
     paragraph: &str,
@@ -95,7 +94,7 @@ fn xml(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", Element::parse(bytes)?))
 }
 
-/// Without the line's end, which the configuration keeps for its messages.
+/// A sample without the final line end, which the configuration keeps for its messages.
 fn json_file() -> Vec<u8> {
     file("fuzz/seeds/config/packaging-config.json").trim_ascii_end().to_vec()
 }
@@ -104,7 +103,7 @@ fn json(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", Config::parse(text(bytes)?, Syntax::Json)?))
 }
 
-/// Without the line's end.
+/// A sample without the final line end.
 fn package_list_file() -> Vec<u8> {
     file("fuzz/seeds/config/package.json").trim_ascii_end().to_vec()
 }
@@ -113,25 +112,25 @@ fn package_list(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", PackageList::parse(text(bytes)?)?))
 }
 
-/// What the file does not say, which is the same of any beginning of it; then what it says.
+/// The unset values, which are the same for any beginning of the file, then the values that the file sets.
 fn toml(bytes: &[u8]) -> Result<String> {
     let mut config = Config::parse(text(bytes)?, Syntax::Toml)?;
     let Grouping { groups, primary_shard } = std::mem::take(&mut config.grouping);
     let unsaid = format!("{config:?}");
-    // Its last field is the text itself, for messages.
+    // The last field is the text itself, for messages.
     let mut items = vec![unsaid.split(", document: ").next().unwrap().to_owned()];
     items.extend(primary_shard);
     items.extend(groups.iter().map(|group| format!("{group:?}")));
     Ok(items.join("\n"))
 }
 
-/// Without the path that the seed asks about.
+/// A sample without the path that the seed asks about.
 fn rules_file() -> Vec<u8> {
     let seed = file("fuzz/seeds/database_rules/one-rule");
     seed.split(|byte| *byte == 0).next().unwrap().to_vec()
 }
 
-/// The keys that the file sets: in the order of the fields of a rule, which is that of the sample.
+/// The keys that the file sets, in the order of a rule's fields, which is also the sample's order.
 fn rules(bytes: &[u8]) -> Result<String> {
     let rules = format!("{:#?}", DatabaseRules::parse(text(bytes)?)?);
     let unset = [": [],", ": {},", ": Word,", ": false,", ": \"\",", ": None,"];
@@ -159,7 +158,7 @@ fn plan(bytes: &[u8]) -> Result<String> {
     Ok(format!("{:?}", listing::parse("x".to_owned(), bytes)?))
 }
 
-/// Without the line's end.
+/// A sample without the final line end.
 fn document_file() -> Vec<u8> {
     file("fuzz/seeds/spdx/kernels").trim_ascii_end().to_vec()
 }
@@ -188,7 +187,7 @@ fn section(bytes: &[u8]) -> Result<String> {
     Ok(items.join("\n"))
 }
 
-/// An index that cannot be read is passed on as it is; nothing is said of it.
+/// An index that cannot be read is passed on unchanged, without a value.
 fn index(bytes: &[u8]) -> Result<String> {
     match read_index(&Content::of_bytes(bytes))? {
         Index::Described(description) => Ok(format!("{description:?}")),
@@ -196,7 +195,7 @@ fn index(bytes: &[u8]) -> Result<String> {
     }
 }
 
-/// The first byte alone is no stream, but a number.
+/// The first byte alone is a number, not a stream.
 fn compressed_index(bytes: &[u8]) -> Result<String> {
     match bytes.len() {
         1 => Err(Error::malformed("is no stream")),
@@ -221,7 +220,7 @@ fn artifact_xz(bytes: &[u8]) -> Result<String> {
     artifact(bytes, "tar.xz")
 }
 
-/// Without a checksum file: what the compressed stream itself says.
+/// An artifact without a checksum file: only the compressed stream itself can show damage.
 fn artifact(bytes: &[u8], ending: &str) -> Result<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(format!("x_lib_generic.{ending}"));

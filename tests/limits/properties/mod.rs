@@ -1,7 +1,7 @@
-//! What holds for every input: what is written is read back, the transform of a host binary leaves
-//! alone what is not its own, and damage is never a wrong value.
+//! Properties of every input: written values are read back, the transform of a host binary leaves foreign
+//! bytes alone, and damage never gives a wrong value.
 //!
-//! Of the formats themselves foreign tools judge elsewhere; here nothing is needed but Rust.
+//! Foreign tools judge the formats in other tests; these need only Rust.
 
 mod damage;
 mod documents;
@@ -15,7 +15,7 @@ mod transform;
 use rockpack_base::content::Content;
 use support::tools;
 
-/// All bytes of `content`.
+/// Reads all bytes of `content`.
 fn bytes(content: &Content) -> Vec<u8> {
     content.read_vec(0..content.len(), 1 << 30, "test").unwrap()
 }

@@ -1,5 +1,5 @@
-//! What is written is read back as the same, for formats with a writer and a reader. That of
-//! kernel archives is with their other tests (`tests/formats/kpack`).
+//! Formats with a writer and a reader give the same values when they are read back. The test of kernel
+//! archives is with their other tests (`tests/formats/kpack`).
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,7 +20,7 @@ use support::packages;
 
 use super::bytes;
 
-/// Entries of a bundle: target → code.
+/// The entries of a bundle: code by target.
 fn entries() -> impl Strategy<Value = BTreeMap<String, Vec<u8>>> {
     let target = "gfx(90a|906|942|1030|1100)(:xnack[+-])?";
     btree_map(target.prop_map(|t| format!("hipv4-amdgcn-amd-amdhsa--{t}")), code(), 0..6)
@@ -41,7 +41,7 @@ fn read_entries(bundle: &offload_bundle::Bundle) -> BTreeMap<String, Vec<u8>> {
     entries.map(|entry| (entry.id.text.clone(), bytes(&entry.content))).collect()
 }
 
-/// `plain` as a compressed bundle of any version and method.
+/// Compresses `plain` into a bundle of this version and method.
 fn compressed(plain: &[u8], version: u16, method: u16) -> Vec<u8> {
     let stream = match method {
         0 => {
@@ -76,7 +76,7 @@ proptest! {
         prop_assert_eq!(read.len, written.len());
     }
 
-    /// A section of bundles, compressed in all ways and not at all.
+    /// A section of bundles, uncompressed and compressed in every way.
     #[test]
     fn sections_of_bundles(
         wanted in vec((entries(), 0_u16..4, 0_u16..2), 1..4),
@@ -140,14 +140,14 @@ proptest! {
     }
 }
 
-/// Only the fields: which type their list has is the reader's affair.
+/// A Release with only these fields; the reader chooses the type of its list.
 fn release_of(fields: &[(String, String)]) -> Release {
     let fields = fields.iter().map(|(name, value)| format!("{name}: {value}\n"));
     let text: String = fields.chain(["SHA256:\n".to_owned()]).collect();
     Release::parse(&text).unwrap()
 }
 
-/// Path → what stands there: content, the text of a link, or a folder.
+/// An item at a path: content, target of a link, or folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
     File(Vec<u8>, bool),
@@ -162,7 +162,7 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
-/// What a package of either format says that it holds.
+/// The items of a package of either format, by path.
 fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
     let reader = PackageReader::open(support::fixtures::content(path)).unwrap();
     let mut found = BTreeMap::new();
@@ -188,7 +188,7 @@ fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Names, links, modes and content of both formats and compressions.
+    /// Names, links, modes and content, in both formats and both compressions.
     #[test]
     fn packages_of_both_formats(
         items in btree_map("[!-.0-~ä-ö ]{0,120}[!-.0-~]", item(), 1..12),

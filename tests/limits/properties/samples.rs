@@ -1,4 +1,4 @@
-//! A small valid file of each format, and what is read of it.
+//! A small valid file of each format, and the values read from it.
 
 use rockpack::emit::Compression;
 use rockpack::input::artifact;
@@ -14,27 +14,27 @@ use support::packages;
 
 use super::{bytes, file, lists, signatures};
 
-/// What may come of damage to a file that is still read.
+/// Values that a damaged file may still give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing but the value of the whole file: checksums cover all that is read. At least so many
-    /// percent of its bits are refused when they change; the rest is read by nobody.
+    /// Only the value of the whole file: checksums cover everything that is read. A change is refused for at
+    /// least this percentage of the bits; nobody reads the rest.
     Noticed(u32),
-    /// Of a changed bit what the bytes now say; a file that is cut off is still noticed.
+    /// After a changed bit, the value that the bytes now state; a cut is always refused.
     Said,
-    /// Of a file that is cut off the items that are left of it: the format has no end. The value is
-    /// a line for each item, in the order of the file.
+    /// After a cut, the items before it: the format has no end. The value is one line for each item, in the
+    /// file's order.
     Items,
-    /// The same, but that the last item may be cut short, as a line of text is.
+    /// Items whose last one may be cut short, such as lines of text.
     Lines,
 }
 
-/// A file of a format.
+/// A valid file of a format.
 pub struct Sample {
     pub name: &'static str,
     pub bytes: Vec<u8>,
     pub damage: Damage,
-    /// All that is read of it, as text.
+    /// Reads the whole file, and returns its value as text.
     pub read: fn(&[u8]) -> Result<String>,
 }
 
@@ -66,7 +66,7 @@ pub fn samples() -> Vec<Sample> {
     }
     let [deb, rpm] = small_packages(Compression::default());
     samples.push(of("deb", deb, Damage::Noticed(97), package));
-    // Two thirds of so small a package are the room that is kept for its signature.
+    // Two thirds of such a small package is space reserved for its signature.
     samples.push(of("rpm", rpm, Damage::Noticed(30), package));
     let [deb, rpm] = small_packages(Compression::XZ);
     samples.push(of("deb (xz)", deb, Damage::Noticed(97), package));
@@ -89,7 +89,7 @@ fn small_bundle() -> Vec<u8> {
     file("fuzz/seeds/offload_bundle/two-archs")
 }
 
-/// Two code objects, as the pack stage stores them.
+/// An archive with two code objects, stored as the pack stage does.
 fn small_archive() -> Vec<u8> {
     let reader =
         kpack::KpackReader::open(Content::of_bytes(file("fuzz/seeds/kpack/gfx1151"))).unwrap();
@@ -113,7 +113,7 @@ fn small_archive() -> Vec<u8> {
     bytes(&kpack::write(&toc, &frames.map(|(_, frame)| frame)).unwrap())
 }
 
-/// A package of each format with a file of each kind.
+/// A package of each format with one file of each type.
 fn small_packages(compression: Compression) -> [Vec<u8>; 2] {
     let tree = packages::Tree::default()
         .deb_directory("opt")
@@ -168,7 +168,7 @@ fn paths(bytes: &[u8]) -> Result<String> {
     }
 }
 
-/// The prefixes as they stand in the file; they are read in the order of their paths.
+/// The prefixes in the file's order; the reader sorts them by path.
 fn artifact_manifest(bytes: &[u8]) -> Result<String> {
     let manifest = artifact::ArtifactManifest::parse(bytes)?;
     let mut prefixes: Vec<_> = manifest.prefixes.iter().map(ToString::to_string).collect();
@@ -192,19 +192,19 @@ fn device_code(bytes: &[u8]) -> Result<String> {
 fn library(bytes: &[u8]) -> Result<String> {
     match examine(&content(bytes))? {
         Examined::Transformed(read) => Ok(format!("{:?} {:?}", read.marker(), read.co_indexes())),
-        // What has lost its name or its ELF header is passed on as it is, as any other file.
+        // A file without its name or ELF header is passed on unchanged, like any other file.
         other => Err(Error::unsupported(format!("{other:?}"))),
     }
 }
 
-/// All that is said of the package's files, and their content.
+/// All facts about a package's files, and their content.
 fn package(bytes: &[u8]) -> Result<String> {
     let reader = PackageReader::open(content(bytes))?;
     let mut text = match &reader {
         PackageReader::Deb(deb) => format!("{:?} {:?}", deb.control(), deb.control_files()),
         PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
-            // Stands in the signature header, which no checksum covers.
+            // This field is in the signature header, which no checksum covers.
             let package =
                 rpm_md::RpmPackage { archive_size: 0, ..rpm_md::RpmPackage::of_front(&front)? };
             format!("{package:?}")

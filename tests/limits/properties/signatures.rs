@@ -1,9 +1,8 @@
-//! Samples of what is signed, made by gpg with a key whose private half is gone.
+//! Samples of signed files, made by gpg with a key whose private half is gone.
 //!
-//! A signature covers the text, and all of its own packet but for the subpackets that are not hashed
-//! (here the key's id, a hint that nobody has to believe). What is read of a sample is therefore the
-//! text to the last byte and the packet without those: a changed bit of either is to be refused.
-//! What is around the packet is not signed: the armour.
+//! A signature covers the text and its own packet, except for the unhashed subpackets (here the key ID, a
+//! hint that nobody has to believe). The value of a sample is therefore the whole text and the packet without
+//! those: a changed bit in either must be refused. The armour around the packet is not signed.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -34,7 +33,7 @@ fn signed(name: &str) -> Vec<u8> {
 
 static KEYS: LazyLock<Trust> = LazyLock::new(|| {
     let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
-    // After the signatures, and for as long as the key lives.
+    // A time after the signatures, while the key is valid.
     let at = Moment { time: 1_800_000_000, clock: 1_800_000_000 };
     Trust { keys: PublicKeys::open(&[path]).unwrap(), at }
 });
@@ -59,11 +58,11 @@ fn clear_signed(bytes: &[u8]) -> Result<String> {
     }
 }
 
-/// The packet in `armoured` without the content of its subpackets that are not hashed.
+/// The packet in `armoured` without the content of its unhashed subpackets.
 fn covered(armoured: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
     Dearmor::new(armoured).read_to_end(&mut packet).unwrap();
-    // Behind a header of two bytes: version, type, two algorithms, and the hashed subpackets.
+    // After the header of two bytes: version, type, two algorithms, and the hashed subpackets.
     let length = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
     let unhashed = 2 + 4 + 2 + length(6);
     let from = unhashed + 2;
@@ -71,7 +70,7 @@ fn covered(armoured: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The one packet of the sample, as it is taken apart above.
+/// The test takes the sample's only packet apart like the code above.
 #[test]
 fn a_signature_covers_all_of_its_packet_but_the_id_of_the_key() {
     let whole = signed("Release.gpg");

@@ -1,4 +1,4 @@
-//! The transform of host binaries, over the committed fixtures and any reference.
+//! The transform of host binaries, on the committed fixtures with any marker.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ fn transformed(content: &Content) -> Transformed {
     }
 }
 
-/// References of any bytes but one: a zero at the end is the same as none.
+/// Markers of any bytes except a final zero, which would be the same as none.
 fn marker() -> impl Strategy<Value = Vec<u8>> {
     (prop::collection::vec(any::<u8>(), 0..256), 1_u8..)
         .prop_map(|(bytes, last)| [bytes, vec![last]].concat())
@@ -37,8 +37,8 @@ fn marker() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Every byte outside of what is edited stays at its place; another reference in the result is
-    /// the result with the other reference, and the same one changes nothing.
+    /// Every byte outside of the edited parts keeps its offset. Replacing the marker in the result gives the
+    /// same as the transform with the other marker; the same marker changes nothing.
     #[test]
     fn everything_else_stays_and_references_can_be_exchanged(
         name in prop::sample::select(FIXTURES.to_vec()),
@@ -57,7 +57,7 @@ proptest! {
     }
 }
 
-/// `eu-strip` puts section names and headers behind the last section, where a segment may go on.
+/// `eu-strip` puts section names and headers after the last section, where a segment may continue.
 #[test]
 fn section_names_and_headers_that_are_loaded_stay() {
     let shared = file("tests/fixtures/binaries/bfd_shared");
@@ -65,9 +65,9 @@ fn section_names_and_headers_that_are_loaded_stay() {
         file[at..at + 8].copy_from_slice(&value.to_le_bytes());
         file
     };
-    // The end of the data's segment, in the names and in the headers.
+    // The data segment ends within the names, then within the headers.
     let longer = [0x400, 0x500].map(|size| with(0x108, size, shared.clone()));
-    // Names behind the text, in a page that is loaded as a whole.
+    // The names come after the text, on a page that is loaded as a whole.
     let mut moved = shared;
     moved.copy_within(0xd0df..0xd1f2, 0x1700);
     let moved = [(0x98, 0x1000), (0xa0, 0x1000), (0xd938 + 24, 0x1700)]
@@ -79,7 +79,7 @@ fn section_names_and_headers_that_are_loaded_stay() {
     }
 }
 
-/// Whether the check above fails for `written` with a bit of the byte at `at` changed.
+/// Tells whether the check above fails for `written` with one bit of the byte at `at` changed.
 fn is_noticed(original: &Content, written: &Content, at: u64) -> bool {
     let byte = written.read_array::<1>(at).unwrap()[0];
     let damaged = written.patched(at, vec![byte ^ 4]).unwrap();
@@ -87,14 +87,14 @@ fn is_noticed(original: &Content, written: &Content, at: u64) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
 }
 
-/// Where the sections with these names lie in `file`.
+/// The ranges of the sections with these names in `file`.
 fn places(file: &Content, names: &[&str]) -> Vec<Range<u64>> {
     let file = ElfFile::read(file, elf::EM_X86_64).unwrap().unwrap();
     let sections = names.iter().flat_map(|name| file.sections_named(name));
     sections.map(|(_, section)| section.sh_offset..section.file_end()).collect()
 }
 
-/// The check above can fail: one bit of code, of data or of what is not loaded is enough.
+/// The check above can fail: one bit of code, of data, or of an unloaded part is enough.
 #[test]
 fn a_byte_that_is_not_preserved_is_noticed() {
     let original = Content::of_bytes(file("tests/fixtures/binaries/bfd_shared"));
@@ -106,9 +106,9 @@ fn a_byte_that_is_not_preserved_is_noticed() {
     }
 }
 
-/// It fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
-/// though the transform writes to all of these. In a sample it is every fifth word of each table, whose
-/// entries have one to three words, so that each field has its turn, and every word of the wrappers.
+/// The check fails for one bit of any symbol, dynamic tag, relocation, wrapper, section header or name,
+/// although the transform writes to all of these. A sample takes every fifth word of each table, whose
+/// entries have one to three words, so that it reaches each field, and every word of the wrappers.
 #[test]
 fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
     const TABLES: [&str; 10] = [
@@ -131,7 +131,7 @@ fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
         for table in TABLES {
             let step = if table == ".hipFatBinSegment" { 1 } else { or_all(5, 1) };
             for place in places(&written, &[table]) {
-                // Each word, by one of its bytes: which one goes round.
+                // One byte of each word, a different one each time.
                 let words = place.clone().step_by(8).zip(&mut turns);
                 for (word, turn) in words.step_by(step) {
                     let at = (word + turn / 3 % 8).min(place.end - 1);
@@ -143,7 +143,7 @@ fn an_entry_of_a_table_that_is_not_preserved_is_noticed() {
     }
 }
 
-/// All fields but where sections without bytes lie, and how long the marker is.
+/// Compares all fields except the offsets of sections without bytes and the marker's length.
 fn section_headers_are_noticed(name: &str, original: &Content, written: &Content) {
     let file = ElfFile::read(written, elf::EM_X86_64).unwrap().unwrap();
     for (section, at) in file.sections.iter().zip((file.header.e_shoff()..).step_by(64)) {

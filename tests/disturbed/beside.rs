@@ -1,4 +1,4 @@
-//! Input and output beside one another, where the system does not say where they are.
+//! Input and output beside one another, while the system fails to tell their places.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use support::tools::{self, need};
 
 use crate::room::{Fault, Struck, calls, folder, strike};
 
-/// A shard with a fat artifact, and what its owner has of the same component.
+/// Copies a shard with a fat artifact to `at`, and adds its owner's files for the same component.
 fn shard(at: &Path) {
     tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx110X-build")).arg(at));
     let own = at.join("blas_lib_own");
@@ -17,7 +17,7 @@ fn shard(at: &Path) {
     fs::write(own.join("artifact_manifest.txt"), "x/stage\n").unwrap();
 }
 
-/// `command` run in new rooms, which `prepare` fills, with each of its looks at one of `names` failing.
+/// Runs `command` in new rooms, which `prepare` fills. In each room, one of its looks at `names` fails.
 fn strike_all(
     names: &[&str],
     prepare: impl Fn(&Path),
@@ -59,7 +59,7 @@ fn artifacts_beside_an_input_that_cannot_be_looked_at_stay() {
         split,
         |struck, room| {
             assert!(room.join("s/blas_lib_own").exists(), "{:?}: {}", struck.call, struck.stderr);
-            // Where content of archives would be kept is found without.
+            // The run finds the folder for content of archives by another way.
             let failed = struck.code() == Some(2) && struck.stderr.contains("os error");
             assert!(failed || struck.code() == Some(0), "{:?}: {}", struck.call, struck.stderr);
         },
@@ -71,7 +71,7 @@ fn an_output_inside_of_its_input_is_refused_whatever_cannot_be_looked_at() {
     need(&["gcc"]);
     let room = folder();
     shard(&room.path().join("s"));
-    // Nothing else shows then that the input changes.
+    // Nothing else shows in this case that the input changes.
     fs::create_dir(room.path().join("s/out")).unwrap();
     let before = tree(room.path());
     for at in 1.. {
@@ -89,7 +89,7 @@ fn an_output_inside_of_its_input_is_refused_whatever_cannot_be_looked_at() {
     }
 }
 
-/// A file system need not say with the names of a folder what they are.
+/// A file system need not report file types along with the names in a folder.
 #[test]
 fn what_a_dead_run_left_is_not_passed_over_because_it_cannot_be_looked_at() {
     need(&["gcc"]);
@@ -101,7 +101,7 @@ fn what_a_dead_run_left_is_not_passed_over_because_it_cannot_be_looked_at() {
     let mut split = rockpack();
     split.arg("split").arg("--batch-artifact-parent-dir").arg(room.path().join("s"));
     split.arg("--output-dir").arg(&out).env("FAULT_UNTYPED", "1");
-    // The first look at what the list of the folder names.
+    // The first look at a name from the folder's list.
     let struck = strike(&mut split, &left, Fault { calls: "stat", act: "error:5", at: 1 });
     assert!(struck.call.is_some(), "nothing was struck");
     assert_eq!(struck.code(), Some(2), "{:?}: {}", struck.call, struck.stderr);

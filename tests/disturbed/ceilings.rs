@@ -1,4 +1,4 @@
-//! Limits that a process is started with: of the size of files, of how many are open, of memory.
+//! Limits that a process starts with: on file sizes, open files, and memory.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::room::{self, Struck, places, visible};
 use crate::scenarios::Scenario;
 use crate::sweep::Judge;
 
-/// A command as it is under a limit of prlimit.
+/// Runs a command under a limit of prlimit.
 fn under(limit: &str, command: &Command) -> Command {
     let mut run = Command::new("prlimit");
     run.arg(limit).arg(command.get_program()).args(command.get_args());
@@ -20,13 +20,13 @@ fn under(limit: &str, command: &Command) -> Command {
             None => run.env_remove(name),
         };
     }
-    // To write the stack of a panic takes memory, and the standard library waits for itself where it gets none.
+    // Printing a panic's stack takes memory, and the standard library waits for itself if it gets none.
     run.env("RUST_BACKTRACE", "0");
     run
 }
 
-/// Runs under each of `limits`, of which some are too low, and then without. Each run under them
-/// gives the whole output, or ends and leaves what `judge` allows.
+/// Runs under each of `limits`, even if too low, and then without. Each limited run gives the whole
+/// output, or fails and leaves what `judge` allows.
 fn limited(scenario: &Scenario, limits: &[String], judge: Judge) {
     let mut ended = [0, 0];
     for limit in limits {
@@ -69,12 +69,12 @@ fn a_file_that_may_not_become_so_large_is_an_error_and_no_signal() {
     }
 }
 
-/// A folder that cannot be opened cannot be cleared away either: the next run does.
+/// If a folder cannot be opened, it cannot be cleaned up either: the next run does that.
 #[test]
 fn more_open_files_than_a_run_may_have_are_an_error() {
     need(&["prlimit"]);
     need(&publications::TOOLS);
-    // Fewer are too few for the dynamic loader.
+    // The dynamic loader needs at least this many.
     let numbers = places(12, 4).into_iter().map(|number| 3 + number).chain([1024]);
     let numbers: Vec<_> = numbers.map(|number| format!("--nofile={number}")).collect();
     for scenario in [Scenario::build, Scenario::split, publications::scenario] {
@@ -85,8 +85,8 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
     }
 }
 
-/// Where the system refuses memory the process may end anywhere, and not by a word of its own: the
-/// allocator aborts, and so do libraries.
+/// If the system refuses memory, the process may end anywhere, without an error of its own: the allocator
+/// aborts, and so do libraries.
 #[test]
 fn a_run_that_gets_no_memory_leaves_no_part() {
     need(&["gcc", "prlimit"]);

@@ -15,15 +15,15 @@ use crate::wheels;
 /// A file of the input.
 struct Victim {
     path: &'static str,
-    /// How it is cut, as truncate(1) has it.
+    /// The size for truncate(1).
     cut: &'static str,
-    /// Where a byte of it is rewritten.
+    /// The offset of the byte that is rewritten.
     at: u64,
-    /// What else a message may name: the folder of it.
+    /// The file's folder, which messages may name instead.
     folder: &'static str,
 }
 
-/// One of which a build reads and packs everything.
+/// A file that a build reads and packs as a whole.
 const LIBRARY: Victim = Victim {
     path: "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2",
     cut: "5000",
@@ -31,7 +31,7 @@ const LIBRARY: Victim = Victim {
     folder: "stage/lib",
 };
 
-/// What happens to the file before the chosen call.
+/// Changes of the file before the chosen call.
 const CHANGES: [(&str, &str); 6] = [
     ("cut", "truncate -s {cut} {file}"),
     ("emptied", "truncate -s 0 {file}"),
@@ -44,7 +44,7 @@ const CHANGES: [(&str, &str); 6] = [
     ("gone", "rm {file}"),
 ];
 
-/// The run fails and says what changed. Of a split, components without the file are done.
+/// The run fails and names the changed file. After a split, components without the file are complete.
 fn noticed(left: &Left<'_>, victim: &Victim) {
     match left.struck.code() {
         // The threads of this run made fewer calls.
@@ -55,8 +55,8 @@ fn noticed(left: &Left<'_>, victim: &Victim) {
     }
 }
 
-/// The same, but that a package may be published as it was: what is copied is held against what was
-/// indexed, and not against what the file became.
+/// The run fails, or publishes a package in its earlier state: the copy is checked against the index, not
+/// against the file's later state.
 fn noticed_or_published_as_it_was(left: &Left<'_>, victim: &Victim) {
     match left.struck.code() {
         Some(0) => left.is_whole(),
@@ -80,9 +80,9 @@ fn command(change: &str, (victim, room): (&Victim, &Path)) -> String {
     change.replace("{room}", &text(room))
 }
 
-/// The file is changed before each call on it in turn, from the first that reads from it to the
-/// last look at it, which is always among those that are struck. What happens to it earlier or later
-/// is no change during the run, and between two of these calls it makes no difference when.
+/// Changes the file before each call on it in turn, from the first read to the last look, which is always
+/// struck. An earlier or later change is not during the run, and between two of these calls the moment makes
+/// no difference.
 fn sweep((scenario, victim): (&Scenario, &Victim), some: usize, judge: fn(&Left<'_>, &Victim)) {
     let room = scenario.room.path();
     let (file, kept) = (room.join(victim.path), room.join("kept"));
@@ -137,7 +137,7 @@ fn an_extraction_notices_that_its_input_changed() {
     sweep((&Scenario::extract(), &LIBRARY), 2, noticed);
 }
 
-/// The last place is between the look at a package and the read of what is copied.
+/// The last place is between the look at a package and the read for the copy.
 #[test]
 fn a_publication_notices_that_its_packages_changed() {
     need(&publications::TOOLS);

@@ -1,4 +1,4 @@
-//! The clock is set while a run works: to before 1970, into the seventies, and far ahead.
+//! The clock jumps during a run: to before 1970, into the seventies, and far ahead.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::publications;
 use crate::room::{Fault, Struck, strike, visible};
 use crate::scenarios::Scenario;
 
-/// Seconds: 126 and 54 years back, and 63 ahead.
+/// Shifts in seconds: 126 and 54 years back, 63 years ahead.
 const SHIFTS: [i64; 3] = [-4_000_000_000, -1_700_000_000, 2_000_000_000];
 
-/// A run with a clock that is off by `shift` from its reading `at` on.
+/// Runs with a clock that is off by `shift`, starting with its reading number `at`.
 fn shifted(command: &mut Command, room: &Path, (shift, at): (i64, usize)) -> Struck {
     let act = format!("clock:{shift}");
     strike(command, room, Fault { calls: "", act: &act, at })
@@ -40,7 +40,7 @@ fn what_is_built_asks_for_no_time() {
     }
 }
 
-/// It notes when an entry was used, which nothing but the choice of what to remove depends on.
+/// The cache records when an entry was used, which only affects the choice of entries to remove.
 #[test]
 fn a_cache_with_a_wrong_clock_gives_the_same() {
     need(&["gcc"]);
@@ -56,7 +56,7 @@ fn a_cache_with_a_wrong_clock_gives_the_same() {
     }
 }
 
-/// What the clock says that is off by `shift`, in seconds since 1970.
+/// The time of a clock that is off by `shift`, in seconds since 1970.
 fn date(shift: i64) -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     i64::try_from(now.as_secs()).unwrap() + shift
@@ -67,7 +67,7 @@ fn is_refused(struck: &Struck, why: &str) {
     assert!(struck.stderr.contains(why), "{}", struck.stderr);
 }
 
-/// The year in the list of apt is that of `seconds`.
+/// Fails unless apt's list has the year of `seconds`.
 fn is_dated(out: &Path, seconds: i64) {
     let release = fs::read_to_string(out.join("dists/stable/Release")).unwrap();
     let date = release.lines().find(|line| line.starts_with("Date: ")).unwrap();
@@ -76,8 +76,8 @@ fn is_dated(out: &Path, seconds: i64) {
     assert!((year - mean).abs() <= 1, "{date}, not about {mean}");
 }
 
-/// Indexes say when they were made. Without SOURCE_DATE_EPOCH that is what the clock says, if that is
-/// neither before 1970 nor before the last publication.
+/// Indexes state when they were made. Without SOURCE_DATE_EPOCH that is the clock's time, unless that is
+/// before 1970 or before the last publication.
 #[test]
 fn a_publication_is_dated_by_the_clock_or_refused() {
     need(&publications::TOOLS);
@@ -89,7 +89,7 @@ fn a_publication_is_dated_by_the_clock_or_refused() {
             assert_eq!(struck.counted, 1, "readings");
             match date(shift) {
                 ..0 => is_refused(&struck, "before 1970"),
-                // The key that signs is younger than that, as the last publication is.
+                // The signing key, like the last publication, is newer than that.
                 0..EPOCH => is_refused(&struck, "more than a day ahead of the clock"),
                 date => {
                     assert_eq!(struck.code(), Some(0), "{}", struck.stderr);
@@ -102,7 +102,7 @@ fn a_publication_is_dated_by_the_clock_or_refused() {
     }
 }
 
-/// Nor is anything built that could not be published, and nothing verified against such a date.
+/// Commands also build nothing that could not be published, and verify nothing against such a date.
 #[test]
 fn other_commands_that_need_a_date_refuse_such_a_clock() {
     need(&["gcc"]);

@@ -1,4 +1,4 @@
-//! That "every call" is every call: what the kernel is asked for is what faults can strike.
+//! Faults can strike every call: the calls known to the tests are those that the kernel sees.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,8 @@ use crate::room::{ALL, traced};
 use crate::scenarios::Scenario;
 use crate::wheels;
 
-/// System calls by the kind that they are of. Not among them: folders are listed and looked at by
-/// functions of libc that make several calls of the kernel, or a part of one.
+/// System calls by kind. The list leaves out folders' lists and looks, since those libc functions make
+/// several system calls, or only a part of one.
 const KINDS: &[(&str, &[&str])] = &[
     ("copy", &["copy_file_range", "sendfile", "splice", "ioctl"]),
     ("link", &["link", "linkat", "symlink", "symlinkat"]),
@@ -31,7 +31,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("write", &["write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate", "fallocate"]),
 ];
 
-/// Those that only look, or are of those functions.
+/// System calls that only look, or that belong to those functions.
 const LOOKING: &[&str] = &[
     "access",
     "chdir",
@@ -62,20 +62,20 @@ const LOOKING: &[&str] = &[
     "statx",
 ];
 
-/// How many calls of each kind were made on what lies below `room`.
+/// The number of calls of each kind on paths below `room`.
 type Counts = BTreeMap<String, usize>;
 
 fn kind_of(call: &str, name: &str) -> Option<&'static str> {
     let (kind, _) = KINDS.iter().find(|(_, names)| names.contains(&name))?;
     match *kind {
-        // Of opendir, whose calls are of the kind "list".
+        // A call of opendir, whose calls are of the kind "list".
         "open" if call.contains("O_DIRECTORY") => None,
         "open" if ["O_CREAT", "O_TMPFILE"].iter().any(|flag| call.contains(flag)) => Some("create"),
         kind => Some(kind),
     }
 }
 
-/// Those in the lines of strace, which names the files of descriptors and no content.
+/// The counts in an strace log, which has the paths of descriptors and no content.
 fn of_the_kernel(trace: &str, room: &Path) -> Counts {
     let mut counts = Counts::new();
     let room = room.to_str().unwrap();
@@ -95,7 +95,7 @@ fn of_the_kernel(trace: &str, room: &Path) -> Counts {
     counts
 }
 
-/// One run of `command` seen from both sides: by strace, and by the library that strikes.
+/// The counts of one run of `command` from both sides: strace, and the library that injects faults.
 fn seen(command: &Command, room: &Path) -> (Counts, Counts) {
     let trace = tempfile::NamedTempFile::new().unwrap();
     let mut strace = Command::new("strace");
@@ -125,7 +125,7 @@ fn no_call_of_a_run_escapes() {
         let room = scenario.room.path();
         let (kernel, mut ours) = scenario.undisturbed(|run, _| seen(&run, room));
         ours.retain(|kind, _| !["list", "stat", "fstat"].contains(&kind.as_str()));
-        // Among ours are folders that are opened by name, as opendir does.
+        // Ours include folders opened by path, as by opendir.
         let opened = ours.remove("open").unwrap();
         let mut files = kernel.clone();
         assert!(opened >= files.remove("open").unwrap(), "{}: {kernel:?}", scenario.name);
@@ -134,7 +134,7 @@ fn no_call_of_a_run_escapes() {
             *all.entry(kind).or_default() += count;
         }
     }
-    // Each kind of those that can be compared was made by one of them.
+    // At least one command made calls of each comparable kind.
     for kind in ALL.split(',').filter(|kind| !["list", "stat", "fstat"].contains(kind)) {
         assert!(all.contains_key(kind), "no run makes a call of the kind {kind}: {all:?}");
     }

@@ -1,5 +1,4 @@
-//! Disks that are full, or may not be written to. Each run has a file system of its own in memory,
-//! in a mount namespace of its own.
+//! Full and read-only disks. Each run has its own file system in memory, in its own mount namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +13,9 @@ use crate::room::all;
 use crate::scenarios::{AT_ONCE, Scenario};
 use crate::wheels;
 
-/// Runs a command twice over an earlier output, at first on a file system with some options, then
-/// with all the room it wants, and lists what is in `disk/out` before, after and in the end.
-/// Arguments: the room's folder, the options, the command. The option `size+4` leaves 4 KiB beside
-/// what is there already.
+/// Runs a command twice over an earlier output, first on a file system with some options, then with enough
+/// space. Lists the contents of `disk/out` before, between and at the end. Arguments: the room's folder, the
+/// options, the command. The option `size+4` leaves 4 KiB beside the existing content.
 const SCRIPT: &str = r#"
 set -eu
 room=$1 options=$2
@@ -45,7 +43,7 @@ TMPDIR=$room/disk/out "$@" >"$room/said.again" 2>&1
 listing >"$room/again"
 "#;
 
-/// How the run on the small disk ended.
+/// The end of the run on the small disk.
 struct Ended {
     status: i32,
     said: String,
@@ -55,7 +53,7 @@ struct Ended {
     unfinished: String,
 }
 
-/// Skips the test that calls it unless this process may mount.
+/// Skips the calling test unless this process may mount.
 fn need_to_mount() {
     need_root();
     need(&["unshare", "mount", "sha256sum"]);
@@ -88,7 +86,7 @@ fn run_on(scenario: &Scenario, options: &str) -> Ended {
 }
 
 impl Ended {
-    /// Whether the run was done; if not, it said why and left the earlier output.
+    /// Returns whether the run succeeded; if not, it must have said why and left the earlier output.
     fn judge(&self, scenario: &Scenario, options: &str, why: &str) -> bool {
         let about = format!("{} with {options}: {}\n{}", scenario.name, self.status, self.said);
         assert!(self.before != self.again, "{about}");
@@ -113,7 +111,7 @@ impl Ended {
     }
 }
 
-/// The lines of a listing by the unit that becomes visible at once; not what the program remembers.
+/// The lines of a listing by the unit that becomes visible at once, without rockpack's own state.
 fn units(listing: &str, unit: fn(&str) -> &str) -> BTreeMap<&str, Vec<&str>> {
     let mut units = BTreeMap::<_, Vec<_>>::new();
     for line in listing.lines().filter(|line| !line.contains("./.rockpack")) {
@@ -123,7 +121,7 @@ fn units(listing: &str, unit: fn(&str) -> &str) -> BTreeMap<&str, Vec<&str>> {
     units
 }
 
-/// Leaves more and more room until a run is done. `rough` steps are enough for now.
+/// Leaves more and more space until a run succeeds. A sample takes `rough` steps.
 fn sweep(scenario: &Scenario, (option, fine, rough): (&str, usize, usize)) {
     let (mut left, mut full) = (0, 0);
     loop {
@@ -141,7 +139,7 @@ fn sweep(scenario: &Scenario, (option, fine, rough): (&str, usize, usize)) {
     }
 }
 
-/// `rough` steps of KiB and of inodes.
+/// Fills the disk in `rough` steps of KiB, then of inodes.
 fn full_disks(scenario: &Scenario, rough: (usize, usize)) {
     sweep(scenario, ("size", 4, rough.0));
     sweep(scenario, ("nr_inodes", 1, rough.1));
@@ -153,7 +151,7 @@ fn a_build_on_a_full_disk_leaves_the_earlier_set() {
     full_disks(&Scenario::build(), (72, 9));
 }
 
-/// What packed artifacts hold goes into an anonymous temporary file beside the output.
+/// The content of packed artifacts goes into an anonymous temporary file beside the output.
 #[test]
 fn a_build_without_room_for_its_spool_leaves_the_earlier_set() {
     need_to_mount();
@@ -202,7 +200,7 @@ fn nothing_is_changed_where_nothing_may_be_written() {
     }
 }
 
-/// Commands without an output folder keep what packed artifacts hold in TMPDIR.
+/// Commands without an output folder keep the content of packed artifacts in TMPDIR.
 #[test]
 fn a_full_folder_for_temporary_files_is_named() {
     need_to_mount();

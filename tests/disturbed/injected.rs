@@ -1,4 +1,4 @@
-//! Calls that fail.
+//! System calls that fail.
 
 use support::example::{rockpack, shards};
 use support::repo_fixture::{deb, repo};
@@ -17,15 +17,15 @@ const ENOSPC: &str = "error:28";
 const EIO_FROM_THEN_ON: &str = "errors:5";
 const ENOSPC_FROM_THEN_ON: &str = "errors:28";
 
-/// A run that failed says why and leaves the earlier output; one that could do without the call
-/// gives the whole.
+/// A failed run says why and leaves the earlier output; a run that can do without the call gives the whole
+/// output.
 fn failed_or_whole(left: &Left<'_>) {
     if left.is_whole_or_failed() {
         says_what_failed(left);
     }
 }
 
-/// The message names the file, or what is around it.
+/// The message names the file, or its folder.
 fn says_what_failed(left: &Left<'_>) {
     let (_, path) = left.struck.call.as_ref().unwrap();
     let says = |text: &std::ffi::OsStr| left.struck.stderr.contains(text.to_str().unwrap());
@@ -34,7 +34,7 @@ fn says_what_failed(left: &Left<'_>) {
     assert!(said && left.struck.stderr.contains("os error"), "{}", left.about);
 }
 
-/// A commit that has begun cannot be taken back where renames fail from then on: the next run does.
+/// If renames fail from then on, a started commit cannot be undone: the next run does that.
 fn failed_or_left_to_the_next_run(left: &Left<'_>) {
     nothing_in_part(left);
     let committing = |kind: &str| ["rename", "sync"].contains(&kind);
@@ -44,7 +44,7 @@ fn failed_or_left_to_the_next_run(left: &Left<'_>) {
     }
 }
 
-/// The disk is gone for the clean-up, too. Which of the calls that fail is told of, is open.
+/// The disk also fails during the clean-up. The error may be about any of the failing calls.
 fn nothing_in_part(left: &Left<'_>) {
     match left.struck.code() {
         Some(0) => left.is_whole(),
@@ -60,7 +60,7 @@ fn nothing_in_part(left: &Left<'_>) {
     }
 }
 
-/// What strikes every kind of calls.
+/// Faults for calls of every kind.
 const EACH_KIND: [Strikes; 1] = [(ALL, EIO, failed_or_whole, 1)];
 
 const FAULTS: [Strikes; 8] = [
@@ -74,20 +74,20 @@ const FAULTS: [Strikes; 8] = [
     ("read,write", "short", undisturbed, 1),
 ];
 
-/// All that a command is struck by.
+/// Runs all sweeps of a command.
 fn sweep_all(scenario: &Scenario) {
     sweep_each_kind(scenario, &EACH_KIND);
     sweep(scenario, &FAULTS);
 }
 
-/// What a commit is made of.
+/// Faults for the calls of a commit.
 const COMMITTING: [Strikes; 2] =
     [("rename", EIO, failed_or_whole, 3), ("rename", EIO_FROM_THEN_ON, nothing_in_part, 2)];
 
-/// Beside renames, each kind by itself.
+/// Faults for each other kind of call around a commit.
 const AROUND_COMMITS: [Strikes; 1] = [("make,remove,sync", EIO, failed_or_whole, 1)];
 
-/// What makes a cache, beside what every build does.
+/// Faults for the calls that make a cache, in addition to any build's.
 const BEGINNING: [Strikes; 1] =
     [("create,write,sync,rename,make,link,copy,open,stat", EIO, failed_or_whole, 1)];
 
@@ -113,7 +113,7 @@ fn a_build_whose_calls_fail_leaves_whole_entries_in_its_cache() {
     sweep_each_kind(&Scenario::build_with_new_cache(), &BEGINNING);
 }
 
-/// Without locks a run that is alive cannot be told from a killed one.
+/// Without locks, a live run cannot be told from a killed one.
 #[test]
 fn a_file_system_without_locks_is_named_as_the_reason() {
     need(&["gcc"]);
@@ -129,7 +129,7 @@ fn a_file_system_without_locks_is_named_as_the_reason() {
         ),
         (&["split", "--artifacts"], shard.clone(), &["--output-dir"], 2),
         (&["recombine", "--artifacts"], shard.clone(), &["--output-dir"], 2),
-        // Here nothing is ever replaced, and nothing taken for dead.
+        // These commands replace nothing, and never treat another run as dead.
         (&["extract"], shard.join(library), &["--out"], 0),
     ];
     for (command, input, out, code) in commands {
@@ -179,7 +179,7 @@ fn an_extraction_whose_calls_fail_leaves_whole_code_objects() {
     need(&["gcc"]);
     let scenario = Scenario::extract();
     sweep_all(&scenario);
-    // It analyzes a library, transforms it and checks the result, each by reads of its own.
+    // The run analyses a library, transforms it and checks the result, with separate reads for each.
     sweep(&scenario, &[("read", EIO, failed_or_whole, usize::MAX)]);
 }
 
@@ -195,7 +195,7 @@ fn a_publication_whose_calls_fail_leaves_a_repository_that_clients_can_use() {
     sweep_all(&publications::scenario());
 }
 
-/// Where the repository or a package is cannot be told: then it is not known to lie elsewhere.
+/// If the path of the repository or a package cannot be resolved, the package may lie within the repository.
 #[test]
 fn a_publication_of_what_cannot_be_resolved_is_refused() {
     need(&["gcc", "dpkg-deb"]);

@@ -1,36 +1,37 @@
-//! What a disturbed run leaves, and what has to be true of it.
+//! The output of a disturbed run, and the promises about it.
 
 use support::example::Entry;
 
 use crate::room::{Struck, Tree};
 use crate::scenarios::{AT_ONCE, Scenario};
 
-/// What a disturbed run left.
+/// The output of a disturbed run.
 pub struct Left<'a> {
     pub scenario: &'a Scenario,
     pub struck: Struck,
     pub tree: Tree,
     pub unfinished: Vec<String>,
-    /// What its commit moved out of the way, by where it was.
+    /// Files that the run's commit moved aside, by original path.
     pub aside: Tree,
-    /// For messages.
+    /// The description of the case for messages.
     pub about: String,
 }
 
-/// All of the new output, by a run that went on as if nothing had been.
+/// The run gives the new output, as if nothing had happened.
 pub fn undisturbed(left: &Left<'_>) {
     assert_eq!(left.struck.code(), Some(0), "{}", left.about);
     left.is_whole();
 }
 
 impl Left<'_> {
-    /// All of the new output, and nothing else.
+    /// Fails unless the whole new output is there, and nothing else.
     pub fn is_whole(&self) {
         self.is_new();
         self.left_nothing();
     }
 
-    /// All of the new output, or a failure that left the earlier one; whether it failed.
+    /// Fails unless the whole new output is there, or the run failed and left the earlier one. Returns
+    /// whether it failed.
     pub fn is_whole_or_failed(&self) -> bool {
         match self.struck.code() {
             Some(0) => self.is_whole(),
@@ -40,7 +41,7 @@ impl Left<'_> {
         self.struck.code() == Some(2)
     }
 
-    /// All of the new output, but what need not be there.
+    /// Fails unless the whole new output is there, except for optional parts.
     pub fn is_new(&self) {
         let aside = self.scenario.promise.aside;
         let wanted = |path: &&String| aside.is_none_or(|aside| !path.starts_with(aside));
@@ -52,14 +53,14 @@ impl Left<'_> {
         self.has_no_part();
     }
 
-    /// No unfinished folder, unless that one could not be cleared away: the next run does.
+    /// Fails if an unfinished folder is left, unless the fault prevented its removal: the next run does that.
     pub fn left_nothing(&self) {
         let (_, path) = self.struck.call.clone().unwrap_or_default();
         let stuck = self.unfinished.iter().any(|name| path.to_str().unwrap().contains(name));
         assert!(stuck || self.unfinished.is_empty(), "{}: {:?}", self.about, self.unfinished);
     }
 
-    /// Each unit is whole: the earlier one or the new one. Which units are new.
+    /// Fails unless each unit is whole, earlier or new. Returns the new units.
     pub fn units(&self) -> Vec<&str> {
         let mut names = self.names_of_units();
         names.retain(|name| {
@@ -84,7 +85,7 @@ impl Left<'_> {
         names
     }
 
-    /// Whether a unit is the earlier one, and whether it is the new one.
+    /// Returns whether a unit is the earlier one, and whether it is the new one.
     fn age(&self, name: &str) -> (bool, bool) {
         let unit = self.scenario.promise.unit;
         let of = |tree: &'_ Tree| -> Tree {
@@ -95,7 +96,8 @@ impl Left<'_> {
         (now == of(&self.scenario.earlier), now == of(&self.scenario.whole))
     }
 
-    /// The earlier output as it was, where it becomes visible at once, and nothing unfinished.
+    /// Fails unless the earlier output is unchanged, if it becomes visible at once, and nothing unfinished is
+    /// left.
     pub fn is_taken_back(&self) {
         self.has_no_part();
         let new = self.units();
@@ -105,7 +107,7 @@ impl Left<'_> {
         }
     }
 
-    /// Nothing in part under a final name: every file is that of the earlier output or of the new.
+    /// Fails if a file under its final name is neither the earlier nor the new one.
     pub fn has_no_part(&self) {
         for (path, entry) in &self.tree {
             let is = |tree: &Tree| tree.get(path) == Some(entry);
@@ -122,8 +124,8 @@ impl Left<'_> {
         }
     }
 
-    /// Until all of a unit is new, every earlier file of it is there: in its place, or where the next
-    /// run puts it back from.
+    /// Fails unless every earlier file of a unit exists until the whole unit is new: in its place, or where
+    /// the next run restores it from.
     fn has_all_that_it_does_not_replace(&self) {
         let new = self.new_units();
         for (path, entry) in &self.scenario.earlier {
@@ -135,7 +137,7 @@ impl Left<'_> {
         }
     }
 
-    /// Where a document is, there are all packages of its generation.
+    /// Fails unless each document comes with all packages of its generation.
     fn documents_describe_packages(&self) {
         for generation in [&self.scenario.earlier, &self.scenario.whole] {
             let is_there = |path: &String| self.tree.get(path) == generation.get(path);

@@ -1,9 +1,9 @@
-//! Faults of the system while a run works: a call that fails, a full disk, a signal, a kill, input
-//! that changes. Afterwards no part of anything stands under a final name, what was there before is
-//! there still, and the next run gives what an undisturbed one does.
+//! Faults of the system during a run: a failing call, a full disk, a signal, a kill, changing input.
+//! Afterwards no partial file has a final name, the earlier output still exists, and the next run gives the
+//! same as an undisturbed one.
 //!
-//! `cargo test --test disturbed` strikes at some places; with `ROCKPACK_FAULTS=all` at every one, and
-//! the figures are printed (`-- --nocapture`). README.md here says what is promised.
+//! `cargo test --test disturbed` strikes at some places; with `ROCKPACK_FAULTS=all` it strikes at every one
+//! and prints the figures (`-- --nocapture`). README.md here states the promises.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

@@ -1,4 +1,4 @@
-//! Packages that are published over earlier ones.
+//! Packages published over earlier ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,17 +11,17 @@ use support::tools;
 use crate::room::folder;
 use crate::scenarios::{Promise, Scenario};
 
-/// What makes packages and keys, and reads lists.
+/// The tools that make packages and keys, and read lists.
 pub const TOOLS: [&str; 5] = ["gcc", "dpkg-deb", "rpmbuild", "gpg", "gzip"];
 
-/// Each file is the earlier one or the new one, and clients find all that they are told of. What a
-/// run had begun is for the next one to finish or to take back.
+/// Each file is the earlier or the new one, and clients find everything that indexes name. The next run
+/// finishes or undoes a started publication.
 const REPOSITORY: Promise = Promise {
     unit: |path| path,
     adds: true,
     aside: None,
     left_to_the_next: true,
-    // What is remembered of a publication comes before all else of it.
+    // rockpack writes its record of a publication before all other parts.
     begins: |(kind, path)| {
         let name = path.file_name().unwrap().to_str().unwrap();
         kind == "rename" && name.starts_with("shown-")
@@ -36,12 +36,12 @@ fn publish_at(room: &Path, version: &str, out: &Path, after: i64) -> Command {
     repo
 }
 
-/// An hour after the earlier publications, so that what the second took out of use is removed.
+/// Publishes an hour after the earlier publications, so that files superseded by the second are removed.
 fn publish(room: &Path, out: &Path) -> Command {
     publish_at(room, "3", out, 5000)
 }
 
-/// A package of both formats in its third version over the second, with what is left of the first.
+/// Publishes the third version of a package in both formats over the second, with remains of the first.
 pub fn scenario() -> Scenario {
     let room = folder();
     key(room.path(), "own", "ed25519");
@@ -57,8 +57,8 @@ pub fn scenario() -> Scenario {
     Scenario::over_earlier("repo", room, (publish, REPOSITORY))
 }
 
-/// A client gets the second version or the third, with every file that it comes by whole. That
-/// `InRelease` is one of two whole files, byte for byte, is known already.
+/// A client gets the second or the third version, with all files on the way whole. `InRelease` is already
+/// known to be one of two whole files, byte for byte.
 fn clients_are_served(out: &Path) {
     let signed = std::fs::read_to_string(out.join("dists/stable/InRelease")).unwrap();
     let text = between(&signed, "\n\n", "\n-----BEGIN PGP SIGNATURE-----");

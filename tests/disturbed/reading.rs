@@ -1,4 +1,4 @@
-//! Commands that only read: a run that is disturbed says so, and never something wrong.
+//! Commands that only read: a disturbed run reports the fault, and never a wrong result.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,9 +15,9 @@ use crate::room::{ALL, Fault, Struck, calls, figures, folder, places_of_slice, s
 
 pub const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
 
-/// What is read: a shard with two artifacts behind links, one of them packed, a link to it, the set of
-/// it, and a repository whose packages lack the signatures that its `.repo` file tells clients to ask
-/// for.
+/// The input: a shard with two artifacts behind links, one of them packed; a link to the shard; a set made
+/// from it; and a repository whose packages lack the signatures that its `.repo` file tells clients to
+/// require.
 pub struct Input {
     room: tempfile::TempDir,
 }
@@ -44,7 +44,7 @@ impl Input {
         Self { room }
     }
 
-    /// Commands by their words, where `{}` stands for the room, and what they exit with.
+    /// The commands, with `{}` for the room, and their exit codes.
     fn commands(&self) -> Vec<(Command, i32)> {
         let room = self.room.path().to_str().unwrap();
         let lines = [
@@ -66,7 +66,7 @@ impl Input {
         lines.into_iter().map(command).collect()
     }
 
-    /// Disturbs every command at some of its calls, or all.
+    /// Disturbs every command at some or all of its calls.
     pub fn sweep(
         &self,
         (kinds, act, some): (&str, &str, usize),
@@ -100,12 +100,12 @@ impl Input {
     }
 }
 
-/// What was struck, and what the run said.
+/// The call that was struck, and the output of the run.
 pub fn about(struck: &Struck) -> String {
     format!("{:?}: {}\n{}", struck.call, struck.output.status, said(struck))
 }
 
-/// Both streams.
+/// Both output streams.
 fn said(struck: &Struck) -> String {
     String::from_utf8_lossy(&struck.output.stdout).into_owned() + &struck.stderr
 }
@@ -127,7 +127,7 @@ fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
     });
 }
 
-/// A check that cannot be done has not passed.
+/// A check that cannot be made has not passed.
 #[test]
 fn a_command_that_cannot_read_its_input_names_it() {
     need(&TOOLS);
@@ -142,7 +142,7 @@ fn a_command_that_cannot_read_its_input_names_it() {
     });
 }
 
-/// A signal that comes while a file is read, or a read that gives less than was asked for, is no end.
+/// A signal during a read, or a short read, does not mean the end of the file.
 #[test]
 fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
     need(&publications::TOOLS);
@@ -155,15 +155,15 @@ fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
     }
 }
 
-/// What is there is not taken for absent because the system does not say that it is.
+/// If the system cannot tell whether a file exists, rockpack does not treat it as absent.
 #[test]
 fn a_command_that_cannot_look_at_its_input_names_it() {
     need(&TOOLS);
     let input = Input::new();
     let shard = input.room.path().join("s");
     input.sweep(("stat", "error:5", 4), |word, struck, whole| {
-        // The sizes of packages only say how far a run is. Where the name of a folder is that of an
-        // artifact, its manifest is read whatever the look ahead saw.
+        // The sizes of packages only matter for progress. If a folder's name is an artifact's, its manifest
+        // is read whatever the earlier look found.
         let (_, path) = struck.call.as_ref().unwrap();
         let needless = path.extension().is_some_and(|ending| ending == "deb" || ending == "rpm")
             || path.ends_with("artifact_manifest.txt")
@@ -174,8 +174,8 @@ fn a_command_that_cannot_look_at_its_input_names_it() {
     });
 }
 
-/// Whether a look into `folder` may be the one that finds out which folders are shards. One artifact
-/// is enough to tell that; what then lists the shard reads all of it again.
+/// Tells whether a look into `folder` may only serve to find shards. One artifact is enough for that; the
+/// later scan reads the whole shard again.
 fn is_ahead(word: &str, folder: &Path, shard: &Path) -> bool {
     ["discover", "plan"].contains(&word) && folder == shard
 }
@@ -184,8 +184,7 @@ fn is_same(struck: &Struck, whole: &Struck) -> bool {
     struck.code() == whole.code() && struck.output.stdout == whole.output.stdout
 }
 
-/// An artifact or a shard behind a link is not left out because the system does not say where the link
-/// leads.
+/// The system does not tell where the artifact's or the shard's link leads.
 #[test]
 fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
     need(&TOOLS);
@@ -214,7 +213,7 @@ fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
     }
 }
 
-/// A `.repo` file that may ask for signatures is looked at, or the run says that it was not.
+/// rockpack reads a `.repo` file that may require signatures, or reports that it could not.
 #[test]
 fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
     need(&TOOLS);
@@ -239,7 +238,7 @@ fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
     of_root.iter().for_each(|(at, _)| strike_at(&root, "list", *at));
 }
 
-/// No exit code 0, and no message that would be there anyway, whatever could not be read.
+/// Fails if the exit code is 0, or if no message is about the path that could not be read.
 fn cannot_read(struck: &Struck) {
     let (_, path) = struck.call.as_ref().unwrap();
     let (said, about) = (said(struck), about(struck));

@@ -1,4 +1,4 @@
-//! The run that clears up after a killed one is disturbed, too.
+//! Disturbances of the run that cleans up after a killed one.
 
 use support::tools::need;
 
@@ -10,8 +10,8 @@ use crate::signals::killed;
 use crate::sweep::{Judge, Sweep};
 use crate::wheels;
 
-/// What strikes the run that clears up, and how many places are enough for now. What is left may
-/// lie between the earlier output and the new one until the third run, but nothing in part.
+/// Faults for the run that cleans up, with the number of places in a sample. Until the third run, the output
+/// may lie between the earlier and the new one, without partial files.
 const STRIKES: [(&str, Judge, usize); 4] = [
     ("signal:9", killed, 3),
     ("error:5", failed, 2),
@@ -19,7 +19,7 @@ const STRIKES: [(&str, Judge, usize); 4] = [
     ("signal:2", asked_to_end, 1),
 ];
 
-/// It goes on where what cannot be cleared away is in nobody's way.
+/// The run continues if the file that it cannot remove is in nobody's way.
 fn failed(left: &Left<'_>) {
     match left.struck.code() {
         Some(0) => left.is_new(),
@@ -35,19 +35,19 @@ fn asked_to_end(left: &Left<'_>) {
     }
 }
 
-/// What the killed run left is put right before anything new begins.
+/// A run cleans up after the killed one before it begins anything new.
 fn fails_when_it_has_cleared_up(left: &Left<'_>) {
     assert_eq!(left.struck.code(), Some(2), "{}", left.about);
     left.units();
 }
 
-/// Runs are killed at some of their calls of these kinds; then each next run is struck at its
-/// calls in the output folder, up to the first that begins something of its own.
+/// Kills runs at some of their calls of these kinds. Then strikes each next run at its calls in the output
+/// folder, up to the first one that begins something new.
 fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
     let deaths = scenario.calls(calls, "out").len();
     let mut sweeps = STRIKES.map(|_| (Sweep::default(), 0));
     let mut put_right = Sweep::default();
-    // Each slice has all kills, and of each kill its part of the calls that follow.
+    // Each slice has all kills, and after each kill its share of the following calls.
     let kills = places(deaths, some);
     for &death in &kills {
         scenario.after_a_kill(calls, death);
@@ -73,7 +73,7 @@ fn sweep(mut scenario: Scenario, calls: &str, some: usize) {
     }
 }
 
-/// How many calls of the next run clear up.
+/// The number of calls by which the next run cleans up.
 fn clearing(scenario: &Scenario) -> usize {
     let made = scenario.calls(ALL, "out");
     let begins = made.iter().position(scenario.promise.begins);

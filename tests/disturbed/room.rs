@@ -1,4 +1,4 @@
-//! Where runs are disturbed, and how.
+//! Folders for disturbed runs, and the faults.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,28 +16,28 @@ use support::sweep;
 use support::tools;
 use support::waiting::Process;
 
-/// Every kind of call on files that a fault can strike. disturb.c also knows `thread`.
+/// Every kind of file system call that a fault can strike. disturb.c also knows `thread`.
 pub const ALL: &str =
     "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy";
-/// The kinds that need room on the disk.
+/// The kinds of calls that need disk space.
 pub const FILLING: &str = "create,write,sync,rename,make,link,copy";
 
-/// Says how many places are struck: `all`, or so many of each sweep.
+/// The number of places to strike from the environment: `all`, or a number for each sweep.
 fn asked() -> Option<String> {
     std::env::var("ROCKPACK_FAULTS").ok()
 }
 
-/// Whether every place is struck.
+/// Tells whether every place is struck.
 pub fn all() -> bool {
     asked().as_deref() == Some("all")
 }
 
-/// Whether figures are printed.
+/// Tells whether figures are printed.
 pub fn figures() -> bool {
     asked().is_some()
 }
 
-/// The library that disturbs; made once in this process.
+/// The library that injects faults, built once in this process.
 fn library() -> &'static Path {
     static MADE: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = MADE.get_or_init(|| {
@@ -51,28 +51,28 @@ fn library() -> &'static Path {
     path
 }
 
-/// What strikes, and which calls.
+/// A fault, and the calls that it strikes.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault<'a> {
-    /// Kinds of calls.
+    /// The kinds of calls, separated by commas.
     pub calls: &'a str,
-    /// What is done; see disturb.c.
+    /// The action; see disturb.c.
     pub act: &'a str,
-    /// Which call, from 1; 0 is none.
+    /// The number of the call to strike, from 1; 0 strikes none.
     pub at: usize,
 }
 
-/// What became of a run.
+/// The result of a run with a fault.
 pub struct Struck {
     pub output: Output,
     pub stderr: String,
-    /// Kind and path of the call that was struck, if one was.
+    /// The call that was struck, if any.
     pub call: Option<Call>,
-    /// How many calls of the kinds were made; 0 where the run was killed.
+    /// The number of calls of these kinds; 0 if the run was killed.
     pub counted: usize,
 }
 
-/// Kind and path of a call.
+/// The kind and path of a call.
 pub type Call = (String, PathBuf);
 
 impl Struck {
@@ -85,23 +85,23 @@ impl Struck {
     }
 }
 
-/// Runs `command` with a fault on what lies below `room`.
+/// Runs `command` with a fault on paths below `room`.
 pub fn strike(command: &mut Command, room: &Path, fault: Fault<'_>) -> Struck {
     run_with(command, room, fault).0
 }
 
-/// The calls of these kinds that `command` makes on what lies below `room`, in their order.
+/// The calls of these kinds that `command` makes on paths below `room`, in order.
 pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
     let (run, log) = run_with(command, room, Fault { calls: kinds, act: "list", at: 0 });
-    // 1 where a check fails without a fault.
+    // 1 if a check fails even without a fault.
     assert!(matches!(run.code(), Some(0 | 1)), "{}", run.stderr);
     assert_eq!(run.counted, log.len());
     log
 }
 
-/// The same of a run of `command` that is a child of `tracer`, an strace with its options.
+/// The calls of `command` like [`calls`], run as a child of `tracer`, an strace with its options.
 pub fn traced(mut tracer: Command, command: &Command, room: &Path) -> Vec<Call> {
-    // Not the tracer itself.
+    // The tracer itself must not load the library.
     tracer.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
     strace::trace(&mut tracer, command);
     let notes = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ pub fn traced(mut tracer: Command, command: &Command, room: &Path) -> Vec<Call> 
     fs::read_to_string(log).unwrap().lines().map(call).collect()
 }
 
-/// Tells the library what to do, and returns the files that it will write.
+/// Sets the library's variables, and returns the files that it will write.
 fn arm(
     command: &mut Command,
     (room, notes): (&Path, &Path),
@@ -128,8 +128,8 @@ fn call(line: &str) -> Call {
     (kind.to_owned(), PathBuf::from(path))
 }
 
-/// Starts `command`, whose calls of these kinds on what lies below `room` are noted in the file that
-/// is returned, in `notes`.
+/// Starts `command`. Its calls of these kinds on paths below `room` are logged to the returned file in
+/// `notes`.
 pub fn started(
     command: &mut Command,
     (room, notes): (&Path, &Path),
@@ -139,7 +139,7 @@ pub fn started(
     (Process::start(command.env("LD_PRELOAD", library())), log)
 }
 
-/// Runs `command` on a terminal with a fault on what lies below `room`.
+/// Runs `command` on a terminal with a fault on paths below `room`.
 pub fn strike_on_terminal(command: &mut Command, room: &Path, fault: Fault<'_>) -> Shown {
     let notes = tempfile::tempdir().unwrap();
     arm(command.env("LD_PRELOAD", library()), (room, notes.path()), fault);
@@ -153,7 +153,7 @@ fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Ve
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let log = fs::read_to_string(&log).unwrap_or_default();
     let log: Vec<Call> = log.lines().map(call).collect();
-    // It is written at the end of a run, which a signal may have kept it from.
+    // The library writes the file at the end of a run; a signal may have prevented that.
     let counted = match output.status.signal() {
         Some(_) => 0,
         None => fs::read_to_string(&count).unwrap().trim().parse().unwrap(),
@@ -161,25 +161,25 @@ fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Ve
     (Struck { output, stderr, call: log.first().cloned(), counted }, log)
 }
 
-/// The part of [`places`] that is in the slice of this run.
+/// The places of [`places`] in the slice of this run.
 pub fn places_of_slice(count: usize, some: usize) -> Vec<usize> {
     let mut places = places(count, some);
     places.retain(|at| sweep::is_in_slice(*at));
     places
 }
 
-/// The places of `count` that are struck: all, as many as were asked for, or `some`.
+/// The places to strike among `count`: all, the requested number, or `some`.
 pub fn places(count: usize, some: usize) -> Vec<usize> {
     let some = asked().and_then(|number| number.parse().ok()).unwrap_or(some);
     let step = if all() { 1 } else { count.div_ceil(some).max(1) };
-    // In the middle of each step, so that some are not always the first of their kind.
+    // The middle of each step, so that not only the first calls of a kind are struck.
     (1..=count).skip(step / 2).step_by(step).collect()
 }
 
-/// Everything in a folder by path.
+/// The entries of a folder by path.
 pub type Tree = BTreeMap<String, Entry>;
 
-/// What is visible in `out`: not what a run has not finished, nor what the program remembers.
+/// The visible entries of `out`, without unfinished files and rockpack's own state.
 pub fn visible(out: &Path) -> Tree {
     let mut all = if out.exists() { tree(out) } else { Tree::new() };
     let hidden = |path: &str| path.split('/').any(|name| name.starts_with(".rockpack"));
@@ -188,20 +188,20 @@ pub fn visible(out: &Path) -> Tree {
     all
 }
 
-/// Whether what stands at `path` is there only while a run works.
+/// Tells whether the entry at `path` exists only during a run.
 fn is_unfinished(path: &str) -> bool {
     let inside = ["cache/new/", ".rockpack/unfinished/", ".rockpack/next-", ".rockpack/shown-"];
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with(".rockpack-") || inside.iter().any(|start| path.starts_with(start))
 }
 
-/// The names that runs left in `out` and that the next one clears away.
+/// The names in `out` that earlier runs left and the next one removes.
 pub fn unfinished(out: &Path) -> Vec<String> {
     let all = if out.exists() { tree(out) } else { Tree::new() };
     all.into_keys().filter(|path| is_unfinished(path)).collect()
 }
 
-/// What a commit moved out of the way in `out`, by where it was.
+/// The entries that a commit moved aside in `out`, by original path.
 pub fn aside(out: &Path) -> Tree {
     let all = if out.exists() { tree(out) } else { Tree::new() };
     let place = |path: &str| {
@@ -213,7 +213,7 @@ pub fn aside(out: &Path) -> Tree {
     placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry)).collect()
 }
 
-/// Whether a copy that [`link_tree`] made of `from` still has all of its files, and nothing else.
+/// Tells whether `to`, a copy of `from` by [`link_tree`], still has exactly its files.
 pub fn is_same(from: &Path, to: &Path) -> bool {
     let (was, is) = (tree(from), tree(to));
     let inode = |root: &Path, path: &str| fs::symlink_metadata(root.join(path)).unwrap().ino();
@@ -222,7 +222,7 @@ pub fn is_same(from: &Path, to: &Path) -> bool {
     was == is && linked.all(|(path, _)| inode(from, path) == inode(to, path))
 }
 
-/// A copy of `from` whose files are the same files: nothing may write into those, but into locks.
+/// Copies `from` with hard links. Nothing may write into these files, except into locks.
 pub fn link_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for (path, entry) in tree(from) {

@@ -1,4 +1,4 @@
-//! Commands that write, each over an earlier output of its own.
+//! Commands that write, each over its own earlier output.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -10,41 +10,41 @@ use support::tools;
 use crate::left::Left;
 use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, visible};
 
-/// The unit of what becomes visible at once.
+/// The only unit of an output that becomes visible at once.
 pub const AT_ONCE: &str = "all";
 
-/// A command, what it found and what it makes of that.
+/// A command, the output that it finds, and the output that it makes.
 pub struct Scenario {
     pub name: &'static str,
     pub room: tempfile::TempDir,
     command: fn(&Path, &Path) -> Command,
     pub promise: Promise,
-    /// What runs find.
+    /// The folder that runs find.
     start: PathBuf,
-    /// Whether a run was tried of what runs find.
+    /// Whether a run in an untouched copy of that folder was tried.
     is_tried: Cell<bool>,
     pub earlier: Tree,
     pub whole: Tree,
 }
 
-/// What holds whatever happens to a run.
+/// Promises that hold whatever happens to a run.
 #[derive(Clone, Copy)]
 pub struct Promise {
-    /// What has the same of these names becomes visible at once.
+    /// The unit of a path: entries of the same unit become visible at once.
     pub unit: fn(&str) -> &str,
-    /// Whether what is there stays beside what is new.
+    /// Whether earlier entries stay beside new ones.
     pub adds: bool,
-    /// A folder of what need not be there, file by file.
+    /// A folder with optional entries, each on its own.
     pub aside: Option<&'static str>,
-    /// Whether a run that fails leaves it to the next one to clear away what it began.
+    /// Whether a failing run leaves its clean-up to the next one.
     pub left_to_the_next: bool,
-    /// The call with which a run begins something of its own, when it has cleared up.
+    /// Tells whether a call is the one by which a run, after cleaning up, begins something new.
     pub begins: fn(&Call) -> bool,
-    /// What else is true of the output.
+    /// Further checks of the output.
     pub also: fn(&Path),
 }
 
-/// All becomes visible at once, and a run that fails leaves nothing.
+/// Everything becomes visible at once, and a failing run leaves nothing.
 pub const SET: Promise = Promise {
     unit: |_| AT_ONCE,
     adds: false,
@@ -119,55 +119,55 @@ fn extract(room: &Path, out: &Path) -> Command {
     command
 }
 
-/// `blas_lib` of `gfx1151-build/blas_lib_generic/…`.
+/// The component of a path: `blas_lib` of `gfx1151-build/blas_lib_generic/…`.
 fn component(path: &str) -> &str {
     let artifact = path.strip_prefix("gfx1151-build").unwrap_or(path).trim_start_matches('/');
     let artifact = artifact.split('/').next().unwrap();
     artifact.rsplit_once('_').map_or(artifact, |(component, _)| component)
 }
 
-/// The set, and each file of the cache by itself.
+/// The unit of a path: the set, or a single cache entry.
 fn set_or_entry(path: &str) -> &str {
     if path.starts_with("cache") { path } else { AT_ONCE }
 }
 
 impl Scenario {
-    /// Packages of one version over those of another.
+    /// Builds packages of one version over those of another.
     pub fn build() -> Self {
         Self::of_shard("build", (build, SET), &["--release", "0"])
     }
 
-    /// The same with an SPDX document beside the packages.
+    /// Builds packages with an SPDX document beside them.
     pub fn build_with_document() -> Self {
         Self::of_shard("build --sbom", (build_with_document, SET), &["--release", "0"])
     }
 
-    /// The same without one, over packages that have one.
+    /// Builds packages without an SPDX document over a set that has one.
     pub fn build_without_document() -> Self {
         Self::of_shard("build over a document", (build, SET), &["--release", "0", "--sbom"])
     }
 
-    /// The same with a cache that has some of what is needed.
+    /// Builds packages with a cache that already has some of the entries.
     pub fn build_with_cache() -> Self {
         let promise = Promise { unit: set_or_entry, adds: true, aside: Some("cache"), ..SET };
         Self::of_shard("build --cache", (build_with_cache, promise), &["--release", "0"])
     }
 
-    /// The same with a cache that is not there yet.
+    /// Builds packages with a cache that does not exist yet.
     pub fn build_with_new_cache() -> Self {
         let mut scenario = Self::build_with_cache();
         std::fs::remove_dir_all(scenario.start.join("cache")).unwrap();
         scenario.name = "build --cache (new)";
         scenario.is_tried.set(false);
         scenario.earlier = visible(&scenario.start);
-        // Nor is there what only the earlier set needs.
+        // Entries that only the earlier set needs are missing, too.
         let whole = scenario.room.path().join("whole-alone");
         tools::run(&mut scenario.command_into(&whole));
         scenario.whole = visible(&whole);
         scenario
     }
 
-    /// Packages with more than a compressor makes on one thread, by this compressor.
+    /// Builds packages larger than a compressor handles on one thread, with this compressor.
     pub fn build_of_noise(compression: &str) -> Self {
         let (name, build): (_, fn(&Path, &Path) -> Command) = match compression {
             "xz" => ("build --compression xz", build_xz),
@@ -185,24 +185,24 @@ impl Scenario {
         Self::over_earlier(name, room, (build, SET))
     }
 
-    /// Artifacts of one build over those of another with fewer archs.
+    /// Splits artifacts of one build over those of another with fewer archs.
     pub fn split() -> Self {
         let promise = Promise { unit: component, ..SET };
         Self::of_shard("split", (split, promise), &["--gpu-targets", "gfx1151"])
     }
 
-    /// The same.
+    /// Recombines artifacts of one build over those of another with fewer archs.
     pub fn recombine() -> Self {
         Self::of_shard("recombine", (recombine, SET), &[])
     }
 
-    /// All code objects into a folder that has those of one arch.
+    /// Extracts all code objects into a folder with those of one arch.
     pub fn extract() -> Self {
         let promise = Promise { unit: |path| path, ..SET };
         Self::of_shard("extract", (extract, promise), &["--target", "gfx1151"])
     }
 
-    /// A command that reads the example shard, run over what it makes of another with options.
+    /// A command that reads the example shard, over the output of an earlier run with the options `earlier`.
     fn of_shard(
         name: &'static str,
         (command, promise): (fn(&Path, &Path) -> Command, Promise),
@@ -211,7 +211,7 @@ impl Scenario {
         let room = folder();
         let shard = input(room.path());
         example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
-        // Another host file and other options: nothing of the earlier output is the new one's.
+        // With another host file and other options, no earlier entry equals a new one.
         let note = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/note");
         std::fs::write(&note, "earlier").unwrap();
         tools::run(command(room.path(), &room.path().join("earlier")).args(earlier));
@@ -219,14 +219,14 @@ impl Scenario {
         Self::over_earlier(name, room, (command, promise))
     }
 
-    /// A command that makes something new of `earlier` in its room.
+    /// A command over the output `earlier` in its room.
     pub fn over_earlier(
         name: &'static str,
         room: tempfile::TempDir,
         (command, promise): (fn(&Path, &Path) -> Command, Promise),
     ) -> Self {
         let [start, new] = ["earlier", "whole"].map(|name| room.path().join(name));
-        // What is replaced leaves nothing: the same comes into an empty folder.
+        // Replaced entries leave nothing behind: an empty folder gets the same output.
         if promise.adds {
             link_tree(&start, &new);
         }
@@ -237,7 +237,7 @@ impl Scenario {
         Self { name, room, command, promise, start, is_tried, earlier, whole }
     }
 
-    /// The same from packed artifacts, whose content is kept in a file of the run meanwhile.
+    /// Builds packages from packed artifacts, whose content the run keeps in a file meanwhile.
     pub fn build_of_packed() -> Self {
         let scenario = Self::build();
         let packed = scenario.room.path().join("packed/gfx1151-build");
@@ -252,7 +252,7 @@ impl Scenario {
         Self { name: "build of packed artifacts", command: build_packed, ..scenario }
     }
 
-    /// Runs find what one left that was killed at such a call.
+    /// Makes runs find the output of a run killed at this call.
     pub fn after_a_kill(&mut self, calls: &str, at: usize) {
         self.start = self.room.path().join("earlier");
         let killed = self.room.path().join(format!("killed-{calls}-{at}"));
@@ -273,13 +273,13 @@ impl Scenario {
         self.room.path().join("outs").join(name)
     }
 
-    /// The calls of these kinds that an undisturbed run makes on what lies below `under`: a path
-    /// of the room, or of the output where it begins with `out`.
+    /// The calls of these kinds that an undisturbed run makes on paths below `under`: a path in the room, or
+    /// in the output if it begins with `out`.
     pub fn calls(&self, kinds: &str, under: &str) -> Vec<Call> {
         self.undisturbed(|mut run, out| room::calls(&mut run, &self.under(under, out), kinds))
     }
 
-    /// What `look` sees of a run that nothing disturbs, and of its output.
+    /// Passes an undisturbed run and its output folder to `look`, and returns the result.
     pub fn undisturbed<T>(&self, look: impl FnOnce(Command, &Path) -> T) -> T {
         let out = self.begin("undisturbed");
         let seen = look(self.command_into(&out), &out);
@@ -295,7 +295,7 @@ impl Scenario {
         }
     }
 
-    /// A copy of what runs find.
+    /// Copies the folder that runs find.
     pub fn begin(&self, name: &str) -> PathBuf {
         let out = self.out(name);
         link_tree(&self.start, &out);
@@ -306,15 +306,15 @@ impl Scenario {
         std::fs::remove_dir_all(self.out(name)).unwrap();
     }
 
-    /// A run with a fault on what lies below `under`, looked at by `judge`; then the next run.
-    /// Says how the first one ended, if it was struck.
+    /// Runs with a fault on paths below `under`, lets `judge` check the result, and makes the next run.
+    /// Returns how the first one ended, if it was struck.
     pub fn disturb(
         &self,
         (fault, under): (Fault<'_>, &str),
         judge: impl FnOnce(&Left<'_>),
     ) -> Option<String> {
         let act = fault.act.split_whitespace().next().unwrap_or_default().replace('/', "-");
-        // What a strike that failed leaves is no other one's.
+        // Each strike has its own folder, which remains if the strike fails.
         let name = format!("{}-{act}-{}", fault.calls.replace(',', "-"), fault.at);
         let out = self.begin(&name);
         let struck = strike(&mut self.command_into(&out), &self.under(under, &out), fault);
@@ -334,8 +334,8 @@ impl Scenario {
         ended
     }
 
-    /// The run after one that was disturbed, as `about` tells. Where that one left all as it was, this
-    /// is the run that was tried the first time; only a sweep of all tries it every time.
+    /// Makes the run after a disturbed one, described by `about`. If that left everything unchanged, the next
+    /// run is the same each time: only full sweeps repeat it.
     pub fn next_run(&self, out: &Path, about: &str) {
         let as_it_was = room::is_same(&self.start, out);
         if as_it_was && self.is_tried.replace(true) && !room::all() {

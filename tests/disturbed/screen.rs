@@ -1,4 +1,4 @@
-//! What a terminal shows of a run: bars while it works, and its last words afterwards.
+//! A terminal's content during and after a run: bars while it works, then its last messages.
 
 use std::fs;
 
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use crate::room::{Fault, strike_on_terminal};
 use crate::scenarios::Scenario;
 
-/// What only bars have.
+/// A text that only bars contain.
 const BAR: &str = "ETA";
 
-/// A run of the scenario's command that is struck when it has written one part in so many of its output.
+/// Runs the scenario's command, and strikes it after 1/`part` of its writes.
 fn struck(scenario: &Scenario, act: &str, part: usize) -> Shown {
     let calls = "write";
     let count = scenario.calls(calls, "out").len();
@@ -24,7 +24,7 @@ fn struck(scenario: &Scenario, act: &str, part: usize) -> Shown {
     shown
 }
 
-/// The error is what stays, and the bars that there were do not.
+/// The error remains on the screen, and the bars do not.
 fn has_last_words(shown: &Shown, code: i32, words: &[&str]) {
     let text = shown.text();
     assert!(shown.written.contains(BAR), "there was no bar: {text}");
@@ -33,12 +33,12 @@ fn has_last_words(shown: &Shown, code: i32, words: &[&str]) {
         assert!(text.contains(word), "{word}: {text}");
     }
     assert!(!text.contains(BAR) && !text.contains('█'), "{text}");
-    // Nothing of a set that was taken back is said to be written.
+    // A set that was rolled back is not reported as written.
     assert!(!text.contains("made "), "{text}");
     is_said_once(shown);
 }
 
-/// Each stage has a line at most.
+/// Each stage has at most one line.
 fn is_said_once(shown: &Shown) {
     for stage in ["split", "plan", "pack", "emit", "seal", "verify", "index"] {
         let is_of_stage = |line: &&String| line.trim_start().starts_with(&format!("{stage} "));
@@ -52,7 +52,7 @@ fn the_message_of_an_interrupted_run_stays_on_the_screen() {
     need(&["gcc"]);
     let interrupted = ["ended by SIGINT", "what was not finished is taken back"];
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
-        // A run may be over before it looks whether it was asked to end.
+        // A run may end before it checks for the signal.
         let shown = [2, 3, 4, 5, 6].map(|part| struck(&scenario, "signal:2", part));
         let ended: Vec<&Shown> = shown.iter().filter(|shown| !shown.status.success()).collect();
         assert!(!ended.is_empty(), "{}: no run was interrupted", scenario.name);
@@ -60,7 +60,7 @@ fn the_message_of_an_interrupted_run_stays_on_the_screen() {
     }
 }
 
-/// A folder with packages that take a second to be read.
+/// A folder with packages that take a second to read.
 fn long_packages() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["one", "two", "three"] {
@@ -74,7 +74,7 @@ fn long_packages() -> TempDir {
     folder
 }
 
-/// The terminal shows `^C` behind the bars, and nothing that a run did not go through is said to be done.
+/// The terminal shows `^C` after the bars, and no unfinished stage is reported as done.
 #[test]
 fn a_typed_interrupt_leaves_no_bars_and_no_stage_that_was_cut_off() {
     need(&["setsid"]);
@@ -85,7 +85,7 @@ fn a_typed_interrupt_leaves_no_bars_and_no_stage_that_was_cut_off() {
         repo.arg("repo").arg(packages.path()).arg("--out").arg(room.path().join("repository"));
         interrupted_on_terminal(&repo, "   index ")
     };
-    // A run may be over before the key is typed, on a machine that does much else.
+    // On a busy machine, a run may end before the key is typed.
     let ended = std::iter::repeat_with(shown).take(10).find(|shown| !shown.status.success());
     let shown = ended.expect("no run was interrupted");
     has_last_words(&shown, 130, &["ended by SIGINT", "what was not finished is taken back"]);

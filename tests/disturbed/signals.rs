@@ -1,4 +1,4 @@
-//! Signals at every place of a run, and kills.
+//! Signals and kills at every place of a run.
 
 use support::tools::need;
 
@@ -9,7 +9,7 @@ use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep, sweep_each_kind};
 use crate::wheels;
 
-/// A run that is asked to end takes back what it began, or was done already.
+/// A run that is asked to end undoes what it began, unless it was already done.
 fn ended(left: &Left<'_>, code: i32, name: &str) {
     match left.struck.code() {
         Some(0) => left.is_whole(),
@@ -36,10 +36,10 @@ const SIGNALS: [Strikes; 4] = [
     (ALL, "signal:9", killed, 3),
 ];
 
-/// Where a commit, or the making of a folder, can be cut off: each kind of calls.
+/// Kills at every kind of call in a commit, or in making a folder.
 const KILLS: [Strikes; 1] = [("create,write,rename,make,remove,sync", "signal:9", killed, 1)];
 
-/// As nohup starts programs, and shells what `trap "" INT` or `&` is about.
+/// Signals that the parent made the process ignore: nohup does that, and shells for `trap "" INT` and `&`.
 const IGNORED: [Strikes; 3] = [
     (ALL, "ignored:2", undisturbed, 1),
     (ALL, "ignored:15", undisturbed, 1),

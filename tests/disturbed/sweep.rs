@@ -11,10 +11,10 @@ use crate::scenarios::Scenario;
 
 pub type Judge = fn(&Left<'_>);
 
-/// What strikes which kinds of calls, how it is judged, and how many places are enough for now.
+/// Kinds of calls, the fault for them, its judge, and the number of places in a sample.
 pub type Strikes = (&'static str, &'static str, Judge, usize);
 
-/// Every row of a table at every place of a run.
+/// Strikes every place of a run with every row of a table.
 pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
     let made = made(scenario, table);
     for (calls, act, judge, some) in table {
@@ -27,8 +27,8 @@ pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
     }
 }
 
-/// The same, but that so many places of each kind of calls are enough: a kind that is rare is struck
-/// as well.
+/// Strikes each kind of call on its own: in a sample, each has its number of places, so that rare kinds are
+/// struck, too.
 pub fn sweep_each_kind(scenario: &Scenario, table: &[Strikes]) {
     let made = made(scenario, table);
     for (calls, act, judge, some) in table {
@@ -49,17 +49,17 @@ fn made(scenario: &Scenario, table: &[Strikes]) -> Vec<Call> {
     scenario.calls(&kinds.into_iter().collect::<Vec<_>>().join(","), "")
 }
 
-/// How many of these calls are of these kinds.
+/// The number of calls of these kinds.
 fn count(made: &[Call], kinds: &str) -> usize {
     made.iter().filter(|(kind, _)| kinds.split(',').any(|other| other == kind)).count()
 }
 
-/// Runs that are struck, all of which are tried before the first failure is told.
+/// Struck runs. All are tried before the first failure is reported.
 #[derive(Default)]
 pub struct Sweep {
-    /// How many places were to be struck.
+    /// The number of places to strike.
     places: usize,
-    /// How often they ended how.
+    /// The number of runs for each way to end.
     pub ended: BTreeMap<String, usize>,
     failures: Vec<String>,
 }
@@ -88,7 +88,7 @@ impl Sweep {
         let Self { places, ended, failures } = self;
         assert!(failures.is_empty(), "{about}: {} failed\n{}", failures.len(), failures.join("\n"));
         let hits: usize = ended.values().sum();
-        // A slice of few calls may have the last ones alone, which threads do not always make.
+        // A slice of few calls may have only the last ones, which threads do not always make.
         let may_miss = is_sliced() && places < 3;
         assert!(hits > 0 || may_miss, "{about}: no call was struck");
         if figures() {

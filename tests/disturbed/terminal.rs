@@ -1,4 +1,4 @@
-//! Where results are printed, and who runs the program.
+//! Destinations for results, and users that run the program.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use support::tools::{self, need, need_root};
 
 use crate::room::folder;
 
-/// Commands that print much, and one that prints little.
+/// Commands with much output, and one with little.
 fn printing(room: &std::path::Path) -> [Command; 4] {
     let artifacts = shards().join("gfx1151-build");
     let mut discover = rockpack();
@@ -34,7 +34,7 @@ fn a_full_device_for_results_is_a_failure() {
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
         assert!(said.contains("<stdout>: cannot write: No space left"), "{said}");
     }
-    // The set was whole before it was told of.
+    // The set was complete before the report.
     assert!(names(&room.path().join("out")).contains("packages.json"));
 }
 
@@ -52,7 +52,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
-/// Commands that fail, or find what was asked for, with the exit code that says so.
+/// Commands that fail, or find what they look for, with their exit codes.
 fn failing(room: &std::path::Path) -> [(Command, i32); 5] {
     let shard = shards().join("gfx1151-build");
     let set = room.join("set");
@@ -77,8 +77,7 @@ fn failing(room: &std::path::Path) -> [(Command, i32); 5] {
     [(verify, 1), (json, 1), (plan, 1), (split, 2), (inspect, 2)]
 }
 
-/// The exit code of a command that writes to a pipe which nobody reads any more; whether both of its
-/// streams do.
+/// The exit code of a command that writes to a pipe without a reader, with stdout only or with both streams.
 fn unread(command: &mut Command, both: bool) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -102,7 +101,7 @@ fn a_reader_that_goes_away_changes_no_exit_code() {
     assert_eq!(unread(&mut version, false), Some(0));
 }
 
-/// A full device takes no error away that was there before, nor help for written.
+/// A full device hides no earlier error, and help that cannot be printed is a failure.
 #[test]
 fn a_result_that_is_lost_is_told_beside_what_failed() {
     let room = folder();
@@ -122,7 +121,7 @@ fn a_result_that_is_lost_is_told_beside_what_failed() {
     assert_eq!(help.output().unwrap().status.code(), Some(2));
 }
 
-/// Nothing that is opened later takes the place of a closed stream.
+/// A file opened later must not get the descriptor of a closed stream.
 #[test]
 fn closed_streams_are_no_failure_and_no_files() {
     let room = folder();
@@ -139,7 +138,7 @@ fn closed_streams_are_no_failure_and_no_files() {
     }
 }
 
-/// `command` by a user who owns nothing.
+/// Runs `command` as a user who owns nothing.
 pub fn by_nobody(command: &Command) -> Command {
     let as_nobody = || {
         let mut nobody = Command::new("setpriv");
@@ -155,7 +154,7 @@ pub fn by_nobody(command: &Command) -> Command {
     nobody
 }
 
-/// A folder that everybody may write to.
+/// A folder that everyone may write to.
 pub fn open_folder() -> tempfile::TempDir {
     let room = folder();
     fs::set_permissions(room.path(), Permissions::from_mode(0o777)).unwrap();
@@ -177,7 +176,7 @@ fn missing_permissions_are_named_and_change_nothing() {
     let out = room.path().join("out");
     tools::run(&mut build_of(&shards().join("gfx1151-build"), &out));
     let earlier = contents(&out);
-    // Of root's: it may be read, and not written to.
+    // The folder is root's: others may read it but not write to it.
     let closed = room.path().join("closed");
     tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx110X-build")).arg(&closed));
     let file =
@@ -210,7 +209,7 @@ fn missing_permissions_are_named_and_change_nothing() {
     }
 }
 
-/// Packages that somebody else owns are replaced where the folder allows it, as by mv.
+/// Like mv, rockpack replaces other users' packages if the folder allows it.
 #[test]
 fn a_set_of_another_user_is_replaced_or_left() {
     need_root();

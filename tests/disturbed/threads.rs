@@ -1,4 +1,4 @@
-//! A system that starts no more threads, as in a container with a limit of them.
+//! A system that starts no more threads, such as a container with a limit on them.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::sweep::{Strikes, sweep};
 const EAGAIN: &str = "error:11";
 const EAGAIN_FROM_THEN_ON: &str = "errors:11";
 
-/// More than such a run starts on two cores.
+/// More places than such a run starts threads on two cores.
 const FEW: usize = 12;
 
-/// The run says that it got no thread, or could do without.
+/// The run reports that it got no thread, or does without it.
 fn says_so_or_is_whole(left: &Left<'_>) {
     let failed = left.is_whole_or_failed();
     assert!(!failed || left.struck.stderr.contains("thread"), "{}", left.about);
@@ -41,7 +41,7 @@ fn a_build_that_gets_no_threads_leaves_the_earlier_set() {
     }
 }
 
-/// Compressors start threads of their own where there is enough to compress.
+/// Compressors start their own threads for large content.
 #[test]
 fn a_build_whose_compressors_get_no_threads_leaves_the_earlier_set() {
     need(&["gcc"]);
@@ -64,8 +64,8 @@ fn a_publication_that_gets_no_threads_leaves_a_repository_that_clients_can_use()
     sweep(&publications::scenario(), &at(FEW));
 }
 
-/// Threads that a build with `--jobs jobs` starts, by itself and with an option that takes a path in
-/// `room`. It makes the packages with xz, which keeps no thread from one to the next.
+/// The numbers of threads that a build with `--jobs jobs` starts, alone and with an option that takes a path
+/// in `room`. The packages are compressed with xz, which keeps no thread from one package to the next.
 fn starts(room: &Path, jobs: &str, [option, path]: [&str; 2]) -> [usize; 2] {
     let count = |name, more: &[&Path]| {
         let mut build = rockpack();
@@ -79,8 +79,8 @@ fn starts(room: &Path, jobs: &str, [option, path]: [&str; 2]) -> [usize; 2] {
     [count("alone", &[]), count("more", &[option.as_ref(), &room.join(path)])]
 }
 
-/// As many look what can be refused before there are packages, and as many publish. What compresses
-/// the indexes starts the same number in any case.
+/// The checks before there are packages, and the publication, use as many threads as the build. Compressing
+/// the indexes takes a fixed number.
 #[test]
 fn a_build_publishes_with_as_many_threads_as_it_is_told() {
     need(&["gcc"]);
@@ -93,7 +93,7 @@ fn a_build_publishes_with_as_many_threads_as_it_is_told() {
     assert_eq!(more("5") - more("1"), 2 * (5 - 1));
 }
 
-/// It asks for them whether there is an earlier set or not.
+/// The build starts its threads whether or not there is an earlier set.
 #[test]
 fn a_build_reads_an_earlier_set_with_no_other_threads() {
     need(&["gcc"]);
@@ -102,7 +102,7 @@ fn a_build_reads_an_earlier_set_with_no_other_threads() {
     assert_eq!(alone, updating);
 }
 
-/// A thread feeds the program that signs.
+/// A thread feeds the signing program.
 #[test]
 fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
     need(&publications::TOOLS);
@@ -119,7 +119,7 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
     };
     let (whole, shown) = publish(0);
     assert!(whole.code() == Some(0) && shown.exists(), "{}", whole.stderr);
-    // The last one feeds the program.
+    // The last thread feeds the program.
     for at in places(whole.counted, FEW).into_iter().chain([whole.counted]) {
         let (struck, shown) = publish(at);
         assert_eq!(struck.code(), Some(2), "{at}: {}", struck.stderr);
@@ -141,7 +141,7 @@ fn a_command_that_reads_and_gets_no_threads_says_so() {
             }
             let about = reading::about(struck);
             let said = "cannot start a thread: Resource temporarily unavailable (os error 11)";
-            // Where only one of several things could not be checked, that one fails.
+            // If only one of several things could not be checked, that one is reported.
             let stream = match struck.code() {
                 Some(1) => String::from_utf8_lossy(&struck.output.stdout),
                 Some(2) => struck.stderr.as_str().into(),

@@ -23,8 +23,8 @@ fn with_cache(out: &Path, cache: &Path) -> Command {
     build
 }
 
-/// Of another user's cache, what is in it is used, and nothing is kept; one that cannot be read, or not
-/// locked, is done without.
+/// A build uses the entries in another user's cache, and stores none. It does without a cache that it cannot
+/// read or lock.
 #[test]
 fn a_cache_of_another_user_fails_no_build() {
     need_root();
@@ -44,13 +44,13 @@ fn a_cache_of_another_user_fails_no_build() {
         let now = tools::succeed(Command::new("find").arg(&cache).args(["-printf", "%p %s %T@\n"]));
         assert_eq!(now, kept);
     }
-    // A place where no cache can be made is a mistake.
+    // A place where no cache can be made is an error.
     let nowhere = cache.join("below");
     let said = said(&mut by_nobody(&with_cache(&room.path().join("none"), &nowhere)), 2);
     assert!(said.contains(nowhere.to_str().unwrap()), "{said}");
 }
 
-/// What another user's run left says whose it is; what has no record is in nobody's way.
+/// The message names the owner of another user's leftovers; leftovers without a record are in nobody's way.
 #[test]
 fn leftovers_of_another_user_are_named_or_passed_over() {
     need_root();
@@ -75,12 +75,12 @@ fn leftovers_of_another_user_are_named_or_passed_over() {
     fs::write(left.join("committing"), "x.deb").unwrap();
     assert!(said(&mut build, 2).contains("was left by another user (uid 0)"));
     fs::remove_dir_all(&left).unwrap();
-    // An empty one goes where that is allowed.
+    // An empty folder is removed if that is allowed.
     fs::create_dir(&left).unwrap();
     chown(&left, Some(12345), None).unwrap();
     said(&mut build, 0);
     assert!(!left.exists());
-    // So says a repository whose lock another user has.
+    // A repository whose lock belongs to another user gives the same message.
     let repository = room.path().join("repository");
     let mut publish = rockpack();
     publish.arg("repo").arg(&out).arg("--out").arg(&repository);

@@ -1,4 +1,4 @@
-//! Runs that are stuck: they wait for the lock of another run, and see no signal.
+//! Runs that wait for another run's lock, and do not check for signals meanwhile.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -12,10 +12,10 @@ use support::waiting::{Process, until};
 
 use crate::room::{folder, started};
 
-/// What a run has to wait before it ends by itself, less what clocks may differ by.
+/// The least time before a waiting run ends by itself, with a margin for clock differences.
 const PATIENCE: Duration = Duration::from_secs(9);
 
-/// A build that waits for the lock of its output folder.
+/// A build waiting for the lock of its output folder.
 struct Waiting {
     build: Process,
     out: tempfile::TempDir,
@@ -35,7 +35,7 @@ impl Waiting {
         waiting
     }
 
-    /// Looks again and again, as long as the build lives.
+    /// Repeats `seen` until it holds, as long as the build runs.
     fn until(&mut self, what: &str, seen: impl Fn(u32) -> bool) {
         until(what, || {
             assert_eq!(self.build.has_ended(), None, "the build has ended");
@@ -47,7 +47,7 @@ impl Waiting {
         signal(&mut self.build, name);
     }
 
-    /// How the build ends, which wrote nothing.
+    /// The exit code of the build, which must have written nothing.
     fn code(&mut self) -> Option<i32> {
         let code = self.build.end().code();
         assert_eq!(names(self.out.path()).into_iter().collect::<Vec<_>>(), ["there"]);
@@ -74,7 +74,7 @@ fn signal(process: &mut Process, name: &str) {
     tools::run(&mut kill);
 }
 
-/// Whether a process has a handler of its own for the signal with this number.
+/// Tells whether a process has its own handler for the signal with this number.
 fn handles(process: u32, number: u32) -> bool {
     let status = Path::new("/proc").join(process.to_string()).join("status");
     let status = fs::read_to_string(status).unwrap_or_default();
@@ -97,7 +97,7 @@ fn a_run_that_waits_ends_ten_seconds_after_a_signal() {
     assert!(start.elapsed() >= PATIENCE, "{:?}", start.elapsed());
 }
 
-/// The code is that of the second one: it ended the run, and not that time had passed.
+/// The exit code is the second signal's: that signal ended the run, not the timeout.
 #[test]
 fn a_second_signal_ends_a_run_that_waits() {
     need(&["gcc"]);
@@ -111,8 +111,8 @@ fn a_second_signal_ends_a_run_that_waits() {
     }
 }
 
-/// Whose locks a run waits for is said, in words and as an event: of the output folder, of a cache, and
-/// of a repository. It goes on when the lock is free.
+/// A run names the lock that it waits for, in words and as an event: of the output folder, of a cache, and of
+/// a repository. It continues when the lock is free.
 #[test]
 fn a_run_says_for_whom_it_waits() {
     let folder = folder();
@@ -145,7 +145,8 @@ fn with(mut command: Command, option: &str, value: &Path) -> Command {
     command
 }
 
-/// The run waits for the lock at `path`, which this process has, names both, and is done afterwards.
+/// Fails unless the run waits for the lock at `path`, which this process holds, names both, and finishes
+/// afterwards.
 fn waits(mut command: Command, path: &Path) {
     let lock = locked(path);
     let mut waiting = Process::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
@@ -161,8 +162,8 @@ fn waits(mut command: Command, path: &Path) {
     assert!(waiting.end().success(), "{command:?}: {all}");
 }
 
-/// As a shell starts what is in the background, and as it starts everything else; here nothing is
-/// loaded into the program that could change what it was started with.
+/// Shells start background programs with ignored signals, and others without. No library is loaded here that
+/// could change the signals.
 #[test]
 fn what_a_run_was_started_to_do_about_a_signal_decides() {
     const SIGINT: u32 = 2;
@@ -170,21 +171,21 @@ fn what_a_run_was_started_to_do_about_a_signal_decides() {
     need(&["env"]);
     for (start, code) in [("--ignore-signal=INT", 0), ("--default-signal=INT", 130)] {
         let out = folder();
-        // It cannot be done before the signal comes.
+        // The run cannot end before the signal comes.
         let lock = locked(out.path());
         let build = build_into(out.path());
         let mut command = Command::new("env");
         command.arg(start).arg(build.get_program()).args(build.get_args());
         let mut build = Process::start(command.stderr(Stdio::piped()));
         let id = build.child().id();
-        // All signals are set up together.
+        // The program sets up all signals together.
         until("it handles SIGTERM", || handles(id, SIGTERM).then_some(()));
         assert_eq!(handles(id, SIGINT), code != 0, "{start}");
         signal(&mut build, "INT");
         if code == 0 {
             drop(lock);
         } else {
-            // It waits for the lock, and only a second signal, or ten seconds, ends it there.
+            // The run waits for the lock: only a second signal, or ten seconds, ends it there.
             signal(&mut build, "INT");
         }
         let mut said = String::new();

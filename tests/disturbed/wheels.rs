@@ -1,4 +1,4 @@
-//! Wheels of one version that are made over those of another.
+//! Wheels of one version made over those of another.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,14 +9,14 @@ use support::tools;
 use crate::room::folder;
 use crate::scenarios::{SET, Scenario};
 
-/// The wheel that is split, in the room.
+/// The path of the wheel to split, in the room.
 pub const INPUT: &str = "in/x-2.0-py3-none-manylinux_2_17_x86_64.whl";
 
 fn split(room: &Path, out: &Path) -> Command {
     wheel_command(&[&room.join(INPUT)], out)
 }
 
-/// The wheel has a library that is deflated, which goes into a spool, and one that is stored.
+/// The wheel has a deflated library, which goes into a spool, and a stored one.
 pub fn scenario() -> Scenario {
     support::kpack::need_python();
     let room = folder();

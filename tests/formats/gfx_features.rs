@@ -1,4 +1,4 @@
-//! Which features a target ID can fix, before the compiler that defines it.
+//! The features that a target ID can fix, checked with the compiler that defines them.
 //!
 //! Needs clang-19.
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use rockpack_base::gfx::BaseArch;
 use support::tools::need;
 
-/// Every processor that the table lists, and some that it does not.
+/// Every processor in the table, and some others.
 const PROCESSORS: &[&str] = &[
     "gfx10-1-generic",
     "gfx10-3-generic",
@@ -54,7 +54,7 @@ const PROCESSORS: &[&str] = &[
     "gfx950",
 ];
 
-/// Whether clang takes the target ID.
+/// Tells whether clang accepts the target ID.
 fn clang_accepts(target: &str) -> bool {
     let arguments = ["--target=amdgcn-amd-amdhsa", "-nogpulib", "-x", "c", "-E", "/dev/null"];
     let mut clang = Command::new("clang-19");
@@ -76,6 +76,6 @@ fn clang_agrees_on_every_processor_that_it_knows() {
             assert_eq!(accepted, supported.contains(&feature), "{arch} {feature}");
         }
     }
-    // clang 19 knows all but gfx950, gfx1250 and gfx9-4-generic.
+    // clang 19 knows all processors except gfx950, gfx1250 and gfx9-4-generic.
     assert!(judged >= 40, "{judged}");
 }

@@ -1,6 +1,6 @@
-//! Packages beyond 4 GiB, of a hundred thousand files, and of files that are compressed already, and
-//! sets of very many packages, judged by dpkg and rpm. Large input is sparse; what does not compress
-//! goes through `benches/large.py`.
+//! Packages larger than 4 GiB, with a hundred thousand files, and with compressed files, and sets of very
+//! many packages, judged by dpkg and rpm. Large input is sparse; large incompressible input is tested by
+//! `benches/large.py`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,12 +16,12 @@ use support::queries::rpm_tags;
 use support::sweep::or_all;
 use support::tools::{need, succeed};
 
-/// A byte more than 32 bits can say.
+/// One byte more than 32 bits can state.
 const LARGE: u64 = (1 << 32) + 1;
 
 const FILES: usize = 100_000;
 
-/// What costs least: none of this is about compression.
+/// The cheapest compression: these tests are not about it.
 const QUICK: Compression = Compression::Zstd { level: 1, window_log: 20, long: false };
 
 fn sparse(path: &Path, len: u64) -> Content {
@@ -33,7 +33,7 @@ fn named(emitted: &[Emitted], format: Format) -> &str {
     &emitted.iter().find(|emitted| emitted.format == format).unwrap().file_name
 }
 
-/// What tar lists of an rpm's payload, as rpm itself takes it apart.
+/// The content of an rpm's payload as tar lists it, unpacked by rpm itself.
 fn listed(package: &Path) -> String {
     let mut rpm = Command::new("rpm2archive");
     let rpm = rpm.args(["-n", "-"]).stdin(File::open(package).unwrap());
@@ -92,7 +92,7 @@ fn a_package_beyond_4_gib_of_smaller_files_is_whole() {
     assert_eq!(listing.matches(&format!(" {} ", half.len())).count(), 2, "{listing}");
 }
 
-/// `packages_set` makes a package of ten thousand in every run.
+/// `packages_set` makes a package of ten thousand files in every run.
 #[test]
 #[ignore = "a hundred thousand files: .ci/nightly"]
 fn a_hundred_thousand_files_are_all_there() {
@@ -121,8 +121,8 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// Files that are compressed already, between others: by their order a frame changes its level
-/// several times. Each has a part of its own, and one of two thirds that all have, at odd places.
+/// Compressed files between others: their order makes a frame change its level several times. Each has a part
+/// of its own, and two thirds have a common part, at odd offsets.
 fn compressed_files() -> Vec<(String, Vec<u8>)> {
     let common = noise(1, 2 << 20);
     let archive = |index: u64| {
@@ -151,7 +151,7 @@ fn what_is_compressed_already_is_kept_once_and_read_by_the_tools_of_both_formats
         let out = tempfile::tempdir().unwrap();
         let out = out.path();
         let emitted = emit_set(out, std::slice::from_ref(&package), &options(2, compression));
-        // Four parts of their own, the common one once, and little of anything else.
+        // Four parts of their own, the common part once, and little else.
         let least = 4 * ((1 << 20) + 2002) + (2 << 20);
         for package in &emitted {
             let size = usize::try_from(package.size).unwrap();

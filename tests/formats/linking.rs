@@ -1,4 +1,4 @@
-//! What `formats::elf` reads of a library that the system's linker made.
+//! `formats::elf` on a library made by the system's linker.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::elf::{Dynamic, ElfFile, Linking};
 use support::tools;
 
-/// A library that needs another one, by a C compiler.
+/// A library that needs another one, made by a C compiler.
 fn library() -> Content {
     tools::need(&["cc"]);
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn what_the_linker_wrote_is_found() {
     assert!(found.is_shared_object && found.interpreter.is_none());
 }
 
-/// The loader keeps one value for each tag: the last.
+/// The loader keeps one value for each tag, the last.
 #[test]
 fn of_entries_of_one_tag_the_last_counts() {
     let content = library();

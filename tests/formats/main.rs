@@ -1,4 +1,4 @@
-//! Formats: what is written, and what foreign readers make of it.
+//! Formats as written by rockpack and read by foreign readers.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

@@ -1,4 +1,4 @@
-//! Emitted packages before their judges: dpkg, rpm, and our own readers.
+//! Emitted packages judged by dpkg, rpm, and our own readers.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -74,7 +74,7 @@ fn meta() -> Package<Content> {
     meta
 }
 
-/// Path → (mode, content or link text) of everything below `root`.
+/// Mode, and content or link text, of all entries below `root`, by path.
 fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     use std::os::unix::fs::PermissionsExt;
     let mut found = BTreeMap::new();
@@ -98,7 +98,7 @@ fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     found
 }
 
-/// The same of a package's entries.
+/// Mode, and content or link text, of a package's entries, by path.
 fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<u8>)> {
     use rockpack::package::Format;
     use rockpack_base::tree::Node;
@@ -271,7 +271,7 @@ fn dpkg_installs_verifies_and_purges() {
     need_root();
     let out = tempfile::tempdir().unwrap();
     let mut host = host();
-    // Nothing to run it with: the root directory is empty.
+    // The root directory is empty, so no shell could run scripts.
     host.deb.as_mut().unwrap().scripts.clear();
     let (deb, _) = emit_one(out.path(), &host);
     let root = out.path().join("root");
@@ -323,7 +323,7 @@ fn our_readers_see_what_was_written() {
     }
 }
 
-/// Our reader before a package that dpkg-deb made: it must not know our own writer only.
+/// Our reader must also read packages from other writers than ours.
 #[test]
 fn our_reader_reads_what_dpkg_deb_builds() {
     need(&["dpkg-deb"]);

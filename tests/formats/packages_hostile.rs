@@ -1,4 +1,4 @@
-//! Cut and damaged packages are errors, never panics, and never pass for whole.
+//! Cut and damaged packages are errors, never panics, and never accepted as whole.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn samples(out: &std::path::Path) -> [Vec<u8>; 2] {
     [deb, rpm].map(|path: PathBuf| std::fs::read(path).unwrap())
 }
 
-/// Reads everything, and compares the content with the stated digests as verification does.
+/// Reads the whole package, and compares the content with the stated digests as verification does.
 fn read_whole(bytes: Vec<u8>) -> Result<usize> {
     let reader = PackageReader::open(Content::of_bytes(bytes))?;
     let mut count = 0;
@@ -60,8 +60,8 @@ fn anything_behind_the_end_is_an_error() {
     }
 }
 
-/// A damaged byte of an rpm's header or payload never passes; the lead, the reserved space, and
-/// the parts of a .deb that no digest covers may.
+/// A damaged byte in an rpm's header or payload is always noticed. One in the lead, in the reserved space, or
+/// in parts of a .deb without a digest may pass.
 #[test]
 fn damage_never_panics_and_is_seen_where_digests_are() {
     let out = tempfile::tempdir().unwrap();

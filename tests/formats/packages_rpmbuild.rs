@@ -1,5 +1,4 @@
-//! Our `.rpm` beside one that rpmbuild makes of the same tree: tag by tag, against a list of the
-//! differences that are meant.
+//! Our `.rpm` compared tag by tag with rpmbuild's for the same tree, with a list of intended differences.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ const MEANT: [(u32, &str); 10] = [
     (5092, "PAYLOADDIGEST: another window and long-distance matching"),
 ];
 
-/// Tags of the signature that differ, and why.
+/// Signature tags that differ, and why.
 const MEANT_SIGNATURE: [(u32, &str); 5] = [
     (62, "the region's size follows the number of tags"),
     (269, "the header differs"),
@@ -139,7 +138,7 @@ fn rpmbuild(work: &Path, deb: &Path) -> PathBuf {
         "_buildhost rockpack".to_owned(),
         "use_source_date_epoch_as_buildtime 1".to_owned(),
         "clamp_mtime_to_source_date_epoch 0".to_owned(),
-        // What ELF files need and provide is the plan's matter.
+        // The plan determines what ELF files need and provide.
         "__elf_requires /bin/sed d".to_owned(),
         "__elf_provides /bin/sed d".to_owned(),
         "_build_id_links none".to_owned(),
@@ -177,8 +176,8 @@ fn assert_differ_only(ours: &Tags, theirs: &Tags, meant: &[(u32, &str)]) {
     }
 }
 
-/// The payloads before compression are one and the same: PAYLOADDIGESTALT (5097) and PAYLOADSIZE
-/// (1007) are in neither list.
+/// The payloads are the same before compression: PAYLOADDIGESTALT (5097) and PAYLOADSIZE (1007) are in
+/// neither list.
 #[test]
 fn tags_equal_those_of_rpmbuild_but_for_the_list() {
     need(&["rpmbuild", "dpkg-deb"]);

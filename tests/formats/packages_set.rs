@@ -1,4 +1,4 @@
-//! A set of packages appears whole or not at all, and is the same bytes however it is made.
+//! A set of packages appears whole or not at all, with the same bytes however it is made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ fn small(name: &str, text: &str) -> Package<Content> {
     package(name, tree.entries())
 }
 
-/// Name → content of the files in `directory`; names of directories too.
+/// The content of the files in `directory`, by name; includes the names of directories.
 fn listing(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries
@@ -131,7 +131,7 @@ fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
     assert_eq!(names(out), ["a-7.1.0-1.x86_64.rpm", "a_7.1.0-1_amd64.deb", "packages.json"]);
 }
 
-/// Parts in one folder, built again by a division that gives a package to another of them.
+/// Parts in one folder are rebuilt with a division that moves a package to another part.
 #[test]
 fn a_package_that_changes_its_part_stays_once() {
     let out = tempfile::tempdir().unwrap();
@@ -152,7 +152,7 @@ fn a_package_that_changes_its_part_stays_once() {
     };
     assert!(build(1, &["a", "b"]).is_empty() && build(2, &["c"]).is_empty());
     assert_eq!(debs(), ["a", "b", "c"]);
-    // The part that gets it is ready first, then last.
+    // The part that gets the package finishes first, then last.
     assert!(build(2, &["b", "c"]).is_empty());
     assert!(build(1, &["a"]).is_empty());
     assert_eq!(debs(), ["a", "b", "c"]);
@@ -161,8 +161,8 @@ fn a_package_that_changes_its_part_stays_once() {
     assert_eq!(debs(), ["a", "b", "c"]);
 }
 
-/// Plays every moment at which a commit can be killed: the directory as it is then, without a
-/// process that holds its lock.
+/// Recreates every moment at which a commit can be killed: the directory's state, without a process that
+/// holds its lock.
 #[test]
 fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     let new_receipt =
@@ -274,9 +274,9 @@ fn bytes_do_not_depend_on_jobs() {
     }
 }
 
-/// Digests of two packages, pinned: other bytes mean that users rebuild other packages from the
-/// same input. Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`, or caches
-/// go on giving the bytes of before.
+/// Pinned digests of two packages: other bytes mean that users rebuild other packages from the same input.
+/// Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`: otherwise caches keep giving
+/// the old bytes.
 #[test]
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The order of versions, held against dpkg and rpm.
+//! The order of versions, compared with dpkg's and rpm's.
 
 use std::cmp::Ordering;
 use std::process::Command;
@@ -33,7 +33,7 @@ const VERSIONS: [&str; 24] = [
     "7.1.00-1",
 ];
 
-/// Every pair of versions by both judges.
+/// Compares every pair of versions with both functions.
 fn compare_all(ours: fn(&str, &str) -> Ordering, theirs: impl Fn(&str, &str) -> Ordering) {
     for one in VERSIONS {
         for other in VERSIONS {

@@ -1,4 +1,4 @@
-//! The transform of host binaries: what changes, and that everything else stays.
+//! The transform of host binaries: its changes, and that everything else stays.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,11 +17,11 @@ fn bytes(content: &Content) -> Vec<u8> {
     content.read_vec(0..content.len(), 1 << 30, "test").unwrap()
 }
 
-/// The file-backed bytes of a file, by address.
+/// The file-backed bytes of a binary, by address.
 struct Image<'a> {
     file: ElfFile64<'a, LE>,
     data: &'a [u8],
-    /// Address, offset and size of each segment that is loaded.
+    /// Address, offset and size of each load segment.
     loads: Vec<(u64, u64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Image<'a> {
         Self { file, data, loads }
     }
 
-    /// What is loaded at an address: segments are loaded from the start of their first page on.
+    /// The byte loaded at an address, if any: segments are loaded from the start of their first page.
     fn byte(&self, address: u64) -> Option<u8> {
         let holds = |(start, _, size): &(u64, u64, u64)| {
             (*start - *start % 0x1000..start + size).contains(&address)
@@ -52,8 +52,8 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Everything that is loaded has its old bytes at its old address, but for headers and the tables
-/// that make room for them, the device code, and what leads there.
+/// Fails unless all loaded bytes stay at their addresses, except for headers, the tables moved to make room
+/// for them, the device code, and the pointers to it.
 fn assert_rest_unchanged(before: &Image, after: &Image) {
     let edited = [".hip_fatbin", ".hipFatBinSegment", ".dynamic", ".dynsym", ".rela.dyn"];
     let edited: Vec<_> = edited.iter().filter_map(|name| before.range(name)).collect();
@@ -83,7 +83,7 @@ fn assert_rest_unchanged(before: &Image, after: &Image) {
     }
 }
 
-/// Sections that are not loaded keep their bytes, but for symbols and names.
+/// Fails unless sections that are not loaded keep their bytes, except for symbols and names.
 fn assert_other_sections_unchanged(before: &Image, after: &Image) {
     for section in before.file.sections() {
         let name = section.name().unwrap();
@@ -95,7 +95,7 @@ fn assert_other_sections_unchanged(before: &Image, after: &Image) {
     }
 }
 
-/// Relocations but the wrappers' are as they were.
+/// Fails unless all relocations except the wrappers' are unchanged.
 fn assert_relocations_unchanged(before: &Image, after: &Image) {
     let Some(table) = before.range(".rela.dyn") else {
         return;
@@ -111,7 +111,7 @@ fn assert_relocations_unchanged(before: &Image, after: &Image) {
     }
 }
 
-/// No 32 bytes that only the device code had are in the result.
+/// Fails if the result contains 32 bytes that only the device code had.
 fn assert_no_device_code(analysis: &Analysis, before: &Image, after: &[u8]) {
     let code = bytes(&analysis.fatbin());
     let telling = |window: &&[u8]| window.iter().collect::<HashSet<_>>().len() >= 20;
@@ -119,7 +119,7 @@ fn assert_no_device_code(analysis: &Analysis, before: &Image, after: &[u8]) {
     let section = before.file.section_by_name(".hip_fatbin").unwrap();
     let (start, size) = section.file_range().unwrap();
     let (start, end) = (usize::try_from(start).unwrap(), usize::try_from(start + size).unwrap());
-    // How windows begin, as there are windows at every byte of a file.
+    // Windows start at every byte of a file; their first two bytes index them.
     let word = |window: &[u8]| usize::from(u16::from_le_bytes([window[0], window[1]]));
     let mut begins = vec![false; 1 << 16];
     windows.iter().for_each(|window| begins[word(window)] = true);
@@ -134,7 +134,7 @@ fn assert_no_device_code(analysis: &Analysis, before: &Image, after: &[u8]) {
     assert_eq!(found, None, "device code is left");
 }
 
-/// The program headers are where kernels before 5.18 look for them.
+/// Fails unless the program headers are where kernels before 5.18 look for them.
 fn assert_headers_in_front(after: &Image) {
     let header = after.file.elf_header();
     assert_eq!(header.e_phoff.get(LE), 64);
@@ -161,7 +161,7 @@ fn check(path: &Path) {
     assert_second_run(&analysis, &result);
 }
 
-/// A transformed file is recognised, and its marker can be rewritten in place.
+/// Fails unless a transformed file is recognised, and its marker can be rewritten in place.
 fn assert_second_run(analysis: &Analysis, result: &Content) {
     let Examined::Transformed(again) = examine(result).unwrap() else {
         panic!("not recognised");

@@ -1,4 +1,4 @@
-//! What the transform refuses, and that no damage makes it panic or write a wrong file.
+//! Files that the transform refuses; and no damage makes it panic, or write a wrong file.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +20,7 @@ fn refusal(path: &Path) -> Error {
     }
 }
 
-/// The error names the file, a structure and an offset, and says `text`.
+/// Fails unless the error names the file, a structure and an offset, and contains `text`.
 fn assert_refused(path: &Path, kind: Kind, text: &str) {
     let error = refusal(path);
     assert_eq!(error.kind(), kind, "{error}");
@@ -78,7 +78,7 @@ fn device_code_without_section_headers_is_refused() {
     }
 }
 
-/// Tools drop sections that are not loaded, and with them what would be edited there.
+/// Tools drop sections that are not loaded, and with them the bytes to be edited there.
 #[test]
 fn sections_of_device_code_that_are_not_loaded_are_refused() {
     for path in fixtures::committed() {
@@ -104,7 +104,7 @@ fn other_files_hold_no_device_code() {
         Content::of_bytes(*b"#!/bin/sh\nexit 0\n# longer than an ELF header, to be sure of it\n");
     assert!(matches!(examine(&script), Ok(Examined::NoDeviceCode)));
     let path = fixtures::folder().join("binaries/sub_page");
-    // Another class, byte order and machine; a relocatable object.
+    // Another class, another byte order, another machine, and a relocatable object.
     for (offset, value) in [(4, 1), (5, 2), (18, 183), (16, 1)] {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[offset] = value;
@@ -113,8 +113,8 @@ fn other_files_hold_no_device_code() {
     }
 }
 
-/// Only what is too short to be told from other files is passed on; the rest is refused, because
-/// the section table is the last thing in the file.
+/// A file too short to be recognised is passed on. The rest is refused, since the section table is at the end
+/// of the file.
 #[test]
 fn truncation_at_every_byte_is_refused() {
     let bytes = std::fs::read(fixtures::folder().join("binaries/sub_page")).unwrap();
@@ -129,7 +129,7 @@ fn truncation_at_every_byte_is_refused() {
     }
 }
 
-/// The offsets of all bytes of tables that steer the transform.
+/// The offsets of all bytes in tables that steer the transform.
 fn steering(bytes: &[u8]) -> Vec<usize> {
     let file = ElfFile64::<LE>::parse(bytes).unwrap();
     let header = file.elf_header();
@@ -148,8 +148,8 @@ fn steering(bytes: &[u8]) -> Vec<usize> {
     offsets
 }
 
-/// Damages one byte of the tables at a time, in a sample every third, to one value each. Either the file
-/// is refused, or what is written passes its checks; a broken check would be an error of kind `Bug`.
+/// Damages one byte of the tables at a time (in a sample, every third), with one value for each. Either the
+/// file is refused, or the written file passes its checks; a failing check would be an error of kind `Bug`.
 #[test]
 fn damage_to_any_table_is_refused_or_harmless() {
     for name in ["sub_page", "rdc", "lld_relr", "bfd_shared"] {
@@ -187,7 +187,7 @@ fn telling_value() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
 
-    /// The same with several words at a time: what is examined can be written.
+    /// Damages several words at a time: a file that passes the examination can be written.
     #[test]
     fn damaged_words_are_refused_or_harmless(
         edits in prop::collection::vec((any::<prop::sample::Index>(), telling_value()), 1..5),

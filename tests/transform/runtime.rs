@@ -1,6 +1,6 @@
-//! The judge of the end-to-end tests, judged: the stand-in HIP runtime of `support/runtime` says
-//! `MISSING` for every fault that it exists to find. Archives and markers are put together here by
-//! hand, so that nothing of rockpack takes part.
+//! Tests of the end-to-end tests' judge: the stand-in HIP runtime of `support/runtime` reports `MISSING` for
+//! every fault that it exists to find. The tests make archives and markers by hand, without any part of
+//! rockpack.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ __attribute__((destructor)) static void unload(void) {
 }
 "#;
 
-/// A prefix with `lib/libsample.so` and the runtime that loads it.
+/// A prefix with `lib/libsample.so`, and the runtime that loads it.
 struct Sample {
     folder: TempDir,
     runtime: Runtime,
@@ -57,7 +57,8 @@ impl Sample {
         self.runtime.load(&[self.folder.path().join(KEY)], devices)
     }
 
-    /// The one archive of the base arch gfx1100 and what loading it reports as missing.
+    /// Writes the only archive, of the base arch gfx1100, and returns the missing code objects that loading
+    /// reports.
     fn faults(&self, archive: &[u8]) -> Vec<String> {
         self.archive("x_gfx1100.kpack", archive);
         let lines = self.load("gfx1100");
@@ -65,7 +66,7 @@ impl Sample {
     }
 }
 
-/// The sample, linked with an empty library that has the HIP runtime's soname.
+/// Compiles the sample, linked with an empty library that has the HIP runtime's soname.
 fn compile(folder: &Path, library: &Path) {
     let marker = json!({"kernel_name": KEY, "kpack_search_paths": [".kpack/x_@GFXARCH@.kpack"]});
     let bytes: Vec<String> =
@@ -84,7 +85,7 @@ fn compile(folder: &Path, library: &Path) {
     fs::remove_file(empty).unwrap();
 }
 
-/// As much of an AMDGPU code object as the runtime looks at.
+/// The parts of an AMDGPU code object that the runtime reads.
 fn code_object(kernel: &str) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..4].copy_from_slice(b"\x7fELF");
@@ -93,7 +94,7 @@ fn code_object(kernel: &str) -> Vec<u8> {
     bytes
 }
 
-/// `rows`: (key, target, ordinal), all of the size of `codes[ordinal]`.
+/// The table of contents for `rows` (key, target, ordinal), each with the size of `codes[ordinal]`.
 fn toc(archs: &[&str], codes: &[Vec<u8>], rows: &[(String, &str, usize)]) -> Value {
     let mut toc = json!({});
     for (key, target, ordinal) in rows {

@@ -1,5 +1,5 @@
-//! Foreign judges of transformed host binaries: the dynamic loader with a stub HIP runtime,
-//! `eu-elflint`, `readelf`, and the tools that distributions run over packaged binaries.
+//! Foreign judges of transformed host binaries: the dynamic loader with a stub HIP runtime, `eu-elflint`,
+//! `readelf`, and the tools that distributions run on packaged binaries.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -14,14 +14,14 @@ use support::sweep::or_all;
 use support::transform::{analyse, marker};
 use support::{fixtures, tools};
 
-/// A run path that fits into no slack, so that `patchelf` has to move sections.
+/// A run path too long for any slack, so that `patchelf` has to move sections.
 const LONG_RUN_PATH: &str =
     "/opt/rocm/lib:/a/run/path/that/is/far/too/long/for/the/room/of/the/old/one";
 
-/// Its name, the tool that it needs, and the command.
+/// A treatment's name, its tool, and its command.
 type Treatment = (&'static str, &'static str, &'static str);
 
-/// What is run over a transformed file, as a shell command in which `$1` is the file.
+/// Treatments for a transformed file, as shell commands with the file as `$1`.
 const TREATMENTS: [Treatment; 11] = [
     ("strip", "strip", "strip $1"),
     ("strip-g", "strip", "strip -g $1"),
@@ -40,7 +40,7 @@ const TREATMENTS: [Treatment; 11] = [
     ("debugedit", "debugedit", "debugedit -b /build -d /usr/src/debug -i -s 0123456789abcdef $1"),
 ];
 
-/// Fixtures made of `cases.S`, with the flags of the assembler.
+/// Fixtures made from `cases.S`, with the assembler's flags.
 const SHAPES: [(&str, &[&str]); 6] = [
     ("ordered", &[]),
     ("reversed", &["-DORDER=1"]),
@@ -50,9 +50,9 @@ const SHAPES: [(&str, &[&str]); 6] = [
     ("before_bss", &["-DCODE=520", "-DWRITABLE"]),
 ];
 
-/// The original and the transformed file of one case, in a folder of their own.
+/// The original and the transformed file of a case, in a folder of its own.
 struct Case {
-    /// Which one of the cases of its test it is.
+    /// The case's number within its test.
     number: usize,
     analysis: Box<Analysis>,
     original: PathBuf,
@@ -70,14 +70,14 @@ impl Case {
         }
     }
 
-    /// A copy of the original under its own name in a folder called `purpose`.
+    /// Copies the original under its own name into a folder called `purpose`.
     fn copy(&self, purpose: &str) -> PathBuf {
         let path = self.path(purpose);
         std::fs::copy(&self.original, &path).unwrap();
         path
     }
 
-    /// The transformed file likewise.
+    /// Copies the transformed file in the same way.
     fn transformed(&self, purpose: &str) -> PathBuf {
         let path = self.path(purpose);
         let mut file = std::fs::File::create(&path).unwrap();
@@ -94,7 +94,7 @@ impl Case {
     }
 }
 
-/// The fields of the lines that the stub runtime prints, by wrapper address.
+/// The fields in the stub runtime's lines, by wrapper address.
 fn registrations(output: &str) -> BTreeMap<u64, BTreeMap<String, String>> {
     let lines = output.lines().filter_map(|line| line.strip_prefix("register "));
     let fields = |line: &str| -> BTreeMap<String, String> {
@@ -111,7 +111,7 @@ fn number(text: &str) -> u64 {
     }
 }
 
-/// The addresses of the wrappers of a file, found without the transform's own reader.
+/// The wrapper addresses of a file, found without the transform's own reader.
 fn wrapper_addresses(path: &Path) -> Vec<u64> {
     let data = std::fs::read(path).unwrap();
     let file = ElfFile64::<LittleEndian>::parse(&*data).unwrap();
@@ -122,8 +122,8 @@ fn wrapper_addresses(path: &Path) -> Vec<u64> {
     wrappers.map(|at| section.address() + at as u64).collect()
 }
 
-/// Every wrapper that the program registers leads to the marker with its own index, and the
-/// original led to the bundle that the analysis tells.
+/// Fails unless every wrapper that the program registers leads to the marker with its own index, and in the
+/// original led to the bundle from the analysis.
 fn assert_resolves(case: &Case, before: &str, after: &str) {
     let (old, new) = (registrations(before), registrations(after));
     assert!(!old.is_empty(), "{before}");
@@ -144,7 +144,7 @@ fn assert_resolves(case: &Case, before: &str, after: &str) {
     assert_eq!(after.matches(text).count(), new.len(), "{after}");
 }
 
-/// What the program prints besides registrations: results of its own code.
+/// The program's lines other than registrations: results of its own code.
 fn rest(output: &str) -> Vec<&str> {
     output.lines().filter(|line| !line.starts_with("register ")).collect()
 }
@@ -168,7 +168,8 @@ fn assert_lints(case: &Case) {
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// What a tool says of a file. A file that it refused, or left as it was, would be judged untreated.
+/// Runs a tool on a file and returns its messages. Fails if the tool refuses the file or leaves it unchanged,
+/// since the checks would then judge an untreated file.
 fn treat(name: &str, command: &str, file: &Path) -> String {
     let before = std::fs::read(file).unwrap();
     let mut shell = Command::new("sh");
@@ -199,34 +200,34 @@ fn has_run_path(data: &[u8]) -> bool {
     entries.iter().any(|entry| [DT_RPATH, DT_RUNPATH].contains(&entry.d_tag(LittleEndian)))
 }
 
-/// Whether a tool has something to do in a file.
+/// Tells whether a tool has something to change in a file.
 fn has_work(name: &str, data: &[u8]) -> bool {
     let file = ElfFile64::<LittleEndian>::parse(data).unwrap();
     let has = |section: &str| file.section_by_name(section).is_some();
     match name {
         "patchelf" | "patchelf-strip" | "chrpath" => true,
         "debugedit" => has(".note.gnu.build-id"),
-        // It writes again what `ld` wrote, often byte for byte.
+        // The tool rewrites the output of `ld`, often byte for byte.
         "objcopy" => false,
-        // It keeps symbols where relocations that the linker kept name them.
+        // The tool keeps symbols that the linker's remaining relocations name.
         "eu-strip" | "eu-strip-f" => has(".symtab") && !has(".rela.text"),
         _ => has(".symtab"),
     }
 }
 
-/// What a tool said, without the name of its file and without build IDs, which it may print.
+/// A tool's messages without the file's name and without build IDs, which some tools print.
 fn without(said: &str, file: &Path) -> Vec<String> {
     let said = said.replace(&*file.to_string_lossy(), "");
     let is_build_id = |word: &str| word.len() == 40 && word.chars().all(|c| c.is_ascii_hexdigit());
     said.lines().filter(|line| !is_build_id(line)).map(str::to_owned).collect()
 }
 
-/// The treatments among `all` that a case gets: in a sample a third of them, other ones than the case
-/// before, so that each tool treats a third of the cases. What the two linkers make of one shape gets
-/// different thirds, and a tool gets the shapes that have most to do for it.
+/// The treatments among `all` for a case. A sample takes a third, a different one for each case, so that each
+/// tool treats a third of the cases. The two linkers' builds of a shape get different thirds, and a tool gets
+/// the shapes that give it the most to do.
 fn chosen(case: &Case, all: &[Treatment]) -> Vec<Treatment> {
     let name = fixtures::name(&case.original);
-    // As many cases are made by one linker as by the other, nearly in the same order.
+    // The linkers make as many cases each, in almost the same order.
     let number = case.number + usize::from(name.starts_with("lld_"));
     let turn = |at: usize| (at + number).is_multiple_of(or_all(3, 1));
     let has_most = |tool: &str| match tool {
@@ -238,8 +239,8 @@ fn chosen(case: &Case, all: &[Treatment]) -> Vec<Treatment> {
     all.map(|(_, treatment)| *treatment).collect()
 }
 
-/// After each tool the file loads as before, and the tool leaves no complaint that it does not
-/// also leave on the original.
+/// Fails unless the file loads as before after each tool, and the tool reports nothing that it does not also
+/// report for the original.
 fn assert_survives(case: &Case) {
     let expected = fixtures::load(&case.transformed("plain"));
     for (name, tool, command) in chosen(case, &TREATMENTS) {
@@ -261,8 +262,8 @@ fn assert_survives(case: &Case) {
     }
 }
 
-/// The separate debug information can be split off, with no complaint that the original does not
-/// cause, and is recognised.
+/// Fails unless the separate debug information can be split off, without complaints other than the
+/// original's, and is recognised.
 fn assert_debug_splits(case: &Case) {
     let mut complaints = Vec::new();
     for (purpose, file) in [("fat", case.copy("fat")), ("host", case.transformed("host"))] {
@@ -324,8 +325,8 @@ fn committed_and_assembled_binaries_load_and_survive() {
     }
 }
 
-/// `elf-matrix.md`, which takes minutes to make, tells of every fixture that there is. What it tells
-/// is held against itself in `elf_matrix`.
+/// `elf-matrix.md`, which takes minutes to make, names every fixture. `elf_matrix` checks that its content is
+/// consistent.
 #[test]
 fn the_elf_matrix_tells_of_every_fixture() {
     let text = std::fs::read_to_string(tools::repository("tests/elf-matrix.md")).unwrap();
@@ -346,7 +347,7 @@ fn the_elf_matrix_tells_of_every_fixture() {
     }
 }
 
-/// Binaries that were treated before they are transformed.
+/// Transforms binaries that were treated before.
 fn assert_treated_input_transforms(case: &Case) {
     let treatments = ["strip", "objcopy", "llvm-strip", "patchelf"]
         .map(|name| *TREATMENTS.iter().find(|(other, ..)| *other == name).unwrap());
@@ -372,7 +373,7 @@ fn assert_is_transformed(case: &Case, name: &str, original: PathBuf) {
     assert_lints(&treated);
 }
 
-/// With what Debian 13's patchelf writes where sections were, in place of what Debian 12's does.
+/// Replaces the filler that Debian 12's patchelf writes in place of sections with that of Debian 13's.
 fn as_other_patchelf(mut bytes: Vec<u8>) -> Vec<u8> {
     let mut from = 0;
     while let Some(at) = bytes[from..].windows(16).position(|run| run == [b'X'; 16]) {

@@ -1,9 +1,9 @@
-//! The table `elf-matrix.md`, which `.ci/elf-matrix` takes long to make: it has a row for everything that
-//! the script tries, and no row failed. `tests/transform/tools.rs` checks that it names every fixture.
+//! The table `elf-matrix.md`, which takes `.ci/elf-matrix` long to make: it has a row for everything that the
+//! script tries, and no row failed. `tests/transform/tools.rs` checks that it names every fixture.
 
 use support::program::repository;
 
-/// Where real libraries are from, how many come from there, and whether they have device code.
+/// Sources of real libraries, with their number, and whether they have device code.
 const REAL: [(&str, usize, bool); 8] = [
     ("Debian's librocrand1", 1, true),
     ("Debian's librocblas0", 1, true),
@@ -26,26 +26,26 @@ fn section<'a>(text: &'a str, title: &str) -> &'a str {
     rest.split("\n## ").next().unwrap()
 }
 
-/// The cells of a table, without its head.
+/// The cells of a table without its head, by row.
 fn rows(section: &str) -> Vec<Vec<&str>> {
     let lines = section.lines().filter(|line| line.starts_with("| ")).skip(2);
     lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
-/// The numbers of `12 of 13`.
+/// Both numbers of `12 of 13`.
 fn counts(text: &str) -> (usize, usize) {
     let (part, whole) = text.split_once(" of ").unwrap();
     (part.parse().unwrap(), whole.parse().unwrap())
 }
 
-/// How many tools treat every file.
+/// The number of tools that treat every file.
 fn tools(text: &str) -> usize {
     let (head, _) = text.split_once("\n## ").unwrap();
     head.lines().filter(|line| line.starts_with("| ") && line.ends_with("` |")).count()
 }
 
-/// How many cells of a grid's row are ok: a cell stands for the builds of both systems, and names
-/// them where they differ.
+/// The number of `ok` cells in a grid's row. A cell covers the builds of both systems, and names them if they
+/// differ.
 fn ok_cells(row: &[&str]) -> usize {
     let one =
         |cell: &&str| if *cell == "ok" { SYSTEMS.len() } else { cell.matches("ok (").count() };
@@ -82,14 +82,14 @@ fn no_tool_makes_a_fixture_worse() {
     }
 }
 
-/// Anything else that fares as badly as the original deserves to be looked at.
+/// Any other result as bad as the original's deserves a look.
 #[test]
 fn only_a_run_path_that_is_not_there_is_refused() {
     let text = document();
     let reasons = section(&text, "What is not ok, and why");
     let lines: Vec<_> = reasons.lines().filter(|line| line.starts_with("- ")).collect();
     let totals = rows(section(&text, "Totals"));
-    // A line is of the fixture as both systems build it.
+    // A line covers a fixture as built by both systems.
     assert_eq!((lines.len() * SYSTEMS.len()).to_string(), totals.last().unwrap()[5]);
     for line in lines {
         assert!(line.starts_with("- as original, `chrpath` of "), "{line}");
@@ -131,7 +131,7 @@ fn real_libraries_fare_as_their_originals_do() {
             [3, 4].map(|column| row[column].replace(',', "").parse::<u64>().unwrap());
         let (registered, wrappers) = counts(row[5]);
         assert_eq!((registered, wrappers > 0, after < before), (wrappers, fat, fat), "{row:?}");
-        // By the tools of Debian 12 and of Debian 13.
+        // With the tools of Debian 12 and of Debian 13.
         for cell in [row[6], row[7]] {
             if fat {
                 assert_treated(cell, tools(&text));
@@ -142,7 +142,7 @@ fn real_libraries_fare_as_their_originals_do() {
     }
 }
 
-/// `12 of 13; chrpath as original`
+/// Checks a cell such as `12 of 13; chrpath as original`.
 fn assert_treated(cell: &str, tools: usize) {
     let (ok, others) = cell.split_once("; ").unwrap_or((cell, ""));
     let others: Vec<_> = others.split(", ").filter(|other| !other.is_empty()).collect();

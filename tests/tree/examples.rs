@@ -1,4 +1,4 @@
-//! The example shards: small, reproducible, and every code object where its tag says it belongs.
+//! The example shards: small, reproducible, and with every code object where its tag says it belongs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,13 +13,13 @@ use support::fixtures::what_makes;
 use support::program::kept;
 use support::tools;
 
-/// For the binaries of all shards, in bytes: everybody who clones the repository gets them.
+/// The most bytes for the binaries of all shards: everyone who clones the repository gets them.
 const SIZE_LIMIT: u64 = 2_000_000;
 
 /// The compiler that made the committed files.
 const CLANG: &str = "19.1.7";
 
-/// The libzstd that it used; another one compresses the same bundle to other bytes.
+/// The libzstd used for them; another one compresses the same bundle to other bytes.
 const LIBZSTD: &str = "libzstd.so.1.5.4";
 
 const SHARDS: [(&str, &[&str]); 3] = [
@@ -28,7 +28,7 @@ const SHARDS: [(&str, &[&str]); 3] = [
     ("gfx120X", &["gfx1200", "gfx1201"]),
 ];
 
-/// What stands at a path, as git keeps it.
+/// A file or link as git stores it.
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
     Link(PathBuf),
@@ -65,14 +65,14 @@ fn committed() -> BTreeMap<PathBuf, Entry> {
     shards(&tools::repository("examples/shards"))
 }
 
-/// The bundles of a file, which may be another one than a fat binary.
+/// The bundles of a file; none if it is no fat binary.
 fn bundles(bytes: &[u8]) -> Vec<&[u8]> {
     let is_fat =
         object::File::parse(bytes).is_ok_and(|file| file.section_by_name(".hip_fatbin").is_some());
     if is_fat { example::bundles(bytes) } else { Vec::new() }
 }
 
-/// The tag of a code object: (shard, translation unit, arch).
+/// The tag of a code object, as (shard, translation unit, arch).
 fn tag(code: &[u8]) -> (String, String, String) {
     let start = b"rockpack-example ";
     let at = code.windows(start.len()).position(|window| window == start);
@@ -86,8 +86,8 @@ fn tag(code: &[u8]) -> (String, String, String) {
     (field("shard="), field("tu="), field("arch="))
 }
 
-/// The units of a binary's bundles in section order, each with its archs; checks that the entry ids
-/// agree with the tags and that nothing of another shard is inside.
+/// The units of a binary's bundles in section order, each with its archs. Fails unless entry IDs match the
+/// tags, and all code is of this shard.
 fn units(shard: &str, bytes: &[u8]) -> Vec<(String, BTreeSet<String>)> {
     let mut units = Vec::new();
     for bundle in bundles(bytes) {
@@ -106,7 +106,7 @@ fn units(shard: &str, bytes: &[u8]) -> Vec<(String, BTreeSet<String>)> {
     units
 }
 
-/// What [`units`] has to say of each host binary of a shard.
+/// The expected result of [`units`] for a host binary of a shard.
 fn expected_units(shard: &str, name: &str, archs: &[&str]) -> Vec<(String, BTreeSet<String>)> {
     let grouped: BTreeSet<String> = archs.iter().map(|arch| (*arch).to_owned()).collect();
     let mut with_stray = grouped.clone();
@@ -221,8 +221,8 @@ fn has_kernel(code: &[u8], kernel: &str) -> bool {
     code.windows(symbol.len()).any(|window| window == symbol.as_bytes())
 }
 
-/// What the script makes is kept from run to run, for as long as it, its sources and the compiler with
-/// its libzstd are the same.
+/// The script's output is kept between runs, as long as the script, its sources, and the compiler with its
+/// libzstd stay the same.
 #[test]
 fn the_build_script_reproduces_the_committed_shards() {
     const COMPILER: [&str; 3] = ["clang-19", "ld.lld-19", "clang-offload-bundler-19"];
@@ -246,13 +246,13 @@ fn the_build_script_reproduces_the_committed_shards() {
     }
 }
 
-/// The name of the file of the compiler's libzstd, which has its version.
+/// The file name of the compiler's libzstd, which includes its version.
 fn libzstd() -> PathBuf {
     let library = fs::canonicalize("/usr/lib/x86_64-linux-gnu/libzstd.so.1").unwrap_or_default();
     library.file_name().unwrap_or_default().into()
 }
 
-/// Whether two host binaries with compressed bundles hold the same code objects.
+/// Tells whether two host binaries with compressed bundles have the same code objects.
 fn same_code(one: &Entry, other: &Entry) -> bool {
     let (Entry::File { bytes: one, .. }, Entry::File { bytes: other, .. }) = (one, other) else {
         return false;

@@ -1,4 +1,4 @@
-//! The harness of the test programs: what it reports, and what it runs.
+//! The harness of the test programs: its reports, and the tests it runs.
 
 use std::backtrace::Backtrace;
 use std::process::Command;
@@ -6,14 +6,14 @@ use std::process::Command;
 use support::harness;
 use support::tools::{have, need, told};
 
-/// Says which of the tests below are to end as they are called.
+/// The variable that makes the tests below end as their callers expect.
 const VARIABLE: &str = "ROCKPACK_TEST_OF_THE_HARNESS";
 
 fn is_asked() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// This program with these arguments, without what takes time.
+/// This program with these arguments, without anything that takes time.
 fn again(arguments: &[&str]) -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(arguments).env(VARIABLE, "1").env_remove("ROCKPACK_TEST_TIMES");
@@ -21,7 +21,7 @@ fn again(arguments: &[&str]) -> Command {
     program
 }
 
-/// What it prints.
+/// The output of this program with these arguments.
 fn run(arguments: &[&str]) -> String {
     told(&mut again(arguments))
 }
@@ -85,7 +85,7 @@ fn a_backtrace_shows_the_frames_of_the_test_alone() {
     if program.iter().any(|folder| folder == "release") {
         harness::skip("needs a program that is not optimised: others do not know their frames");
     }
-    // Without debug information, as in `.ci/run`, no frame can be told from another one by its place.
+    // Without debug information, as in `.ci/run`, frames have no location to distinguish them.
     let has_places = Backtrace::force_capture().to_string().contains("tests/tree/harness.rs:");
     // A single test runs in the main thread, below more frames than others.
     for threads in ["1", "2"] {

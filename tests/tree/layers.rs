@@ -1,5 +1,5 @@
-//! The arrows between modules: who may use whom. A `use crate::…` or `use rockpack_base::…` (or such a
-//! path) outside of this table fails.
+//! The dependencies between modules. A `use crate::…` or `use rockpack_base::…` (or such a path) outside of
+//! this table fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,37 +7,36 @@ use std::path::{Path, PathBuf};
 
 use support::program::{repository, rust_files, source_folders};
 
-/// Room → what it may use besides itself, `error` and `report` (findings and progress): rooms above
-/// it in this list alone, so that there is no way round.
+/// The rooms that a room may use besides itself, `error` and `report` (findings and progress). Only rooms
+/// above it in this list are allowed, so there are no cycles.
 pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
-    // Below the rooms, in a crate of its own.
+    // These are below the rooms, in a crate of their own.
     ("error", &[]),
     ("gfx", &[]),
     ("once", &[]),
     ("run", &[]),
     ("tree", &[]),
-    // Who reads asks whether to go on, and whether there is room.
+    // Readers check whether to continue, and whether there is memory.
     ("content", &["run"]),
     ("formats", &["content", "gfx"]),
-    // Values of findings: digests, archs, targets, paths, formats of packages.
+    // Values in findings: digests, archs, targets, paths, package formats.
     ("report", &["content", "formats", "gfx", "tree"]),
-    // Names, locks and renames; outlets give it bytes.
+    // Names, locks and renames; outlets provide the bytes.
     ("files", &["content", "run"]),
-    // What a package is, whoever decides or reads it; what an index says of it, from its file.
+    // A package, for rooms that decide on it or read it; and an index's description of it, from its file.
     ("package", &["content", "formats", "tree"]),
     // Sets as they were written.
     ("receipt", &["content", "formats", "once", "package", "run", "tree"]),
     // Packed artifacts are compressed tar archives.
     ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
-    // Globs of the configuration are held against paths below the prefix.
+    // The configuration's globs match paths below the prefix.
     ("config", &["content", "gfx", "input", "once", "package", "tree"]),
     ("split", &["content", "formats", "gfx", "input", "tree"]),
-    // What several shards have of a kernel database is brought together by its formats.
+    // The parts of a kernel database from several shards are joined by its formats.
     ("recombine", &["config", "content", "formats", "gfx", "input", "split", "tree"]),
-    // Files in, relations out: what libraries a file links to is read by the formats.
+    // Files in, relations out: the formats read the libraries that a file links to.
     ("dependencies", &["content", "formats", "tree"]),
-    // An update knows the set before it. Dependencies of host files on libraries are part of what a
-    // package says.
+    // An update knows the earlier set. Dependencies of host files on libraries belong to a package.
     (
         "plan",
         &[
@@ -55,8 +54,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // Search paths are written anew in the final file. A plan is shown, and divided, without being
-    // packed: sizes are asked of the sources that packing reads. Wheels keep members of their input.
+    // The final file gets new search paths. A plan can be shown and divided without being packed: sizes come
+    // from the sources that packing reads. Wheels keep members of their input.
     (
         "pack",
         &[
@@ -75,10 +74,10 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // Signatures of rpm headers are made for `formats::rpm` to put in place.
+    // `formats::rpm` puts signatures of rpm headers in place.
     ("signing", &["content", "formats"]),
-    // What the index of a repository says of a package is taken up while its digests are. Folders of
-    // artifacts are written of what was split and recombined.
+    // The writer collects a repository index's data on a package along with its digests. Artifact folders are
+    // written from split and recombined artifacts.
     (
         "emit",
         &[
@@ -99,12 +98,12 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // Files for clients say where the key package, which is named after the repository, puts the key.
+    // Files for clients name the path of the key, from the key package, which is named after the repository.
     ("repo", &["content", "files", "formats", "once", "package", "run", "signing", "tree"]),
-    // Of the input, the rules of databases: which files they have, not what became of them. Of the
-    // dependencies, the tables of distributions (who has a library or program, not who needs it), and
-    // which folders are no place for a library to be found by its name. Of signing, which keys and
-    // signatures clients take.
+    // From the input, the rules of databases: the files they have, not their destination. From the
+    // dependencies, the tables of distributions (the owners of libraries and programs, not their users), and
+    // the folders in which no loader finds a library by name. From signing, the keys and signatures that
+    // clients accept.
     (
         "verify",
         &[
@@ -127,8 +126,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "tree",
         ],
     ),
-    // What each stage is told is made and checked here, before any of them runs; none of them knows
-    // where a value came from.
+    // The options of each stage are made and checked here, before any stage runs; no stage knows the origin
+    // of a value.
     (
         "settings",
         &[
@@ -173,20 +172,20 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Modules that everything may use: errors, findings, progress.
+/// Modules that all others may use: errors, findings, progress.
 const SHARED: [&str; 2] = ["error", "report"];
 
-/// What modules are named behind: those of the same crate, and those of the crate below.
+/// Prefixes of module paths: for the same crate, and for the crate below.
 const DOORS: [&str; 2] = ["crate::", "rockpack_base::"];
 
-/// Files that only tests are compiled from.
+/// Tells whether a file is only compiled for tests.
 fn is_test(path: &Path) -> bool {
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let within = path.components().any(|part| part.as_os_str() == "tests");
     within || name == "fixture" || name == "tests" || name.ends_with("_tests")
 }
 
-/// `text` without comments and without items that only tests are compiled from.
+/// Removes comments, and items only compiled for tests, from `text`.
 fn code(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -206,7 +205,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Modules named behind `prefix` in `code`: the first name, or each first name of a list in braces.
+/// Modules after `prefix` in `code`: the first name, or the first name of each path in a list in braces.
 fn names_behind(code: &str, prefix: &str) -> Vec<String> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut names = Vec::new();
@@ -239,8 +238,7 @@ fn names_are_found_however_they_are_imported() {
     assert_eq!(names_behind(&code(text), "crate::"), ["a", "b", "e", "f", "h"]);
 }
 
-/// The files of the program by the room that they are in, without tests, and without `cli` and
-/// `lib`, which may use everything.
+/// The program's files by room, without tests, and without `cli` and `lib`, which may use everything.
 fn rooms() -> BTreeMap<String, Vec<PathBuf>> {
     let mut rooms: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for root in ["src", "crates/base/src"].map(repository) {
@@ -256,7 +254,7 @@ fn rooms() -> BTreeMap<String, Vec<PathBuf>> {
     rooms
 }
 
-/// The rooms that the files of `room` use, by a file that does.
+/// The rooms that files of `room` use, each with such a file.
 fn used_by(room: &str, files: &[PathBuf]) -> BTreeMap<String, PathBuf> {
     let mut used = BTreeMap::new();
     for file in files {
@@ -288,8 +286,8 @@ fn no_room_uses_what_lies_above_it() {
     }
 }
 
-/// The finished formats that verify reads packages and artifacts with as the writers do; other
-/// programs judge them. Of host binaries and bundles it has an opinion of its own.
+/// Readers of finished formats that verify shares with the writers, since other programs judge those. It
+/// reads host binaries and bundles with code of its own.
 const SHARED_WITH_WRITERS: [&str; 11] = [
     "code_object",
     "deb",
@@ -304,11 +302,11 @@ const SHARED_WITH_WRITERS: [&str; 11] = [
     "zip",
 ];
 
-/// Formats that its checks read besides: indexes of repositories, numbers of paths and SPDX documents.
+/// Further formats that its checks read: repository indexes, numbered paths and SPDX documents.
 const OF_CHECKS: [&str; 6] =
     ["apt_index", "armor", "compression", "path_digests", "python_index", "spdx"];
 
-/// The modules of `room`, behind `door`, that files below `folder` name.
+/// The modules of `room`, after `door`, that files below `folder` name.
 fn modules_of(door: &str, room: &str, folder: &str) -> BTreeSet<String> {
     let files = rust_files(&repository(folder)).into_iter();
     let names = files.flat_map(|file| {
@@ -332,7 +330,7 @@ fn verify_reads_with_eyes_of_its_own() {
         "{siblings:?}"
     );
     let used = used_by("verify", &rust_files(&repository(own)));
-    // Of receipts, the words that they have for relations.
+    // From receipts, only the words for relations.
     let expected = ["content", "formats", "gfx", "input", "package", "receipt", "run", "tree"];
     assert_eq!(Vec::from_iter(used.keys()), expected, "{used:?}");
     let all = modules_of("rockpack_base::", "formats", "src/verify");
@@ -348,7 +346,7 @@ fn the_crate_of_kernel_archives_is_used_through_base() {
     }
 }
 
-/// A room is reached by its name alone: no other one hands on what it has.
+/// Code reaches a room only by the room's own name: no other room re-exports it.
 #[test]
 fn the_library_lists_rooms_and_holds_nothing() {
     let code = code(&fs::read_to_string(repository("src/lib.rs")).unwrap());
@@ -365,8 +363,8 @@ fn there_is_no_way_round() {
     }
 }
 
-/// Without limits are the bytes that a run has in memory, what was written already, and files of a few
-/// bytes that are read before there is a budget.
+/// Files in which reading without a budget is allowed: for bytes in memory, for files already written, and
+/// for small files read before there is a budget.
 const WITHOUT_BUDGET: [&str; 3] = ["copy.rs", "mod.rs", "open.rs"];
 
 #[test]

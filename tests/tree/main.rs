@@ -1,4 +1,4 @@
-//! What holds of the source tree and its documents.
+//! Properties of the source tree and its documents.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

@@ -1,5 +1,5 @@
-//! Packages come from where each machine is configured to get them: apt, pip and cargo know that, and
-//! no file says it for them.
+//! Packages come from the sources configured on each machine: apt, pip and cargo know them, and no file of
+//! the repository names one.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use support::program::repository;
 use support::tools::{need, told};
 
-/// Patterns of what serves packages. Documents may name it, and so does this file.
+/// Patterns for package mirrors. Documents may name them, and so does this file.
 const MIRRORS: [&str; 8] = [
     r"(deb|archive|security|snapshot|httpredir|ftp[a-z.]*)\.debian\.org",
     r"(archive|security)\.ubuntu\.com",
@@ -19,10 +19,10 @@ const MIRRORS: [&str; 8] = [
     r"registry\.npmjs\.org",
 ];
 
-/// What `git grep` prints of the lines in files below `folder` that name a mirror.
+/// The lines in files below `folder` that name a mirror, printed by `git grep`.
 fn named(folder: &Path) -> String {
     let mut git = Command::new("git");
-    // Those that git does not track yet and does not ignore, too; and it reads a tree without history.
+    // Includes files that git neither tracks nor ignores, and works without a history.
     git.args(["grep", "--no-index", "--exclude-standard", "-InE"]);
     for pattern in MIRRORS {
         git.args(["-e", pattern]);
@@ -34,7 +34,7 @@ fn named(folder: &Path) -> String {
 #[test]
 fn no_file_names_a_mirror() {
     need(&["git"]);
-    // Without a match git grep exits with 1.
+    // git grep exits with 1 if nothing matches.
     assert_eq!(named(&repository("")), "exit status: 1\n");
 }
 

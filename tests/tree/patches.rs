@@ -1,4 +1,4 @@
-//! The patches do not rot: each still applies, and each names tests that exist.
+//! The patches do not rot: each still applies, and each names existing tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ fn every_patch_applies() {
     tools::need(&["git"]);
     for patch in patches() {
         let mut git = Command::new("git");
-        // It reads files that are in no repository too. In a folder of another repository it would
-        // pass over all that a patch names.
+        // `git apply` also works outside of a repository. In a folder of another repository it would skip
+        // everything that a patch names.
         git.env("GIT_CEILING_DIRECTORIES", root.parent().unwrap());
         tools::run(git.current_dir(&root).args(["apply", "--check"]).arg(patch));
     }
 }
 
-/// The source of a test of the program `program`: `loaded::works` is in `loaded.rs` of its folder, or in
+/// The source of a test in the program `program`: `loaded::works` is in `loaded.rs` of its folder, or in
 /// `loaded/mod.rs`.
 fn source(program: &str, test: &str) -> PathBuf {
     let (modules, _) = test.rsplit_once("::").unwrap_or(("main", test));

@@ -1,5 +1,5 @@
-//! Every command and file that SECURITY.md names is there, and every promise has a command. The tests that
-//! CONTRIBUTING.md runs are there, too.
+//! Every command and file that SECURITY.md names exists, and every promise has a command. The tests that
+//! CONTRIBUTING.md runs exist, too.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ fn document() -> String {
     fs::read_to_string(tools::repository(DOCUMENT)).unwrap()
 }
 
-/// What stands between backquotes.
+/// The texts between backquotes.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
@@ -36,12 +36,12 @@ fn tests_in(path: &Path) -> BTreeSet<String> {
     names
 }
 
-/// The words of a command behind those that set its environment.
+/// The words of a command after its environment variables.
 fn command_in(text: &str) -> Vec<&str> {
     text.split_whitespace().skip_while(|word| word.contains('=')).collect()
 }
 
-/// Why a `cargo test` command would run nothing.
+/// The reason why a `cargo test` command would run nothing, if any.
 fn fault(command: &str) -> Option<String> {
     let words = command_in(command);
     let words: Vec<&str> = words.into_iter().skip(2).filter(|word| *word != "--release").collect();

@@ -1,10 +1,9 @@
-//! The tutorial and README are true: every command of their `console` blocks runs, in its order, and
-//! prints what they show.
+//! The tutorial and README are true: the commands in their `console` blocks run in order, and print the
+//! output shown.
 //!
-//! Commands stand in blocks marked `console`, each behind `$ ` (continued after a `\`), followed by
-//! what it writes to its standard output. Those of one document run in a folder that has nothing but
-//! `examples`. With `ROCKPACK_BLESS=1` the outputs are written into the document instead; look at the
-//! difference before you keep it.
+//! Commands are in blocks marked `console`, each after `$ ` (continued after a `\`), followed by its standard
+//! output. A document's commands run in a folder with nothing but `examples`. With `ROCKPACK_BLESS=1` the
+//! output is written into the document instead; look at the difference before you keep it.
 
 use std::env;
 use std::fs;
@@ -14,15 +13,15 @@ use std::process::Command;
 use support::program::rockpack_path;
 use support::tools;
 
-/// The documents, with the fewest commands that each has.
+/// The documents, each with the least number of commands.
 const DOCUMENTS: [(&str, usize); 2] = [("docs/tutorial.md", 10), ("README.md", 1)];
 
 /// A part of a document.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
-    /// Lines as they are.
+    /// Unchanged lines.
     Text(String),
-    /// A command, as its lines, and the output that is shown.
+    /// A command with its lines, and the output shown.
     Step { command: String, output: String },
 }
 
@@ -50,7 +49,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// What a command writes to its standard output; it has to succeed.
+/// The standard output of a command, which must succeed.
 fn run(command: &str, folder: &Path) -> String {
     let program = rockpack_path().parent().unwrap();
     let path = env::join_paths(
@@ -71,7 +70,7 @@ fn every_command_prints_what_the_tutorial_shows() {
     }
 }
 
-/// Runs the commands of a document, which has to show what they print. Returns how many they are.
+/// Runs the commands of a document, and compares their output with the text. Returns their number.
 fn walk_through(document: &str) -> usize {
     let file = tools::repository(document);
     let shown = fs::read_to_string(&file).unwrap();

@@ -1,9 +1,8 @@
-//! A ratchet: the share of doc comments whose first sentence has no subject of its own may only fall.
+//! A ratchet for plain English: the share of doc comments whose first sentence lacks a subject may only fall.
 //!
-//! A reader meets a doc comment alone, in an editor or on a page of rustdoc. "What of it stands in no
-//! field of a `.deb`." makes sense only beside the code; "The texts that a `.deb` has no control field
-//! for." makes sense everywhere. The rule is rough on purpose: it counts, it does not judge a single
-//! comment.
+//! A reader meets a doc comment alone, in an editor or on a page of rustdoc. "What of it stands in no field
+//! of a `.deb`." makes sense only beside the code; "The texts that a `.deb` has no control field for." makes
+//! sense everywhere. The rule is rough on purpose: it counts, and does not judge a single comment.
 
 use std::fs;
 
@@ -13,20 +12,20 @@ use support::tools;
 /// The highest share, in hundredths of a percent. Lower it when the share has fallen.
 const HIGHEST: usize = 615;
 
-/// How far the share may fall before this test asks for a lower [`HIGHEST`], and so how far it may rise
+/// How far the share may fall before this test asks for a lower [`HIGHEST`], and thus how far it may rise
 /// again: a tenth of a percent.
 const SLACK: usize = 10;
 
 const FOLDERS: [&str; 7] =
     ["src", "crates", "runtime", "tests", "benches", "fuzz/src", "fuzz/fuzz_targets"];
 
-/// Words whose subject stands elsewhere.
+/// Words that refer to a subject elsewhere.
 const REFERRING: [&str; 15] = [
     "What", "Whatever", "Which", "Who", "Whoever", "Whose", "Those", "That", "Its", "Their", "It",
     "They", "None", "Neither", "Also",
 ];
 
-/// Words that begin a part of a sentence, which needs a main clause after a comma.
+/// Words that begin a part of a sentence, before a comma and a main clause.
 const PREPOSITIONS: [&str; 30] = [
     "Above", "Among", "As", "At", "Before", "Behind", "Below", "Beside", "Besides", "Between",
     "By", "For", "From", "In", "Instead", "Into", "Like", "Of", "On", "Out", "Through", "To",
@@ -38,7 +37,7 @@ const AFTER_PARTICIPLE: [&str; 14] = [
     "by", "with", "if", "when", "as", "in", "on", "at", "to", "from", "for", "of", "only", "where",
 ];
 
-/// Words after a comma that begin another part and no main clause.
+/// Words that begin another part after a comma, and no main clause.
 const NO_CLAUSE: [&str; 22] = [
     "so", "as", "and", "or", "which", "that", "with", "but", "because", "in", "if", "what", "by",
     "of", "too", "where", "while", "whose", "not", "who", "at", "for",
@@ -51,13 +50,13 @@ fn first_sentence(text: &str) -> &str {
     &text[..ends.into_iter().find(is_end).unwrap_or(text.len())]
 }
 
-/// Whether a main clause follows the first comma.
+/// Tells whether a main clause follows the first comma.
 fn has_main_clause(sentence: &str) -> bool {
     let after = sentence.split_once(", ").and_then(|(_, rest)| rest.split(' ').next());
     after.is_some_and(|word| !NO_CLAUSE.contains(&word))
 }
 
-/// Whether a doc comment opens with a fragment whose subject stands elsewhere.
+/// Tells whether a doc comment opens with a fragment whose subject is elsewhere.
 fn lacks_subject(comment: &str) -> bool {
     let sentence = first_sentence(comment);
     let mut words = sentence.split([' ', ',']);

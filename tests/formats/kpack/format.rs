@@ -1,5 +1,5 @@
-//! Kernel archives as bytes: our writer before an independent reader, an independent writer
-//! before our reader, and everything that must be refused.
+//! Kernel archives as bytes: our writer with an independent reader, an independent writer with our reader,
+//! and everything that must be refused.
 //!
 //! Needs python3-msgpack and python3-zstandard for the judges.
 
@@ -106,7 +106,7 @@ fn an_archive_cut_anywhere_is_refused() {
     }
 }
 
-/// Reads everything that an archive holds.
+/// Reads all code objects of an archive.
 fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_base::error::Error> {
     use std::io::Read;
     let reader = KpackReader::open(content)?;
@@ -121,7 +121,7 @@ fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_base::error::Erro
     Ok(objects)
 }
 
-/// A frame as the pack stage writes them: with content size and checksum.
+/// A frame as the pack stage writes it, with content size and checksum.
 fn checked_frame(object: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
     encoder.set_pledged_src_size(Some(object.len() as u64)).unwrap();
@@ -130,7 +130,7 @@ fn checked_frame(object: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Frames of one block and of many, where the checksum lies in another read than the content.
+/// Frames of one block and of many, with the checksum in another read than the content.
 #[test]
 fn the_end_of_a_frame_is_checked() {
     for len in [40, 127 << 10, 128 << 10, 300 << 10, 3 << 20] {
@@ -164,7 +164,7 @@ fn a_changed_byte_changes_nothing_silently() {
         let mut damaged = whole.clone();
         damaged[position] ^= 0x10;
         let read = read_all(Content::of_bytes(damaged));
-        // Bits of a frame header that no decoder looks at may differ; content may not.
+        // Header bits of a frame that decoders ignore may differ; content may not.
         assert!(read.is_err() || read.unwrap() == objects, "{position}");
     }
 }
@@ -206,7 +206,7 @@ fn what_contradicts_itself_is_refused() {
             patched(&plain, b"\xa6offset\x40\xa4size\x46", b"\xa6offset\x40\xa4size\x7f"),
             Kind::Malformed,
         ),
-        // A key twice: loaders disagree on which counts.
+        // A key twice: loaders disagree on which one counts.
         (patched(&plain, b"\xaalib/x.so#1", b"\xaalib/x.so#0"), Kind::Malformed),
     ];
     for (number, (content, kind)) in cases.into_iter().enumerate() {
@@ -247,13 +247,13 @@ fn the_ceilings_of_loaders_are_ours_and_name_the_component() {
     for (count, kind) in [(FRAME_LIMIT, Kind::Bug), (FRAME_LIMIT + 1, Kind::Limit)] {
         let toc = toc(Scheme::None, &[("lib/x.so", 0, 0, 1)]);
         let frames = vec![Content::of_bytes(*b"x"); usize::try_from(count).unwrap()];
-        // As many frames as are allowed pass this check, and fail the next: they have no rows.
+        // The allowed number of frames passes this check and fails the next one: they have no rows.
         let error = write(&toc, &frames).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
     }
 }
 
-/// Writes an archive of which `hole` is all zeros without writing those.
+/// Writes an archive in which `hole` is all zeros, as a sparse file.
 fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
     let file = File::create(path).unwrap();
     file.set_len(archive.len()).unwrap();
@@ -264,8 +264,8 @@ fn sparse(path: &Path, archive: &Content, hole: Range<u64>) {
     }
 }
 
-/// That Python's reader finds what lies behind 2 GiB is checked here, and so by `.ci/nightly` alone. Of our
-/// reader [`frames_behind_2_gib_are_read`] checks it in every run, without a file of that length.
+/// The test with Python's reader, for code behind 2 GiB, runs only in `.ci/nightly`.
+/// [`frames_behind_2_gib_are_read`] tests our reader in every run, without such a long file.
 #[test]
 #[ignore = "reads 2 GiB: .ci/nightly"]
 fn code_behind_2_gib_is_found_by_both_readers() {
@@ -306,7 +306,7 @@ fn rows_and_frames_must_belong_together() {
     assert_eq!(write(&rows, &[frame(), frame()]).unwrap_err().kind(), Kind::Bug);
 }
 
-/// As metadata they would be written anew as binary data.
+/// Rewritten as metadata, they would become binary data.
 #[test]
 fn strings_that_are_not_utf_8_are_refused() {
     let mut toc = toc(Scheme::None, &[("lib/x.so", 0, 0, 1)]);

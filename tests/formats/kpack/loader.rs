@@ -1,8 +1,8 @@
-//! What loaders find in our archives.
+//! The code objects that loaders find in our archives.
 //!
-//! The invariant: for every device and every wrapper, a loader gets the most specific code object
-//! of the wrapper that the device can run, if there is one. The loaders are simulated on the
-//! archive's bytes as the sources of AMD's runtime describe them, not with the packer's own rules.
+//! The invariant: for every device and every wrapper, a loader gets the most specific code object of the
+//! wrapper that the device can run, if there is one. The tests simulate loaders on the archive's bytes, as
+//! the sources of AMD's runtime describe them, without the packer's own rules.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use rockpack::recombine::Kernel;
 use rockpack_base::formats::kpack::KpackReader;
 use support::kpack::{bytes, judged, kernel, need_python, pack};
 
-/// Loaders of both kinds that are in use.
+/// The two kinds of loaders in use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Loader {
     /// Commits to the first compatible target that any archive lists.
     Commits,
-    /// Goes on to the next compatible target where the row is missing.
+    /// Continues with the next compatible target if a row is missing.
     GoesOn,
 }
 
-/// All target IDs with some features of `device` left out: each feature is a bit, the earlier
-/// one the higher, and larger masks come first.
+/// All target IDs made by leaving out features of `device`: each feature is a bit, earlier ones higher, and
+/// larger masks come first.
 fn compatible(device: &str) -> Vec<String> {
     let mut parts = device.split(':');
     let processor = parts.next().unwrap();
@@ -36,7 +36,7 @@ fn compatible(device: &str) -> Vec<String> {
     (0..1 << count).rev().map(named).collect()
 }
 
-/// The code object that `loader` hands to `device` for a key.
+/// The code object that `loader` returns for `device` and a key.
 fn load(archive: &KpackReader, loader: Loader, device: &str, key: &str) -> Option<Vec<u8>> {
     let toc = archive.toc();
     for target in compatible(device) {
@@ -52,13 +52,13 @@ fn load(archive: &KpackReader, loader: Loader, device: &str, key: &str) -> Optio
     None
 }
 
-/// What a device has to get: the target of the most specific code object that it can run.
+/// The target that a device must get: the most specific one it can run.
 fn wanted<'a>(targets: &[&'a str], device: &str) -> Option<&'a str> {
     let by_rank = compatible(device).into_iter();
     by_rank.filter_map(|target| targets.iter().copied().find(|t| *t == target)).next()
 }
 
-/// Packs wrappers with the given targets; a code object's content is its key and target.
+/// Packs wrappers with the given targets. A code object's content is its key and target.
 fn packed(wrappers: &[Vec<&str>]) -> Option<KpackReader> {
     let mut kernels: Vec<Kernel> = Vec::new();
     for (co_index, targets) in (0..).zip(wrappers) {
@@ -119,7 +119,7 @@ fn targets_are_listed_most_specific_first_and_only_where_needed() {
     assert_eq!(sorted, wanted);
     let counts: Vec<_> = mixed.toc().gfx_arches.iter().map(|t| t.matches(':').count()).collect();
     assert_eq!(counts, [2, 2, 2, 2, 1, 0]);
-    // No row promises code that is not there.
+    // Every row's code object exists.
     let rows: BTreeMap<_, _> =
         mixed.toc().rows.iter().map(|(k, t)| (k.as_str(), t.len())).collect();
     assert_eq!(rows, [("lib/x.so#0", 6), ("lib/x.so#1", 3)].into());
@@ -153,7 +153,7 @@ fn features_that_the_table_does_not_know_are_listed_as_well() {
     check(&wrappers, &["gfx1999:xnack+", "gfx1999:xnack-", "gfx1999:sramecc+:xnack-", "gfx1999"]);
 }
 
-/// All wrappers of up to three target sets, for one arch with its devices.
+/// All wrappers with up to three target sets, for one arch and its devices.
 fn case(
     targets: &'static [&'static str],
     devices: &'static [&'static str],
@@ -179,8 +179,8 @@ const GENERIC: &[&str] = &["gfx9-generic", "gfx9-generic:xnack+", "gfx9-generic:
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Devices of processors with features report all of them; as runtimes may be asked for less
-    /// (`gfx90a:xnack-`), partial target IDs are tried too.
+    /// Devices of processors with features report all of them. Runtimes may ask for less (`gfx90a:xnack-`),
+    /// so partial target IDs are tried, too.
     #[test]
     fn every_device_gets_the_most_specific_code_object(
         (wrappers, devices) in prop_oneof![

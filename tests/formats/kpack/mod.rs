@@ -1,4 +1,4 @@
-//! Kernel archives: their bytes, what the pack stage puts into them, and what loaders find.
+//! Kernel archives: their bytes, the pack stage's output, and the code objects that loaders find.
 
 mod format;
 mod loader;

@@ -1,4 +1,4 @@
-//! What the pack stage makes of a component's code objects.
+//! The pack stage's output for a component's code objects.
 //!
 //! Needs python3-msgpack and python3-zstandard for the judges.
 
@@ -21,7 +21,7 @@ use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
 
 const MIB: usize = 1 << 20;
 
-/// Small and large code objects of several archs; some occur twice, one of them large.
+/// Small and large code objects for several archs; some occur twice, including a large one.
 fn assorted() -> Vec<Kernel> {
     let mut kernels = Vec::new();
     for co_index in 0..12 {
@@ -109,7 +109,7 @@ fn bytes_do_not_depend_on_threads_or_memory() {
     let kernels = assorted();
     let expected = digests(&on_threads(1, || pack(&kernels, u64::MAX)));
     for threads in [1, 2, 8] {
-        // 0: every frame is spooled. 40,000: some are, and which ones depends on timing.
+        // With 0 every frame is spooled. With 40,000 some are; which ones depends on timing.
         for memory in [0, 40_000, u64::MAX] {
             let archives = on_threads(threads, || pack(&kernels, memory));
             assert_eq!(digests(&archives), expected, "{threads} threads, {memory} bytes");
@@ -117,8 +117,8 @@ fn bytes_do_not_depend_on_threads_or_memory() {
     }
 }
 
-/// The same content in pieces of any size gives the same frame: bytes are compressed in windows
-/// whose borders follow from the position alone.
+/// Content in pieces of any size gives the same frame: the borders of compression windows depend only on the
+/// position.
 #[test]
 fn bytes_do_not_depend_on_how_content_is_cut() {
     for len in [3 * MIB + 17, 9 * MIB] {
@@ -178,7 +178,7 @@ impl Progress for Counter {
     }
 }
 
-/// Packs, with frames in memory only, and expects every byte to be counted once.
+/// Packs with frames only in memory, and fails unless every byte is counted once.
 fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
     let counter = Counter(AtomicU64::new(0));
     let options = PackOptions {
@@ -210,7 +210,7 @@ fn frames_of_a_cache_are_those_that_are_made() {
     };
     used(&Cache::open(folder.path(), 1 << 30).unwrap());
     used(&Cache::open(folder.path(), 1 << 30).unwrap());
-    // Too small for the large ones, and for all of the others at the same time.
+    // Too small for the large ones, and for all others together.
     used(&Cache::open(folder.path(), 10_000).unwrap());
 }
 
@@ -276,7 +276,7 @@ fn the_manifest_counts_code_objects_not_aliases() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Seeds repeat, so that copies occur within and across wrappers and archs.
+    /// Seeds repeat, so copies occur within and across wrappers and archs.
     #[test]
     fn what_is_packed_is_read_back(
         wanted in proptest::collection::btree_map(

@@ -1,5 +1,4 @@
-//! A committed binary with a few words changed, so that what one part of the file says is not what
-//! another does.
+//! A committed binary with a few words changed, so that one part of the file contradicts another.
 
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use support::program::repository;
 
 use super::fuzz::preserved;
 
-// Fields of section headers.
+// Offsets of fields in a section header.
 pub const TYPE: usize = 4;
 pub const FLAGS: usize = 8;
 pub const ADDRESS: usize = 16;
@@ -29,7 +28,7 @@ pub const ALIGN: usize = 48;
 pub struct Patched(pub Vec<u8>);
 
 impl Patched {
-    /// A committed binary, or the seed `transformed`.
+    /// Reads a committed binary, or the seed `transformed`.
     pub fn new(name: &str) -> Self {
         let folder = match name {
             "transformed" => repository("fuzz/seeds/host_binary"),
@@ -60,13 +59,13 @@ impl Patched {
         usize::try_from(u64::from_le_bytes(self.0[at..at + 8].try_into().unwrap())).unwrap()
     }
 
-    /// Index of a section.
+    /// The index of a section.
     pub fn index(&self, name: &str) -> usize {
         let file = ElfFile64::<LE>::parse(&*self.0).unwrap();
         file.section_by_name(name).unwrap().index().0
     }
 
-    /// Offset of a field of a section header.
+    /// The offset of a field in a section header.
     pub fn field(&self, index: usize, field: usize) -> usize {
         self.number(40) + index * 64 + field
     }
@@ -76,7 +75,7 @@ impl Patched {
         self.put(at, &sh_type.0.to_le_bytes())
     }
 
-    /// With other values in fields of a section header.
+    /// Sets fields of a section header.
     pub fn with(self, section: usize, fields: &[(usize, u64)]) -> Self {
         fields.iter().fold(self, |file, (field, value)| {
             let at = file.field(section, *field);
@@ -84,19 +83,19 @@ impl Patched {
         })
     }
 
-    /// The same of a section that is told by its name.
+    /// Sets fields of a section header, by the section's name.
     pub fn section(self, name: &str, fields: &[(usize, u64)]) -> Self {
         let index = self.index(name);
         self.with(index, fields)
     }
 
-    /// With another type of sections that are told by their names.
+    /// Sets the type of sections, by their names.
     pub fn kind(self, names: &[&str], sh_type: elf::SectionType) -> Self {
         let indexes: Vec<usize> = names.iter().map(|name| self.index(name)).collect();
         indexes.into_iter().fold(self, |file, index| file.with_type(index, sh_type))
     }
 
-    /// With a program header of this type, offset, address, sizes and alignment.
+    /// Sets a program header: type, offset, address, sizes and alignment.
     pub fn with_segment(self, index: usize, p_type: elf::ProgramType, fields: [u64; 5]) -> Self {
         let [offset, address, in_file, in_memory, align] = fields;
         let words = [offset, address, address, in_file, in_memory, align].map(u64::to_le_bytes);
@@ -104,14 +103,14 @@ impl Patched {
         self.put(at, &p_type.0.to_le_bytes()).put(at + 8, &words.concat())
     }
 
-    /// Index of the first segment of a type.
+    /// The index of the first segment of a type.
     pub fn segment(&self, p_type: elf::ProgramType) -> usize {
         let file = ElfFile64::<LE>::parse(&*self.0).unwrap();
         let mut headers = file.elf_program_headers().iter();
         headers.position(|header| header.p_type(LE) == p_type).unwrap()
     }
 
-    /// Offset of the entry with a dynamic tag.
+    /// The offset of the entry with a dynamic tag.
     pub fn tag_at(&self, tag: elf::DynamicTag) -> usize {
         let index = self.index(".dynamic");
         let (start, size) =
@@ -120,7 +119,7 @@ impl Patched {
         (start..start + size).step_by(16).find(is_it).unwrap()
     }
 
-    /// With another value of a dynamic tag.
+    /// Sets the value of a dynamic tag.
     pub fn tag(self, tag: elf::DynamicTag, value: u64) -> Self {
         let at = self.tag_at(tag);
         self.word(at + 8, value)
@@ -134,7 +133,7 @@ impl Patched {
         examine(&self.content())
     }
 
-    /// What is written, which is what was there but for the device code.
+    /// The transformed file. Fails unless it is the same as before except for the device code.
     pub fn transformed(&self) -> Vec<u8> {
         transformed(&self.content())
     }

@@ -1,4 +1,4 @@
-//! Sections, segments and references that contradict each other.
+//! Sections, segments and markers that contradict each other.
 
 use object::LittleEndian as LE;
 use object::elf;
@@ -8,14 +8,14 @@ use rockpack_base::error::Kind;
 
 use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};
 
-/// Symbol 13 of `sub_page`, of `.tdata`: where its section and its value are.
+/// The offsets of section index and value of `sub_page`'s symbol 13, which is in `.tdata`.
 const SYMBOL: (usize, usize) = (0x1dee, 0x1df0);
 
 /// A library with a large thread-local template has such offsets.
 #[test]
 fn symbols_whose_values_are_no_addresses_are_left_alone() {
     let offset = Patched::new("sub_page").word(SYMBOL.1, 0x1010);
-    // Of `.comment`, which is not loaded.
+    // A symbol of `.comment`, which is not loaded.
     let comment = Patched::new("sub_page").word(SYMBOL.1, 0x1010).put(SYMBOL.0, &[29, 0]);
     for file in [offset, comment] {
         let written = file.transformed();
@@ -33,7 +33,7 @@ fn first_sections_that_are_not_null_are_refused() {
         Patched::new(name).with_type(0, elf::SHT_PROGBITS).with(0, &[(OFFSET, u64::MAX), (SIZE, 1)])
     };
     refused(large("sub_page"));
-    // The names of the symbols are there.
+    // The symbols' names are in that section.
     refused(large("rdc").with(31, &[(LINK, 0)]));
     let note = [(FLAGS, 2), (ADDRESS, 0x270), (OFFSET, 0x270), (SIZE, 1), (ALIGN, u64::MAX)];
     refused(Patched::new("bfd_shared").with_type(0, elf::SHT_NOTE).with(0, &note));
@@ -43,12 +43,12 @@ fn first_sections_that_are_not_null_are_refused() {
     refused(rdc.copy(table, 64, null));
 }
 
-/// The names are written anew, and zeros over the old ones.
+/// The transform writes the names anew, and zeros over the old ones.
 #[test]
 fn section_names_that_are_not_a_string_table_of_their_own_are_refused() {
     let shared = || Patched::new("bfd_shared");
     let no_table = |file: Patched| file.refused(Kind::Unsupported, "string table");
-    // In `.text`, and in `.comment`, which reaches as far as the names do.
+    // Within `.text`, and within `.comment`, extended to the end of the names.
     no_table(
         shared()
             .copy(0xd0df, 0x113, 0x10c0)
@@ -65,14 +65,14 @@ fn section_names_that_are_not_a_string_table_of_their_own_are_refused() {
     no_table(inside.with_type(29, elf::SHT_NOBITS));
 }
 
-/// The loader takes the last one, other tools the first.
+/// The loader takes the last segment, other tools the first.
 #[test]
 fn second_segments_of_what_there_is_one_of_are_refused() {
     let shared = || Patched::new("bfd_shared");
     let refused = |file: &Patched| file.refused(Kind::Unsupported, "is the second one");
     let dynamic = [0x10c0, 0x10c0, 0x1f0, 0x1f0, 8];
     refused(&shared().copy(0xcdb0, 0x1f0, 0x10c0).with_segment(8, elf::PT_DYNAMIC, dynamic));
-    // Two of program headers, and an interpreter, a template and read-only data besides the others.
+    // Two segments of program headers; and another interpreter, template and read-only segment.
     refused(&Patched::new("rdc").with_segment(9, elf::PT_PHDR, [64, 64, 0x268, 0x268, 8]));
     refused(&Patched::new("bfd_pie").with_segment(
         12,
@@ -84,7 +84,7 @@ fn second_segments_of_what_there_is_one_of_are_refused() {
     }
 }
 
-/// The loader reads on behind the segment.
+/// The loader continues to read after the segment.
 #[test]
 fn dynamic_sections_without_an_end_in_their_segment_are_refused() {
     for size in [0x160, 0x1a0, 0x1b0] {
@@ -97,7 +97,7 @@ fn dynamic_sections_without_an_end_in_their_segment_are_refused() {
     }
 }
 
-/// Memory that is zero at the start has an offset all the same.
+/// Memory that starts as zeros still has a file offset.
 #[test]
 fn empty_load_segments_in_the_device_code_stay_congruent() {
     let file = Patched::new("rdc");
@@ -109,7 +109,7 @@ fn empty_load_segments_in_the_device_code_stay_congruent() {
     assert_eq!((load.p_offset(LE) % 0x1000, load.p_align(LE)), (0x234, 0x1000));
 }
 
-/// A new reference is written where the header of the old one says, and its size into its symbols.
+/// The transform writes a new marker where the old one's header says, and its size into its symbols.
 #[test]
 fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
     let marker = |fields: &[(usize, u64)]| Patched::new("transformed").with(10, fields);
@@ -119,7 +119,7 @@ fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
     unloaded(marker(&[(OFFSET, 0x1100)]));
     unloaded(marker(&[(ADDRESS, 0x9000)]));
     let shared = |file: Patched| file.refused(Kind::Malformed, "shares bytes");
-    // In the text, in its own header, and with a section that reaches into it or beyond.
+    // In the text, in the marker's own header, and with a section that overlaps the marker.
     shared(marker(&[(OFFSET, 0x27f0)]));
     shared(marker(&[(OFFSET, 0x3b30)]));
     let comment =
@@ -134,7 +134,7 @@ fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
     range(comment(0x3090, 0x10_0000));
 }
 
-/// `eu-strip` drops zeros of no section at the end of the last segment, and loaders do not mind.
+/// `eu-strip` drops zeros outside of sections at the end of the last segment, and loaders accept that.
 #[test]
 fn transformed_files_may_end_before_their_last_segment() {
     let file = Patched::new("transformed");
@@ -142,7 +142,7 @@ fn transformed_files_may_end_before_their_last_segment() {
     assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
 }
 
-/// Headers begin with zeros.
+/// Section headers begin with zeros.
 #[test]
 fn references_do_not_grow_into_section_headers() {
     let file = Patched::new("transformed");
@@ -152,13 +152,13 @@ fn references_do_not_grow_into_section_headers() {
     assert_eq!(transformed.rewrite(&[0x81; 0x100]).unwrap().len(), file.0.len() as u64);
 }
 
-/// Copied as they are they would bring their device code into a host package.
+/// Such a file, copied unchanged, would bring its device code into a host package.
 #[test]
 fn fat_files_are_not_taken_for_debug_files() {
     for section in [22, 27] {
         let file = Patched::new("lld_relr").with_type(section, elf::SHT_NOBITS);
         file.refused(Kind::Malformed, "no bytes in the file");
-        // Nor has the device code any, it says.
+        // Now the device code also claims to have no bytes.
         let file = file.with_type(11, elf::SHT_NOBITS);
         file.refused(Kind::Unsupported, "holds an offload bundle");
         let size = file.number(file.field(11, SIZE));
@@ -171,7 +171,7 @@ fn fat_files_are_not_taken_for_debug_files() {
     file.refused(Kind::Unsupported, "holds an offload bundle");
 }
 
-/// The same.
+/// Such a file, copied unchanged, would bring its device code into a host package.
 #[test]
 fn fat_files_without_names_of_sections_are_refused() {
     let file = Patched::new("lld_relr").with(30, &[(SIZE, 0)]);
@@ -181,7 +181,7 @@ fn fat_files_without_names_of_sections_are_refused() {
     file.refused(Kind::Unsupported, "no section headers");
 }
 
-/// The tool of others leaves device code in place where it is less than a page.
+/// Other transform tools leave device code in place if it is smaller than a page.
 #[test]
 fn references_beside_device_code_are_refused() {
     let mut file = Patched::new("lld_relr");
@@ -203,7 +203,7 @@ fn references_beside_device_code_are_refused() {
     assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
 }
 
-/// The size of a stack is no memory of the file's.
+/// The size of a stack is not memory from the file.
 #[test]
 fn the_size_of_a_stack_covers_nothing() {
     let index = Patched::new("bfd_shared").segment(elf::PT_GNU_STACK);
@@ -212,7 +212,7 @@ fn the_size_of_a_stack_covers_nothing() {
         .transformed();
 }
 
-/// The loader maps whole pages, the later one over the earlier one.
+/// The loader maps whole pages, later ones over earlier ones.
 #[test]
 fn segments_that_share_a_page_are_refused() {
     let index = Patched::new("bfd_shared").segment(elf::PT_GNU_STACK);

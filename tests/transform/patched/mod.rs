@@ -1,5 +1,4 @@
-//! Host binaries with headers and tables that say what no linker writes: refused, or transformed
-//! without loss.
+//! Host binaries with headers and tables that no linker writes: refused, or transformed without loss.
 
 mod file;
 mod headers;

@@ -1,47 +1,47 @@
-//! Dynamic symbols and relocations as the dynamic linker reads them: it goes by tags, hash tables and
-//! indexes, and looks at no section.
+//! Dynamic symbols and relocations as the dynamic linker reads them: by tags, hash tables and indexes,
+//! without sections.
 
 use object::elf;
 use rockpack_base::error::Kind;
 
 use super::file::{LINK, Patched, SIZE};
 
-/// Of `bfd_shared`, the symbol 14.
+/// The offset of symbol 14 in `bfd_shared`.
 const SYMBOL: usize = 0x2f8 + 14 * 24;
 
-/// Of `bfd_shared`, the first relocation of a symbol.
+/// The offset of the first relocation with a symbol in `bfd_shared`.
 const RELOCATION: usize = 0x858 + 9 * 24;
 
 fn shared() -> Patched {
     Patched::new("bfd_shared")
 }
 
-/// What is behind a section's end would not be edited.
+/// The transform would not edit symbols behind a section's end.
 #[test]
 fn symbols_that_no_section_shows_are_refused() {
     let text = "lead to other dynamic symbols";
     let new = || Patched::new("sub_page");
     let shows = |file: Patched, count: u64| file.section(".dynsym", &[(SIZE, 24 * count)]);
-    // A hash table of one bucket, of symbols 13 to 17.
+    // A hash table with one bucket, for symbols 13 to 17.
     assert!(shows(new(), 18).examine().is_ok());
     for count in [17, 14, 13] {
         shows(new(), count).refused(Kind::Unsupported, text);
     }
-    // Nothing but relocations, the last of which is for symbol 14.
+    // Only relocations, the last one for symbol 14.
     let no_bucket = || new().put(0x500, &[0; 4]);
     assert!(shows(no_bucket(), 15).examine().is_ok());
     shows(no_bucket(), 14).refused(Kind::Unsupported, text);
-    // A bucket before the first symbol of the table has its chain in the Bloom filter.
+    // A bucket before the table's first symbol has its chain within the Bloom filter.
     let before = new().put(0x4ec, &14_u32.to_le_bytes());
     before.refused(Kind::Unsupported, text);
     let outside = new().tag(elf::DT_GNU_HASH, 0x00ff_ff00);
     outside.refused(Kind::Malformed, "of a hash table at 0xffff00");
 }
 
-/// The older table has the number of symbols, and words that lead to them, which is what counts.
+/// The older table has the number of symbols, and words that lead to them; only the words count.
 #[test]
 fn symbols_that_an_older_hash_table_leads_to_are_refused() {
-    // Unwind tables of that many bytes are not looked at.
+    // An unwind table of this size is ignored.
     let table = 0x1510;
     let hash = |count: u32, chain: u32| {
         let file = Patched::new("sub_page");
@@ -63,7 +63,7 @@ fn names_that_the_dynamic_linker_does_not_read_are_refused() {
     shared().put(at, &29_u32.to_le_bytes()).refused(Kind::Unsupported, "where DT_STRTAB leads");
 }
 
-/// Dynamic linkers differ in which one they take.
+/// Dynamic linkers differ in which tag they take.
 #[test]
 fn second_tags_are_refused() {
     let at = shared().tag_at(elf::DT_RELACOUNT);
@@ -71,7 +71,7 @@ fn second_tags_are_refused() {
     file.refused(Kind::Unsupported, "is there a second time");
 }
 
-/// Symbols of no section, or of another than the one that they lie in.
+/// Symbols without a section, or with another section than the one around them.
 #[test]
 fn symbols_that_would_be_left_behind_are_refused() {
     let (tdata, comment) = (18_u16, 28_u16);
@@ -82,24 +82,24 @@ fn symbols_that_would_be_left_behind_are_refused() {
     for section in reserved.into_iter().chain([tdata, comment]) {
         symbol(section, 0x5100).refused(Kind::Unsupported, "the dynamic symbol's value 0x5100");
         assert!(symbol(section, 0xd000).examine().is_ok());
-        // The pointer to a function, now a pointer into the device code.
+        // The pointer to a function becomes a pointer into the device code.
         let file = symbol(section, 0x5100);
         let file = file.word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
         file.refused(Kind::Unsupported, "is no wrapper's");
     }
     assert!(symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());
-    // In the build-id, which makes room for program headers.
+    // Into the build ID, which moves to make room for program headers.
     symbol(12, 0x280).refused(Kind::Unsupported, "the dynamic symbol's value 0x280");
 }
 
-/// Linkers leave them where they dropped one.
+/// Linkers leave such relocations in place of dropped ones.
 #[test]
 fn relocations_of_no_kind_are_passed_over() {
     let unused = 0x858 + 13 * 24;
     shared().put(unused, &[0; 24]).transformed();
 }
 
-/// Once they are edited they are no longer what may stand among those of functions.
+/// An edited relocation may no longer be among those of functions.
 #[test]
 fn wrappers_that_are_bound_like_functions_are_refused() {
     let wrapper = 0x858 + 6 * 24;

@@ -1,4 +1,5 @@
-//! What the dynamic linker and the loader read, and sections show in part or not at all; alignments.
+//! Tables that the dynamic linker and the loader read, and sections show only in part or not at all; and
+//! alignments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use support::{fixtures, tools};
 
 use super::file::{ADDRESS, ALIGN, FLAGS, OFFSET, Patched, SIZE, transformed};
 
-/// Address, size in the file and in memory, alignment, and flags of the load segments.
+/// Address, size in the file, size in memory, alignment, and flags of each load segment.
 fn loads(bytes: &[u8]) -> Vec<(u64, u64, u64, u64, u32)> {
     let file = ElfFile64::<LE>::parse(bytes).unwrap();
     let headers = file.elf_program_headers().iter();
@@ -23,7 +24,7 @@ fn loads(bytes: &[u8]) -> Vec<(u64, u64, u64, u64, u32)> {
     loads.map(fields).collect()
 }
 
-/// Of sections that move because there are too few bytes for more program headers.
+/// There are too few bytes for more program headers, so sections have to move.
 #[test]
 fn tables_that_sections_show_in_part_do_not_move() {
     let (unknown, tag) = ("belong to no section", "make room for program headers");
@@ -36,18 +37,18 @@ fn tables_that_sections_show_in_part_do_not_move() {
     case(tag, |file| {
         file.section(".gnu.version", &[(ADDRESS, 0x7dd), (OFFSET, 0x7dd), (SIZE, 0x35)])
     });
-    // The last byte of the strings is a zero, as bytes between sections are.
+    // The last byte of the strings is zero, like the bytes between sections.
     case(tag, |file| file.section(".dynstr", &[(SIZE, 0x274)]));
-    // A relocation that leads there, as an addend to the load address.
+    // A relocation whose addend, an offset from the load address, leads there.
     case(tag, |file| file.word(0x858 + 8, u64::from(elf::R_X86_64_64.0)).word(0x858 + 16, 0x298));
-    // Relocations, in what is called strings.
+    // Relocations in a section that claims to have strings.
     case(tag, |file| {
         let others = [".gnu.hash", ".dynstr", ".gnu.version", ".gnu.version_r"];
         file.kind(&[".rela.dyn"], elf::SHT_STRTAB).kind(&others, elf::SHT_NOTE)
     });
 }
 
-/// Another section has the rest, which stays where it was.
+/// Another section has the rest of the table, which stays in place.
 #[test]
 fn tables_that_go_on_in_another_section_do_not_move() {
     for (fixture, name) in [("bfd_shared", ".gnu.hash"), ("bfd_pie", ".gnu.version_r")] {
@@ -73,7 +74,7 @@ fn headers_of_more_than_what_moves_are_refused() {
     }
 }
 
-/// Zeros that no section names are memory, and so are other bytes.
+/// Zeros outside of sections are memory like other bytes.
 #[test]
 fn what_no_section_names_behind_the_device_code_stays_loaded() {
     let file = Patched::new("bfd_shared").kind(&[".eh_frame_hdr", ".eh_frame"], elf::SHT_NULL);
@@ -83,7 +84,7 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
         let after = loads(&file.transformed());
         assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
     };
-    // A header names them, or one without a type that says nothing, or none.
+    // A header names them, or a header without a type, or no header.
     is_there(&file);
     let index = file.segment(elf::PT_GNU_EH_FRAME);
     is_there(&file.clone().with_segment(index, elf::PT_NULL, [0xbff8, 0xbff8, 0, 0x8c, 4]));
@@ -97,7 +98,7 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
     }
 }
 
-/// The dynamic linker does not read sections: a copy could be edited in place of what it reads.
+/// The dynamic linker ignores sections: the transform could edit a copy instead of the symbols in use.
 #[test]
 fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
     let mut file = Patched::new("rdc");
@@ -111,7 +112,7 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
     file.refused(Kind::Unsupported, "no section has dynamic symbols");
 }
 
-/// Tools leave out what sections without bytes are said to be.
+/// Tools leave out the content of sections that claim to have no bytes.
 #[test]
 fn tables_in_sections_without_bytes_are_refused() {
     let text = "by its flags or its type";
@@ -129,7 +130,7 @@ fn parts_of_packed_relocations_are_refused() {
     file.refused(Kind::Malformed, "no number of whole words");
 }
 
-/// Relocations of all kinds that lead into the device code, which would be left behind.
+/// Relocations of every kind that lead into the device code, and would be left behind.
 #[test]
 fn other_relocations_into_the_device_code_are_refused() {
     let code = 0x1040_u64;
@@ -140,14 +141,14 @@ fn other_relocations_into_the_device_code_are_refused() {
         (elf::R_X86_64_PC32, 15, 8),
         (elf::R_X86_64_SIZE64, 15, 0),
     ] {
-        // The first relocation, that of a pointer to a function, is one of symbol 15, a bundle's.
+        // The first relocation, a pointer to a function, now has symbol 15, which is a bundle's.
         let info = symbol << 32 | u64::from(kind.0);
         let file = Patched::new("rdc").word(0x980 + 8, info).word(0x980 + 16, addend);
         file.refused(Kind::Unsupported, "is no wrapper's");
     }
 }
 
-/// Where no section is said to be code, it may be anywhere; where one is, in any but known data.
+/// If no section claims to be code, code may be anywhere; otherwise, anywhere except in known data.
 #[test]
 fn a_segment_of_unknown_code_stays_executable() {
     let header = 64 + 2 * 56;
@@ -171,8 +172,8 @@ fn a_segment_of_unknown_code_stays_executable() {
     assert_eq!(flags(&file.put(0xc084, &[0xc3; 4])), [5, 5]);
 }
 
-/// Data that asks for more than the alignment of pages, and a program that loads the library again and
-/// again, so that it comes to lie elsewhere, and tells by how much the data misses its alignment.
+/// Data with an alignment larger than a page, and a program that loads the library repeatedly, at different
+/// addresses, and prints how far the data is from its alignment.
 const ALIGNED: &str = "__attribute__((aligned(0x10000))) int aligned = 1;\n";
 const LOADER: &str = r#"
 #include <dlfcn.h>
@@ -191,7 +192,7 @@ int main(int count, char **names) {
 }
 "#;
 
-/// A library of `cases.S` and aligned data.
+/// A library made from `cases.S` and aligned data.
 fn aligned(case: &str, flags: &[&str]) -> PathBuf {
     let source = fixtures::scratch(&format!("{case}-source")).join("aligned.c");
     std::fs::write(&source, ALIGNED).unwrap();
@@ -199,7 +200,7 @@ fn aligned(case: &str, flags: &[&str]) -> PathBuf {
     fixtures::assembled(case, &[flags, &[&source]].concat())
 }
 
-/// By how much the data of a library misses its alignment.
+/// The distance of a library's data from its alignment.
 fn missed(library: &Path) -> String {
     let folder = fixtures::scratch("aligned-loader");
     let (source, program) = (folder.join("load.c"), folder.join("load"));
@@ -211,7 +212,7 @@ fn missed(library: &Path) -> String {
     said.lines().last().unwrap().to_owned()
 }
 
-/// A load segment without bytes may have its offset anywhere, as long as it is congruent.
+/// A load segment without bytes may have any offset that is congruent.
 #[test]
 fn empty_segments_in_the_device_code_stay_congruent_by_large_alignments() {
     let path = aligned("empty", &["-DCODE=0x18000"]);
@@ -224,8 +225,8 @@ fn empty_segments_in_the_device_code_stay_congruent_by_large_alignments() {
     }
 }
 
-/// Loaders align a file to the largest alignment of its segments, which the cut must leave as it is,
-/// whether much is cut out, in files for pages of 4 KiB or of 2 MiB, or nothing can be.
+/// Loaders align a file to the largest alignment of its segments. The cut must preserve that, whether it
+/// removes much, in files for pages of 4 KiB or of 2 MiB, or nothing.
 #[test]
 fn alignments_above_that_of_pages_are_kept() {
     let large = "-Wl,-z,max-page-size=0x200000";

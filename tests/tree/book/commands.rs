@@ -1,4 +1,4 @@
-//! The page of commands is made from the program's help, and documents call commands with options that exist.
+//! The page of commands is made from the program's help, and documents call commands with existing options.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -32,7 +32,7 @@ fn commands_of(help: &str) -> Vec<&str> {
     named.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
-/// The help of each command by its words, the program's first.
+/// The help of each command, by its words, starting with the program's own.
 fn all_help() -> Vec<(String, String)> {
     let top = help(&[]);
     let mut all = vec![(String::new(), top.clone())];
@@ -58,14 +58,14 @@ fn page(all: &[(String, String)]) -> String {
     page
 }
 
-/// The options that a help text has.
+/// The options in a help text.
 fn options(help: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '-' || c.is_ascii_digit();
     let words = help.split(|c| !is_name(c)).filter(|word| word.starts_with("--"));
     words.map(str::to_owned).collect()
 }
 
-/// The words of the calls of `rockpack` in a script, each with what follows it.
+/// The words of each `rockpack` call in a script, with its arguments.
 fn calls(script: &str) -> Vec<Vec<String>> {
     let script = script.replace("\\\n", " ");
     let parts = script.split(['\n', '|', ';', '&', '>', '(', '#', '\'']);
@@ -78,7 +78,7 @@ fn calls(script: &str) -> Vec<Vec<String>> {
     calls.filter(|words| !words.is_empty()).collect()
 }
 
-/// The fault of a call: a command or an option that the program does not have.
+/// The fault of a call, if any: a command or an option that the program lacks.
 fn fault(call: &[String], known: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let names = call.iter().filter(|word| !word.starts_with('-'));
     let names: Vec<&str> = names.map(String::as_str).take(2).collect();

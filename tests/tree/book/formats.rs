@@ -1,4 +1,4 @@
-//! The page of file formats is made of the module texts in the source, which have the byte tables.
+//! The page of file formats is made from module texts in the source, which have the byte tables.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,10 +18,10 @@ knowledge, and the places where real files differ. This page has these texts: a 
 `cargo doc --open` shows the same with all types.
 ";
 
-/// The folders whose modules have formats.
+/// The folders with modules of formats.
 const FOLDERS: [&str; 2] = ["crates/kpack/src", "crates/base/src/formats"];
 
-/// The text at the top of a module, or nothing if the module is no format: it has no table.
+/// The text at the top of a module; absent if the module has no table, and so is no format.
 fn module_text(source: &str) -> Option<String> {
     let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
     let text: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
@@ -29,12 +29,12 @@ fn module_text(source: &str) -> Option<String> {
     text.contains("```text\n").then_some(text)
 }
 
-/// Markdown without the brackets of links that rustdoc alone can follow.
+/// Markdown without the link brackets that only rustdoc can follow.
 fn without_links(text: &str) -> String {
     text.replace("[`", "`").replace("`]", "`")
 }
 
-/// Where a module stands in the list: its file, or its folder.
+/// The key of a module in the list: its file, or its folder.
 fn place(path: &str) -> &str {
     path.strip_suffix("/mod.rs").unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Links between documents: the file is there, and so is the heading.
+//! Links between documents: the file exists, and so does the heading.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use support::documents::markdown;
 use support::program::{repository, rust_files};
 
-/// Folders and files of the repository whose names documents write in backquotes.
+/// Top-level folders and files whose names documents write in backquotes.
 const ROOTS: [&str; 13] = [
     ".ci",
     ".github",
@@ -24,7 +24,7 @@ const ROOTS: [&str; 13] = [
     "Cargo.toml",
 ];
 
-/// The lines of a document that are no code.
+/// The lines of a document outside of code.
 fn prose(text: &str) -> String {
     let mut in_code = false;
     let lines = text.lines().filter(|line| {
@@ -35,7 +35,7 @@ fn prose(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A text without what stands in backquotes.
+/// A text without the parts in backquotes.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
@@ -47,7 +47,7 @@ fn links(text: &str) -> Vec<String> {
     ends.collect()
 }
 
-/// The anchors of a document's headings, as GitHub and mdBook name them.
+/// The anchors of a document's headings, as in GitHub and mdBook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for title in prose(text).lines().filter(|line| line.starts_with('#')) {
@@ -61,7 +61,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// A path without `..`, of which some would lead out of the repository.
+/// A path without `..`; absent if it leads out of the repository.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -73,7 +73,7 @@ fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// The fault of a link in a document, if it has one.
+/// The fault of a link in a document, if any.
 fn fault(document: &Path, link: &str) -> Option<String> {
     if link.starts_with("https://") || link.starts_with("mailto:") {
         return None;
@@ -86,7 +86,7 @@ fn fault(document: &Path, link: &str) -> Option<String> {
     let path = if file.is_empty() { document.to_owned() } else { path };
     let target = repository("").join(&path);
     if document.starts_with("docs") && !path.starts_with("docs") {
-        // The book has its own pages alone.
+        // The book contains only its own pages.
         return Some("leads out of the book".to_owned());
     }
     if !target.exists() {
@@ -127,7 +127,7 @@ fn broken_links_are_found() {
     assert_eq!(anchors(text), BTreeSet::from(["one-two-3".to_owned()]));
 }
 
-/// What documents name in backquotes that looks like a path of the repository.
+/// Texts in backquotes that look like paths of the repository.
 fn paths(text: &str) -> Vec<&str> {
     let named = text.split('`').skip(1).step_by(2).filter_map(|code| code.split(' ').next());
     let is_path = |path: &&str| {
@@ -145,7 +145,7 @@ fn every_path_that_is_named_is_there() {
     for document in documents {
         let text = prose(&fs::read_to_string(repository("").join(&document)).unwrap());
         let missing = paths(&text).into_iter().filter(|path| {
-            // What is made by a command need not be there.
+            // Files that a command makes may be missing.
             !path.contains("target/") && !repository(path).exists() && !is_made(path)
         });
         wrong.extend(missing.map(|path| format!("{}: {path}", document.display())));
@@ -153,12 +153,12 @@ fn every_path_that_is_named_is_there() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Paths that stand for any file, or are written by commands of the text.
+/// Tells whether a path is a placeholder, or is written by commands of the text.
 fn is_made(path: &str) -> bool {
     path.contains("COMMAND") || path.starts_with("examples/shards/gfx110X-build/blas_lib")
 }
 
-/// Texts and comments of the program name pages that are there.
+/// Pages that the program's texts and comments name must exist.
 #[test]
 fn every_page_that_the_source_names_is_there() {
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! The documentation as a book: every page is in its table of contents, every link leads somewhere, every
-//! command can be called, and the pages that are made from the program are those of this program.
+//! The documentation as a book: its table of contents lists every page, every link leads somewhere, every
+//! command can be called, and generated pages are those of this program.
 //!
 //! With `ROCKPACK_BLESS=1` these pages are written instead; look at the difference.
 
@@ -18,10 +18,10 @@ use support::program::repository;
 /// The table of contents.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// The test that writes the pages, as cargo takes it.
+/// The test that writes the pages, as arguments for cargo.
 const WRITER: &str = "--test tree book::";
 
-/// The pages that the table of contents names, in its order.
+/// The pages in the table of contents, in its order.
 fn listed() -> Vec<PathBuf> {
     let text = fs::read_to_string(repository(SUMMARY)).unwrap();
     let names = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
@@ -38,7 +38,7 @@ fn every_page_is_in_the_table_of_contents_once() {
     assert_eq!(listed, pages);
 }
 
-/// The workflows of hosted CI call scripts of the repository, which are there and can be run.
+/// Workflows of hosted CI call scripts of the repository, which must exist and be executable.
 #[test]
 fn workflows_call_scripts_that_are_there() {
     let mut count = 0;
@@ -54,7 +54,7 @@ fn workflows_call_scripts_that_are_there() {
     assert!(count >= 2, "{count}");
 }
 
-/// A page begins with its title, which the table of contents shows too.
+/// A page begins with its title, which the table of contents also shows.
 #[test]
 fn titles_are_those_of_the_table_of_contents() {
     let text = fs::read_to_string(repository(SUMMARY)).unwrap();

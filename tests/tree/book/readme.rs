@@ -1,4 +1,4 @@
-//! README is one page.
+//! README fits on one page.
 
 use std::fs;
 

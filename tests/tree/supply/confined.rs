@@ -1,5 +1,5 @@
-//! What a build does to the machine: it writes below its output folder, its cache and its repository,
-//! opens no connection, and runs no program but the one that signs.
+//! A build's effects on the machine: it writes below its output folder, its cache and its repository, opens
+//! no connection, and runs no program except the one that signs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use support::program::rockpack_path;
 use support::strace::Trace;
 use support::tools;
 
-/// System calls that start programs, and that reach a network.
+/// System calls that start programs, and those that reach a network.
 const STARTING: [&str; 2] = ["execve", "execveat"];
 const REACHING: [&str; 3] = ["socket", "connect", "bind"];
 
@@ -22,7 +22,7 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     let artifacts = folder.path().join("shards");
     copy_shards(&artifacts);
     let own = ["out", "cache", "repository"].map(|name| folder.path().join(name));
-    // Output folders that are there: to make one is to write beside it.
+    // The output folders exist: making one would write beside it.
     own.iter().for_each(|folder| fs::create_dir(folder).unwrap());
     let [out, cache, repository] = &own;
     let mut build = build_of(&artifacts, out);
@@ -45,13 +45,13 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     assert!(inside.len() > 20, "{inside:?}");
 }
 
-/// What that program starts would be seen, too.
+/// strace would also show any program that the signing program starts.
 #[test]
 fn a_build_runs_no_program_but_the_one_it_signs_by() {
     tools::need(&["strace", "gpg", "gpgconf"]);
     let folder = tempfile::tempdir().unwrap();
     let own = key(folder.path(), "own", "ed25519");
-    // Else gpg starts its agent, which does not end.
+    // Otherwise gpg starts its agent, which does not end.
     tools::run(Command::new("gpgconf").args(["--launch", "gpg-agent"]).env("GNUPGHOME", &own.home));
     let places = std::env::var_os("PATH").unwrap();
     let mut places = std::env::split_paths(&places).map(|folder| folder.join("gpg"));
@@ -66,6 +66,6 @@ fn a_build_runs_no_program_but_the_one_it_signs_by() {
     let starts = trace.calls.iter().filter(|call| call.starts_with("execve"));
     let programs: Vec<&str> = starts.map(|call| call.split('"').nth(1).unwrap()).collect();
     let build = rockpack_path().to_str().unwrap();
-    // Two signatures of the index of apt, and one of that of dnf.
+    // Two signatures for the index of apt, and one for that of dnf.
     assert_eq!(programs, [build, gpg, gpg, gpg]);
 }

@@ -1,7 +1,6 @@
-//! Every crate that the program is built from on Linux, tests included: where it comes from and under which
-//! licence, by the rules of `.ci/deny.toml`, which cargo-deny reads too (`.ci/deny`); and what of
-//! them goes into the program. Security advisories need a database from the network and are not
-//! looked at here.
+//! The crates that the program is built from on Linux, tests included: their sources and licences, by the
+//! rules of `.ci/deny.toml`, which cargo-deny reads, too (`.ci/deny`); and the crates that become part of the
+//! program. Security advisories need a database from the network and are not checked here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,16 +13,16 @@ use support::tools;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// `cargo`, which fetches what it is asked of and compiling the tests does not need: crates of other
-/// targets and features.
+/// Runs `cargo`, which downloads crates of other targets and features if asked about them; compiling the
+/// tests does not need these.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     command.args(arguments).arg("--locked");
     tools::succeed(command.current_dir(tools::repository("")))
 }
 
-/// A machine need not have the crates that other systems need, and Linux alone is supported: neither
-/// this nor `.ci/deny` reads their licences. The lock file has their sources and digests, too.
+/// A machine may lack the crates for other systems, and only Linux is supported: neither this test nor
+/// `.ci/deny` reads their licences. The lock file still has their sources and digests.
 fn packages() -> Vec<Value> {
     let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
     let metadata = cargo(&[&["metadata", "--format-version", "1"], &platform[..]].concat());
@@ -39,7 +38,7 @@ fn strings(list: &toml::Value) -> Vec<String> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// Whether the licences of `.ci/deny.toml` satisfy an expression. Crates of old write `MIT/Apache-2.0`.
+/// Tells whether the licences of `.ci/deny.toml` satisfy an expression. Old crates write `MIT/Apache-2.0`.
 fn is_allowed(license: &str, allowed: &[Licensee]) -> bool {
     let expression = Expression::parse(&license.replace('/', " OR ")).unwrap();
     expression.evaluate(|required| allowed.iter().any(|licensee| licensee.satisfies(required)))
@@ -76,7 +75,7 @@ fn every_crate_is_from_the_registry_and_locked_with_a_digest() {
         assert_eq!(source, Some(REGISTRY), "{name}");
         assert_eq!(package["checksum"].as_str().unwrap().len(), 64, "{name}");
     }
-    // The rules name the same registry, and no wildcard is taken for a version.
+    // The rules name the same registry, and do not allow wildcards as versions.
     let sources = rules()["sources"].clone();
     assert_eq!(strings(&sources["allow-registry"]), [REGISTRY.trim_start_matches("registry+")]);
     for package in own {
@@ -96,10 +95,10 @@ fn own() -> Vec<Value> {
     own
 }
 
-/// The crate that other programs call by pointers; nothing of it goes into rockpack.
+/// The crate that other programs call with pointers; no part of it enters rockpack.
 const RUNTIME: &str = "rocm-kpack";
 
-/// Its files with `unsafe`: the C interface, and memory that C callers own or point to.
+/// The runtime's files with `unsafe`: the C interface, and memory that C callers own or point to.
 const MAY_BE_UNSAFE: [&str; 5] =
     ["abi/load.rs", "abi/mod.rs", "abi/more.rs", "abi/query.rs", "memory.rs"];
 
@@ -119,7 +118,7 @@ fn there_is_no_build_script_and_no_unsafe_code_but_in_the_runtime_library() {
         for target in package["targets"].as_array().unwrap() {
             assert_ne!(target["kind"][0], "custom-build", "{target}");
         }
-        // Forbidden, not denied: no `allow` of a file can undo it. The lint holds for all targets.
+        // Forbidden, not denied: no `allow` in a file can undo it. The lint applies to all targets.
         assert_eq!(manifest(path)["lints"]["workspace"].as_bool(), Some(true), "{path}");
     }
     let root = manifest(tools::repository("Cargo.toml").to_str().unwrap());
@@ -140,7 +139,7 @@ fn unsafe_code_of_the_runtime_library_stands_in_few_files() {
                 .iter()
                 .any(|word| line.contains(word))
         });
-        // A type of pointer to an unsafe function calls nothing by itself.
+        // The type of a pointer to an unsafe function calls nothing by itself.
         assert_eq!(is_unsafe, MAY_BE_UNSAFE.contains(&name.as_str()), "{name}");
     }
     let build = fs::read_to_string(tools::repository("runtime/build.rs")).unwrap();
@@ -148,7 +147,7 @@ fn unsafe_code_of_the_runtime_library_stands_in_few_files() {
     assert!(lines == 2 && build.lines().count() < 10, "the build script does more: {build}");
 }
 
-/// Name and version of what is compiled into the program, or runs while it is compiled.
+/// Name and version of the crates compiled into the program, or run during its compilation.
 fn in_the_program() -> BTreeSet<(String, String)> {
     let own = ["tree", "-p", env!("CARGO_PKG_NAME"), "-e", "normal,build"];
     let tree = cargo(&[&own[..], &["--prefix", "none", "--format", "{p}"]].concat());
@@ -161,8 +160,8 @@ fn in_the_program() -> BTreeSet<(String, String)> {
     found
 }
 
-/// Crates of tests and benchmarks must not get into the program by a feature, and neither must
-/// what brings a network, another runtime or a random number of its own.
+/// No feature may bring crates of tests and benchmarks into the program, or crates with a network, another
+/// runtime or random numbers of their own.
 #[test]
 fn what_has_no_place_in_the_program_is_not_in_it() {
     let inside: BTreeSet<String> = in_the_program().into_iter().map(|(name, _)| name).collect();
@@ -182,7 +181,7 @@ fn what_has_no_place_in_the_program_is_not_in_it() {
     assert!(inside.contains("zstd-sys") && inside.contains("sha2"));
 }
 
-/// `.ci/sbom`, which validates what it writes against CycloneDX's own schema, lists exactly these.
+/// `.ci/sbom`, which validates its output against CycloneDX's own schema, lists exactly these crates.
 #[test]
 #[ignore = "needs cargo-cyclonedx, which takes a minute to compile: .ci/nightly"]
 fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() {
@@ -215,7 +214,7 @@ fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() 
         let text = |key: &str| component[key].as_str().unwrap().to_owned();
         let key = (text("name"), text("version"));
         let digest = &component["hashes"][0];
-        // A crate of this repository has none.
+        // The crates of this repository have no checksum.
         if !checksums[&key].is_empty() {
             assert_eq!(digest["alg"], "SHA-256");
             assert_eq!(digest["content"], *checksums[&key]);

@@ -1,4 +1,4 @@
-//! What the program is made of, and what it says of what it makes.
+//! The program's parts, and the SPDX documents about its packages.
 
 mod confined;
 mod dependencies;

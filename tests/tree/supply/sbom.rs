@@ -1,5 +1,5 @@
-//! `build --sbom`: the SPDX document against pyspdxtools, and against what dpkg-deb, cpio, sha1sum
-//! and sha256sum say of the packages.
+//! `build --sbom`: the SPDX document, checked by pyspdxtools, and compared with the packages as dpkg-deb,
+//! cpio, sha1sum and sha256sum read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,7 +38,7 @@ impl Sbom {
             .unwrap_or_else(|| panic!("{file}"))
     }
 
-    /// What an element of this id is related to.
+    /// The IDs that an element is related to in this way.
     fn related(&self, id: &Value, relationship: &str) -> BTreeSet<&str> {
         let all = self.list("relationships").iter();
         all.filter(|one| one["spdxElementId"] == *id && one["relationshipType"] == relationship)
@@ -46,7 +46,7 @@ impl Sbom {
             .collect()
     }
 
-    /// The files of a package: path → SHA-1 and SHA-256.
+    /// SHA-1 and SHA-256 of a package's files, by path.
     fn files(&self, package: &str) -> BTreeMap<String, [String; 2]> {
         let inside = self.related(&self.package(package)["SPDXID"], "CONTAINS");
         let all = self.list("files").iter();
@@ -75,7 +75,7 @@ fn digest(element: &Value, algorithm: &str) -> Option<String> {
     Some(found["checksumValue"].as_str().unwrap().to_owned())
 }
 
-/// Path → digest of every regular file below `root`, by sha1sum or sha256sum.
+/// The digests of every regular file below `root`, by path, computed by sha1sum or sha256sum.
 fn sums(tool: &str, root: &Path) -> BTreeMap<String, String> {
     let mut find = Command::new("find");
     find.current_dir(root).args([".", "-type", "f", "-exec", tool, "{}", "+"]);
@@ -95,7 +95,7 @@ fn sha256sum(file: &Path) -> String {
     text.split(' ').next().unwrap().to_owned()
 }
 
-/// The SHA-1 that SPDX wants of all files of a package, by the tools that its text names.
+/// The SHA-1 over all files of a package that SPDX requires, computed with the tools that its text names.
 fn verification_code(sha1s: impl Iterator<Item = String>, scratch: &Path) -> String {
     fs::write(scratch, sha1s.map(|sum| sum + "\n").collect::<String>()).unwrap();
     let mut shell = Command::new("sh");
@@ -112,7 +112,7 @@ fn the_document_is_spdx_to_its_own_tools() {
     tools::need(&["pyspdxtools"]);
     let set = Set::with(&["--sbom"]);
     validate(&set.file(NAME));
-    // The judge can say no.
+    // The judge can refuse a document.
     let text = fs::read_to_string(set.file(NAME)).unwrap();
     let broken = set.scratch("broken.spdx.json");
     fs::write(&broken, text.replacen("\"SHA1\"", "\"SHA3\"", 1)).unwrap();
@@ -163,7 +163,7 @@ fn packages_name_the_artifacts_that_their_bytes_come_from() {
     let folder = tempfile::tempdir().unwrap();
     let artifacts = folder.path().join("shards");
     copy_shards(&artifacts);
-    // One artifact is packed: it has a digest.
+    // A packed artifact has a digest.
     let packed = pack(&GROUPS[1].folder(&artifacts), "blas_lib_gfx1151");
     let out = folder.path().join("out");
     tools::run(build_of(&artifacts, &out).arg("--sbom"));
@@ -180,7 +180,7 @@ fn packages_name_the_artifacts_that_their_bytes_come_from() {
             assert!(origins.contains(&format!("{}-build/blas_lib_{}", group.shard, group.family)));
         }
     }
-    // Host files are the primary shard's, but for the database files that serve several archs.
+    // Host files come from the primary shard, except for database files that serve several archs.
     let host = sbom.origins(&deb_name("rocm-blas"));
     let primary = |component| format!("gfx110X-build/blas_{component}_gfx110X-dgpu");
     assert!(host.contains(&primary("lib")) && host.contains(&primary("run")), "{host:?}");
@@ -240,7 +240,7 @@ fn what_is_configured_of_licence_vendor_and_copyright_is_passed_on() {
     validate(&out.join(NAME));
 }
 
-/// Builds of the example set into folders of a test's own.
+/// Builds of the example set into a test's own folders.
 struct Builds(TempDir);
 
 impl Builds {
@@ -269,7 +269,7 @@ fn the_same_set_has_the_same_document_and_the_same_packages_as_without() {
     let cache = builds.path("cache");
     let cache = ["--sbom", "--cache", cache.to_str().unwrap()];
     builds.build("a", &["--sbom", "--jobs", "1"]);
-    // The second takes all payloads from the cache, the third some.
+    // The second build takes all payloads from the cache, the third some of them.
     builds.build("b", &cache);
     builds.build("b", &cache);
     builds.build("c", &[&cache[..], &["--format", "rpm"]].concat());
@@ -292,13 +292,13 @@ fn the_document_goes_with_its_set_and_no_other_is_touched() {
     let file = builds.path("out").join(NAME);
     builds.build("out", &["--sbom"]);
     let first = fs::read(&file).unwrap();
-    // Another set has another document; a set without one leaves none of an earlier set.
+    // Another set has another document; a set without one removes an earlier set's.
     builds.build("out", &["--sbom", "--release", "2"]);
     let second = fs::read(&file).unwrap();
     assert_ne!(first, second);
     builds.build("out", &[]);
     assert!(!file.exists());
-    // What somebody else put there stays, and is not overwritten either.
+    // A foreign file stays, and is not overwritten either.
     fs::write(&file, "{}").unwrap();
     builds.build("out", &[]);
     let before = contents(&builds.path("out"));
@@ -306,7 +306,7 @@ fn the_document_goes_with_its_set_and_no_other_is_touched() {
     assert!(told.contains("is no SPDX document of rockpack"), "{told}");
     assert!(told.contains("exit status: 64") && contents(&builds.path("out")) == before, "{told}");
     assert_eq!(before[NAME], b"{}");
-    // Nor is that of a set which is not there any more.
+    // A document of a set that no longer exists stays, too.
     let other = builds.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join(NAME), &first).unwrap();

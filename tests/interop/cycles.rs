@@ -1,5 +1,5 @@
-//! Components that need each other, as ROCm's blas, solver and sparse do: kernel packages depend on
-//! each other within their group, and apt and dpkg install the cycle.
+//! Components that need each other, like ROCm's blas, solver and sparse: kernel packages depend on each other
+//! within their group, and apt and dpkg install the cycle.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,10 +11,10 @@ use support::queries;
 use support::roots::{dpkg, dpkg_database, stubs};
 use support::tools::{self, need, run, succeed};
 
-/// Each needs the next.
+/// Components that each need the next one.
 const RING: [&str; 3] = ["blas", "solver", "sparse"];
 
-/// The example shards with three libraries, each of which needs the next and the last the first.
+/// Writes the example shards with three libraries. Each needs the next one, and the last needs the first.
 fn ring(root: &Path) {
     copy_shards(root);
     for group in &GROUPS {
@@ -33,7 +33,7 @@ fn ring(root: &Path) {
             };
             fs::write(&file, &original).unwrap();
             let next = RING[(at + 1) % RING.len()];
-            // One after the other: patchelf mixes up the two names if it is told both.
+            // These run separately: given both, patchelf mixes up the names.
             for (option, name) in [("--set-soname", *name), ("--add-needed", next)] {
                 let library = format!("libex{name}.so.1");
                 run(Command::new("patchelf").args([option, &library]).arg(&file));
@@ -87,7 +87,7 @@ fn a_ring_of_components_is_installed_group_by_group() {
     run(example::rockpack().arg("verify").arg(&out).arg("--against").arg(&shards));
 }
 
-/// The packages that apt would install for `package`, where what the set does not have is there.
+/// The packages that apt would install for `package`, with stubs for everything outside of the set.
 fn apt_would_install(root: &Path, out: &Path, package: &str) -> BTreeSet<String> {
     dpkg_database(root, &stubs(&queries::packages(out, "deb")));
     for path in ["etc/apt/apt.conf.d", "state/lists/partial", "cache/archives/partial"] {

@@ -1,5 +1,5 @@
-//! Packages in the hands of distributions: installed, linted, debugged, signed, and their dependencies
-//! beside those that the tools of distributions find.
+//! Packages in distributions: installed, linted, debugged and signed, with dependencies compared with those
+//! that the distributions' tools find.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests fail by panics")]
 

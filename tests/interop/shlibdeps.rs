@@ -1,6 +1,5 @@
-//! Dependencies of debs beside those that dpkg-shlibdeps finds for the same files: this system's
-//! programs and libraries, where it is a Debian with a table. `.ci/shlibdeps` makes a system of each
-//! such Debian and compares all of it.
+//! Dependencies of debs compared with dpkg-shlibdeps, for programs and libraries of this system, if it is a
+//! Debian release with a table. `.ci/shlibdeps` makes a system of each such release, and compares all of it.
 
 use std::process::Command;
 
@@ -8,12 +7,12 @@ use support::program::rockpack_path;
 use support::sweep::or_all;
 use support::tools;
 
-/// How many files are compared; the script takes those with the most different libraries.
+/// The number of files to compare; the script takes those with the most different libraries.
 fn files() -> &'static str {
     or_all("6", "12")
 }
 
-/// `debian-12` on Debian 12.
+/// The distribution's name, such as `debian-12`.
 fn this_distribution() -> Option<String> {
     let text = std::fs::read_to_string("/etc/os-release").ok()?;
     let value = |key: &str| {

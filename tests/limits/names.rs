@@ -117,7 +117,7 @@ fn entries(last: &str) -> Input {
     })
 }
 
-/// Their short paths stay below the limit in bytes, so exactly this many are read. Only full sweeps show that
+/// The short paths stay below the limit in bytes, so exactly this many are read. Only full sweeps show that
 /// it is not one less, as each of the two runs takes seconds.
 #[test]
 fn members_and_folders_count_up_to_a_million() {

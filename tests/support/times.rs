@@ -33,7 +33,7 @@ pub(crate) fn print_slowest() {
     }
 }
 
-/// In proc(5), utime, stime, cutime and cstime come after the name, which may contain spaces.
+/// See proc(5): utime, stime, cutime and cstime come after the name, which may contain spaces.
 fn processor() -> u64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').skip(11);

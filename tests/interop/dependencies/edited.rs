@@ -1,4 +1,4 @@
-//! What the configuration's `relations` and `replaces` change.
+//! Changes by the configuration's `relations` and `replaces`.
 
 use support::tools;
 
@@ -6,7 +6,7 @@ use crate::dependencies::Case;
 
 const TOOLS: [&str; 2] = ["cc", "dpkg-deb"];
 
-/// A program that needs the libc of the distribution.
+/// A program that needs the distribution's libc.
 fn program() -> Case {
     let case = Case::new();
     case.compile(&case.stage("user").join("bin/user"), "int main(void) { return 0; }", "");
@@ -41,7 +41,7 @@ fn a_package_may_provide_what_it_replaces_under_whatever_name() {
         case.built(config, &["--format", "deb", "--scheme", scheme]);
         let _ = std::fs::remove_dir_all(case.path("out"));
     }
-    // Another package of the set may not.
+    // Another package of the set must not have that relation.
     case.compile(&case.stage("other").join("bin/other"), "int main(void) { return 0; }", "");
     let config = "[relations.rocm-other]\ndeb.provides = ['user (= {version})']\n\
                   [replaces.rocm-user]\ndeb = ['user < 7.0']\n";

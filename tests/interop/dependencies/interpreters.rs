@@ -1,4 +1,4 @@
-//! What runs the scripts and programs of a set.
+//! Interpreters for the scripts and programs of a set.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ use crate::dependencies::Case;
 
 const TOOLS: [&str; 2] = ["dpkg-deb", "rpm"];
 
-/// An interpreter of a build machine.
+/// The interpreter of a build machine.
 const OWN: &str = "/opt/buildpython/cp312/bin/python3.12";
 
 fn write(file: &Path, mode: u32, text: &str) {
@@ -21,7 +21,7 @@ fn write(file: &Path, mode: u32, text: &str) {
     fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// The artifact `tool`, whose package is for one processor.
+/// A case with the artifact `tool`, whose package is for one architecture.
 fn tool() -> Case {
     let case = Case::new();
     write(&case.stage("tool").join("lib/libtool.a"), 0o644, "!<arch>\n");
@@ -38,7 +38,7 @@ fn scripts(lines: &[(&str, &str)]) -> Case {
     case
 }
 
-/// Builds with `config`, and gives what was said of interpreters.
+/// Builds with `config`, and returns the findings about interpreters.
 fn told(case: &Case, config: &str, options: &[&str]) -> Vec<String> {
     let told = case.built(config, options);
     let of_interpreters = |line: &&str| line.contains("R066") || line.contains("R068");
@@ -67,7 +67,7 @@ fn an_interpreter_of_the_build_machine_is_named_and_settled() {
     case.refused("", &["--strict"], &[&expected]);
     let found = told(&case, "", &[]);
     assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
-    // As rpmbuild does it.
+    // rpmbuild does the same.
     assert!(rpm_needs(&case, OWN));
     assert!(verify(&case).contains("exit status: 0"));
     let found = told(&case, "", &["--format", "rpm"]);
@@ -83,7 +83,7 @@ fn an_interpreter_of_the_build_machine_is_named_and_settled() {
     assert_eq!(script, "#!/usr/bin/python3 -u\nprint()\n");
     let found = verify(&case);
     assert!(found.contains("exit status: 0"), "{found}");
-    // The finding excuses another first line, not another script.
+    // The finding excuses another first line, but no other script.
     write(&case.stage("tool").join("bin/one"), 0o755, &format!("{line}\nother()\n"));
     let found = verify(&case);
     assert!(found.contains("bin/one") && found.contains("exit status: 1"), "{found}");
@@ -100,14 +100,14 @@ fn an_interpreter_may_be_left_to_others() {
     let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
     assert!(script.starts_with(&format!("#!{OWN}\n")));
     assert!(verify(&case).contains("exit status: 0"));
-    // One that is said to be itself is needed, and is there.
+    // An interpreter mapped to itself is needed, and is expected on the system.
     let found = told(&case, &format!("[interpreters]\n'{OWN}' = '{OWN}'\n"), &["--strict"]);
     let settled = format!("the interpreter {OWN} is taken for one that is there (bin/one)");
     assert!(found.len() == 1 && found[0].ends_with(&settled), "{found:?}");
     assert!(rpm_needs(&case, OWN) && verify(&case).contains("exit status: 0"));
 }
 
-/// An interpreter that the configuration names has to be there as well, unless it says that it is.
+/// An interpreter named in the configuration must exist as well, unless the configuration says that it does.
 #[test]
 fn another_interpreter_that_nobody_has_is_named() {
     tools::need(&TOOLS);
@@ -124,7 +124,7 @@ fn another_interpreter_that_nobody_has_is_named() {
     }
 }
 
-/// What stays as it is has to be that of the artifact.
+/// An excused line must be the artifact's.
 #[test]
 fn an_interpreter_that_is_left_alone_excuses_no_other_line() {
     tools::need(&TOOLS);
@@ -135,8 +135,8 @@ fn an_interpreter_that_is_left_alone_excuses_no_other_line() {
     assert!(found.contains("V013") && found.contains("exit status: 1"), "{found}");
 }
 
-/// Quotes and variables have a meaning for `env` only behind its option -S; what is no text stands in an
-/// argument as well.
+/// Quotes and variables are special to `env` only after its option -S; binary data may also be in an
+/// argument.
 #[test]
 fn lines_with_odd_characters_are_judged_alike_by_build_and_verify() {
     tools::need(&TOOLS);
@@ -157,7 +157,7 @@ fn lines_with_odd_characters_are_judged_alike_by_build_and_verify() {
     }
 }
 
-/// A pattern takes steps by its length times that of a path, however many `**` it has.
+/// Matching takes at most the length of the pattern times that of the path, with any number of `**`.
 #[test]
 fn patterns_of_many_folders_are_matched_at_once() {
     tools::need(&TOOLS);
@@ -167,7 +167,7 @@ fn patterns_of_many_folders_are_matched_at_once() {
     assert!(told(&case, &rule("a"), &[])[0].contains("R068"));
 }
 
-/// pip writes such scripts where the path of its interpreter is too long for a first line.
+/// pip writes such scripts if its interpreter's path is too long for a first line.
 #[test]
 fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
     tools::need(&TOOLS);
@@ -177,7 +177,7 @@ fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
         "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has"
     );
     case.refused("", &["--strict"], &[&expected]);
-    // A package without the receipt's word for it.
+    // A package without the receipt's finding about it.
     told(&case, "", &[]);
     assert!(rpm_needs(&case, "/bin/sh") && !rpm_needs(&case, OWN), "as rpmbuild does it");
     fs::remove_file(case.path("out").join("packages.json")).unwrap();
@@ -192,7 +192,7 @@ fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
     tools::run(Command::new("/usr/bin/python3").arg(&script));
     assert!(fs::read_to_string(script).unwrap().starts_with("#!/usr/bin/python3\n'''exec'"));
     assert!(verify(&case).contains("exit status: 0"));
-    // One that is said to be there stays where it is.
+    // An interpreter declared to exist stays in place.
     told(&case, &format!("[interpreters]\n'{OWN}' = '{OWN}'\n"), &["--strict"]);
     let script = fs::read_to_string(case.unpacked("rocm-tool").join("bin/one")).unwrap();
     assert!(script.starts_with(&line));
@@ -263,7 +263,7 @@ fn lintian_misses_no_interpreter() {
     let case = scripts(&lines);
     assert!(told(&case, "", &["--strict"]).is_empty());
     assert_eq!(lintian(&case), [""; 0]);
-    // All but those of every system are missed where nothing is needed for them.
+    // Without any dependencies for them, all are missed except those that every system has.
     told(&case, "[interpreters]\n'**' = false\n", &[]);
     let missed = lintian(&case);
     for (name, _) in lines.iter().filter(|(name, _)| !["sh", "perl"].contains(name)) {
@@ -306,7 +306,7 @@ fn lines_that_start_nothing_need_nothing_and_are_named() {
     assert_eq!(case.depends("rocm-tool"), "");
     let needs = case.rpm("rocm-tool", "--requires");
     let paths: Vec<&str> = needs.lines().filter(|line| line.starts_with('/')).collect();
-    // Another one is that of a scriptlet.
+    // Other paths are those of scriptlets.
     assert!(!paths.is_empty() && paths.iter().all(|path| *path == "/bin/sh"), "{paths:?}");
 }
 
@@ -331,7 +331,7 @@ fn what_is_no_script_and_what_the_set_has_is_silent() {
     for path in ["bin/interpreter", "lib/python-3/bin/python"] {
         assert!(rpm_needs(&case, &format!("/opt/rocm-7.1/{path}")), "{path}");
     }
-    // One that nobody may run runs nothing, and neither does one that is not there.
+    // A file without execute permission cannot run anything, and neither can a missing one.
     write(&other.join("bin/interpreter"), 0o644, "#!/bin/sh\n");
     fs::remove_file(other.join("lib/python")).unwrap();
     let found = told(&case, "", &[]);
@@ -363,7 +363,7 @@ fn a_loader_of_the_build_machine_is_named() {
                     set nor debian-12 has (bin/program); link it for the loader of the distribution, or \
                     set it to false in `interpreters`";
     assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
-    // Another one is not put into a program.
+    // A program keeps its own interpreter.
     let other = "[interpreters]\n'/nix/**' = '/lib64/ld-linux-x86-64.so.2'\n";
     assert!(told(&case, other, &[])[0].ends_with(expected));
     let found = told(&case, "[interpreters]\n'/nix/**' = false\n", &["--strict"]);
@@ -384,7 +384,7 @@ fn settings_of_interpreters_are_checked() {
     }
 }
 
-/// Without the receipt, nothing excuses what the build found.
+/// Without the receipt, no finding of the build excuses the package.
 #[test]
 fn v066_an_interpreter_that_does_not_come_with_a_script() {
     tools::need(&TOOLS);
@@ -419,7 +419,7 @@ fn v066_an_interpreter_that_does_not_come_with_a_script() {
     }
 }
 
-/// A name of a package of Debian's, and which of the two is installed.
+/// The name of a Debian package, and the one of the two that is installed.
 #[test]
 fn a_name_of_the_distribution_is_a_finding() {
     tools::need(&TOOLS);

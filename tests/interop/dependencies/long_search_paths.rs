@@ -1,5 +1,5 @@
-//! Search paths as Bazel writes them: a folder for each library that a target needs, thousands of bytes
-//! in all. Nothing but the string table bounds them.
+//! Search paths as Bazel writes them: thousands of bytes, with a folder for each library that a target needs.
+//! Only the string table limits them.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use support::tools::{self, need};
 
 const TOOLS: [&str; 6] = ["cc", "dpkg-deb", "eu-elflint", "patchelf", "readelf", "rpm"];
 
-/// Folders of Bazel, and `last` behind them.
+/// Bazel's folders, followed by `last`.
 fn long(folder: &str, last: &str) -> String {
     let folders = (0..300).map(|n| format!("{folder}/_solib_k8/_U_S_Stensorflow_Score_C{n}_Ulib:"));
     folders.collect::<String>() + last
 }
 
-/// A program of artifact `user` that finds `libz.so.1` of artifact `other` by the last folder of its
-/// search path alone.
+/// A program of artifact `user` that finds `libz.so.1` of artifact `other` only through the last folder of
+/// its search path.
 fn case(folder: &str, last: &str, options: &str) -> (Case, String) {
     let case = Case::new();
     let library = case.stage("other").join("lib/private/libz.so.1");
@@ -31,7 +31,7 @@ fn case(folder: &str, last: &str, options: &str) -> (Case, String) {
     (case, path)
 }
 
-/// The search path of `file` by other tools.
+/// The search path of `file` according to patchelf.
 fn search_path(file: &Path) -> String {
     let printed = tools::succeed(Command::new("patchelf").arg("--print-rpath").arg(file));
     let shown = tools::succeed(Command::new("readelf").arg("-dW").arg(file));
@@ -96,8 +96,8 @@ fn they_are_rewritten() {
     assert!(told.contains("exit status: 0"), "{told}");
 }
 
-/// Verification reads them by itself: the last folder is the one that the loader is told of by a
-/// package that does not come along.
+/// Verification reads the paths itself: the last folder is one that a package outside of the set registers
+/// with the loader.
 #[test]
 fn verification_reads_them_whole() {
     need(&TOOLS);

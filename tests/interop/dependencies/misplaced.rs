@@ -1,4 +1,4 @@
-//! Libraries of a set that lie where no loader looks.
+//! Libraries of a set in folders that no loader searches.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -39,7 +39,7 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
         ("rocm-7.1.0/lib", "of an installed tree, and should name its folder rocm-7.1.0"),
     ] {
         let case = library_in(folder);
-        // One library in the right place says nothing of the others.
+        // One library in the right place does not excuse the others.
         case.library(&case.stage("hello").join("lib/libright.so.1"), "");
         let told = told(&case);
         let path = format!("{folder}/libhello.so.3").trim_start_matches('/').to_owned();
@@ -56,8 +56,8 @@ fn each_library_that_nothing_leads_to_is_named_with_the_likely_cause() {
     }
 }
 
-/// A private library, as that of a plugin that programs open by name: a search path names its folder, also
-/// through a link, and `verify` sees that without knowing the prefix.
+/// A private library, for example of a plugin that programs open by name: a search path names its folder,
+/// possibly through a link, and `verify` sees that without knowing the prefix.
 #[test]
 fn a_folder_that_programs_search_is_meant_for_its_libraries() {
     tools::need(&TOOLS);
@@ -77,7 +77,7 @@ fn a_folder_that_programs_search_is_meant_for_its_libraries() {
     }
 }
 
-/// Where `libdir` has nothing, a library that its program finds lies in the right place all the same.
+/// A library that its program finds is in the right place, even if `libdir` is empty.
 #[test]
 fn a_library_that_its_only_user_finds_is_none() {
     tools::need(&TOOLS);
@@ -88,7 +88,7 @@ fn a_library_that_its_only_user_finds_is_none() {
     assert!(!told.contains("R083"), "{told}");
 }
 
-/// An `.rpm` needs a library of the system by its soname, whatever private copy the set has.
+/// An `.rpm` needs a system library by its soname, even if the set has a private copy.
 #[test]
 fn a_private_copy_of_a_library_of_the_system_does_not_settle_the_need_of_others() {
     tools::need(&TOOLS);
@@ -108,8 +108,8 @@ fn a_private_copy_of_a_library_of_the_system_does_not_settle_the_need_of_others(
     }
 }
 
-/// A search path to the folder helps the library alone that its file needs; and the remedy for a wrong
-/// line of a manifest is another line, whoever needs the library.
+/// A search path to the folder only helps the library that its file needs. The remedy for a wrong line in a
+/// manifest is another line, whatever needs the library.
 #[test]
 fn other_libraries_of_the_folder_and_those_that_are_needed_in_vain_are_named() {
     tools::need(&TOOLS);
@@ -144,7 +144,7 @@ fn libraries_that_something_leads_to_and_modules_are_none() {
     };
     silent(&library_in("lib"));
 
-    // The loader is told of a folder whose libraries have no version in their names, too.
+    // The loader is also told of a folder whose libraries have no version in their names.
     let case = Case::new();
     case.library(&case.stage("hello").join("lib/libplain.so"), "");
     silent(&case);

@@ -1,5 +1,5 @@
-//! What packages need from outside of the set: private libraries, libraries that are nowhere, the
-//! distribution, and library search paths.
+//! Dependencies of packages outside of the set: private libraries, missing libraries, the distribution, and
+//! library search paths.
 
 mod edited;
 mod interpreters;
@@ -19,7 +19,7 @@ use support::program::rockpack;
 use support::queries::{deb_field, rpm_list};
 use support::tools;
 
-/// Artifacts, configuration and output of one build.
+/// The artifacts, configuration and output of a build.
 struct Case {
     folder: tempfile::TempDir,
 }
@@ -35,12 +35,12 @@ impl Case {
         self.folder.path().join(name)
     }
 
-    /// The stage prefix of the artifact `name`, which is made with its manifest.
+    /// The stage prefix of the artifact `name`, made along with its manifest.
     fn stage(&self, name: &str) -> PathBuf {
         self.stage_of(&format!("{name}_lib"))
     }
 
-    /// The same of a component, `name_test`.
+    /// The stage prefix of a component such as `name_test`, made along with its manifest.
     fn stage_of(&self, component: &str) -> PathBuf {
         let artifact = self.path(&format!("shard/{component}_generic"));
         let stage = artifact.join("math/part/stage");
@@ -49,7 +49,7 @@ impl Case {
         stage
     }
 
-    /// Exit code and problems of `verify`.
+    /// The exit code and problems of `verify`.
     fn verified(&self) -> (Option<i32>, Vec<String>) {
         let mut verify = rockpack();
         let output = verify.arg("verify").arg("--json").arg(self.path("out")).output().unwrap();
@@ -61,7 +61,7 @@ impl Case {
         (output.status.code(), problems.collect())
     }
 
-    /// What `verify` fails with once the findings of the build are not there to explain it.
+    /// The problems of `verify` without the receipt, whose findings would explain them.
     fn unexplained(&self) -> String {
         assert_eq!(self.verified(), (Some(0), Vec::new()));
         fs::remove_file(self.path("out/packages.json")).unwrap();
@@ -87,7 +87,7 @@ impl Case {
         self.compile(file, "int answer(void) { return 42; }", &options);
     }
 
-    /// A program that needs `library`, and answers 42 with it.
+    /// Compiles a program that needs `library`, and returns 42 with it.
     fn program(&self, file: &Path, library: &Path, options: &str) {
         let options = format!("{} {options}", library.display());
         let source = "int answer(void); int main(void) { return answer() != 42; }";
@@ -102,7 +102,7 @@ impl Case {
         command.args(options).output().unwrap()
     }
 
-    /// Builds, and gives what was said of it.
+    /// Builds, and returns the findings.
     fn built(&self, config: &str, options: &[&str]) -> String {
         let output = self.build(config, options);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -127,7 +127,7 @@ impl Case {
         rpm_list(&self.path(&format!("out/{package}-7.1.0-1.x86_64.rpm")), what)
     }
 
-    /// The files of a `.deb`, unpacked.
+    /// Unpacks a `.deb`, and returns the folder.
     fn unpacked(&self, package: &str) -> PathBuf {
         let (file, folder) =
             (self.path(&format!("out/{package}_7.1.0-1_amd64.deb")), self.path("unpacked"));

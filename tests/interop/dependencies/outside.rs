@@ -1,4 +1,4 @@
-//! Libraries that are not the set's.
+//! Libraries that do not belong to the set.
 
 use support::tools;
 
@@ -35,7 +35,7 @@ fn a_private_copy_of_a_distributions_library_takes_its_place() {
     assert!(!case.rpm("rocm-user", "--requires").contains("libz.so.1"));
     assert!(!case.rpm("rocm-other", "--provides").contains("libz.so.1"));
 
-    // Without the search path, the loader takes the distribution's.
+    // Without the search path, the loader takes the distribution's library.
     let case = needs("libz.so.1", "lib/rocm_sysdeps/lib", "");
     case.built("", &[]);
     assert!(case.depends("rocm-user").contains("zlib1g (>= "));
@@ -74,7 +74,7 @@ fn a_library_that_is_nowhere_is_one_finding_and_settled_by_an_entry() {
     assert!(case.depends("rocm-user").contains("libnowhere3 (>= 3.1)"));
 }
 
-/// Debian's tables say of what an `.rpm` needs only which libraries systems have.
+/// For an `.rpm`, Debian's tables only state which libraries systems have.
 #[test]
 fn an_rpm_needs_the_same_whether_there_are_debs_or_not() {
     tools::need(&TOOLS);
@@ -93,7 +93,7 @@ fn an_rpm_needs_the_same_whether_there_are_debs_or_not() {
     assert_eq!(requires[0], requires[1]);
 }
 
-/// What only the other format would have says nothing of a `.deb`.
+/// A name that only the other format would have does not matter to a `.deb`.
 #[test]
 fn names_of_the_other_format_do_not_clash() {
     tools::need(&TOOLS);
@@ -119,7 +119,7 @@ fn relations_are_checked_whichever_format_is_made() {
     case.refused(bad, &["--format", "rpm"], &["line 2, column 16", "`a b` is no relation"]);
 }
 
-/// An artifact with a text.
+/// An artifact with a text file.
 fn of_text() -> Case {
     let case = Case::new();
     std::fs::write(case.stage("user").join("text"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Libraries of the set where the loader does not look for them. The loader is the judge.
+//! Libraries of the set in folders that the loader does not search for them. The loader is the judge.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn deep_library(case: &Case) -> PathBuf {
     case.stage("user").join("lib/tool/deep/libdeep.so")
 }
 
-/// What `ldd` says of a file as it is installed.
+/// The output of `ldd` for an installed file.
 fn loaded(case: &Case, file: &str) -> String {
     case.unpacked("rocm-other");
     let prefix = case.unpacked("rocm-user");
@@ -82,7 +82,7 @@ fn a_search_path_through_a_link_to_a_folder_leads_to_the_library() {
     assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
 }
 
-/// A library without a `DT_RUNPATH` has the `DT_RPATH` of what makes it load.
+/// A library without a `DT_RUNPATH` uses the `DT_RPATH` of the file that loads it.
 #[test]
 fn a_library_that_a_program_finds_by_its_rpath_is_none() {
     tools::need(&TOOLS);
@@ -97,7 +97,7 @@ fn a_library_that_a_program_finds_by_its_rpath_is_none() {
     };
     for (own, tags, reaches) in [
         ("", "--disable-new-dtags", true),
-        // A `DT_RUNPATH` is for the file that has it alone, and beside one no other's counts.
+        // A `DT_RUNPATH` only applies to its own file, and disables the others' paths there.
         ("", "--enable-new-dtags", false),
         ("-Wl,--enable-new-dtags,-rpath,$ORIGIN", "--disable-new-dtags", false),
     ] {

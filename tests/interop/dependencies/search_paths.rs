@@ -1,4 +1,4 @@
-//! `runpath`: what becomes of the library search paths in files.
+//! `runpath`: changes of the library search paths in files.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ const TOOLS: [&str; 5] = ["cc", "dpkg-deb", "readelf", "eu-elflint", "rpm"];
 
 const ORIGIN: &str = "runpath = 'origin'\n";
 
-/// `RUNPATH` or `RPATH` as readelf shows it.
+/// The `RUNPATH` or `RPATH` of a file as readelf shows it.
 fn search_path(file: &Path) -> String {
     let shown = tools::succeed(Command::new("readelf").arg("-dW").arg(file));
     let line = shown.lines().find(|line| line.contains("RUNPATH") || line.contains("(RPATH)"));
@@ -21,7 +21,7 @@ fn search_path(file: &Path) -> String {
     text.unwrap_or_default().trim_end_matches(']').to_owned()
 }
 
-/// A program with `search_path` and a library of its own in a private folder.
+/// A program with `search_path`, and with its own library in a private folder.
 fn with_search_path(search_path: &str, options: &str) -> Case {
     let case = Case::new();
     let library = case.stage("own").join("lib/private/libown.so.1");
@@ -53,7 +53,7 @@ fn absolute_folders_become_relative_to_the_file() {
         assert!(!told.contains("R073") && !told.contains("R070"), "{told}");
         let program = case.unpacked("rocm-own").join("bin/own");
         assert_eq!(search_path(&program), "$ORIGIN/../lib/private:$ORIGIN/../lib");
-        // The private library is found where the package was unpacked, by the new path only.
+        // In the unpacked package, only the new path leads to the private library.
         tools::run(&mut Command::new(&program));
         let original = case.stage("own").join("bin/own");
         assert_eq!(search_path(&original), before);
@@ -77,7 +77,7 @@ fn what_was_rewritten_passes_verification() {
     };
     let told = verify("out");
     assert!(told.contains("exit status: 0"), "{told}");
-    // The finding excuses another search path, not another program.
+    // The finding excuses another search path, but no other program.
     let original = case.stage("own").join("bin/own");
     case.compile(&original, "int main(void) { return 7; }", "");
     let told = verify("out");
@@ -87,7 +87,7 @@ fn what_was_rewritten_passes_verification() {
 #[test]
 fn a_search_path_that_shares_its_bytes_stays() {
     tools::need(&TOOLS);
-    // The linker lets the name of the library be the end of the search path.
+    // The linker may store the library's name as the end of the search path.
     let case = with_search_path("/home/libown.so.1", "");
     let told = case.built(ORIGIN, &[]);
     let finding = "R073 runpath-outside: own_lib/bin/own: its search path /home/libown.so.1 stays: \

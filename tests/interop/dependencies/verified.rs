@@ -1,5 +1,5 @@
-//! `verify` finds the library that no dependency brings. The dependencies are taken out by the
-//! configuration, and by dpkg-deb.
+//! `verify` finds the library that no dependency provides. The tests remove the dependencies in the
+//! configuration, and with dpkg-deb.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -53,7 +53,7 @@ fn v063_a_library_of_the_set_that_is_not_depended_on() {
          brings that"
     );
     fails(&case, &[&rpm, &deb]);
-    // The capability alone brings the package.
+    // The capability alone provides the package.
     case.built("[relations.rocm-user]\nrpm.remove = ['rocm-other']\n", &["--format", "rpm"]);
     passes(&case);
 }
@@ -85,12 +85,12 @@ fn v063_a_library_of_the_distribution_that_is_not_depended_on() {
                dependency is on anything that has it";
     fails(&case, &[deb]);
 
-    // What no table knows may have the library: `libraries` names such packages.
+    // A package in no table may have the library: `libraries` names such packages.
     case.built(&format!("{removed}deb.depends = ['libc | somelibc']\n"), &[]);
     passes(&case);
 }
 
-/// A program that nobody may run is data.
+/// A program without execute permission is data.
 #[test]
 fn what_data_would_need_is_not_asked_for() {
     tools::need(&TOOLS);
@@ -144,7 +144,7 @@ fn v063_a_capability_that_an_rpm_does_not_need() {
     fails(&case, &[rpm]);
 }
 
-/// A part of a set does not say what the rest would bring.
+/// A part of a set does not tell what the rest would provide.
 #[test]
 fn a_part_of_a_set_passes() {
     tools::need(&TOOLS);
@@ -153,7 +153,7 @@ fn a_part_of_a_set_passes() {
     passes(&case);
 }
 
-/// A package of another set, in whatever version, is no part of this one.
+/// A package of another set does not belong to this one, in any version.
 #[test]
 fn an_exact_dependency_on_something_else_makes_no_part_of_a_set() {
     tools::need(&TOOLS);
@@ -168,7 +168,7 @@ fn an_exact_dependency_on_something_else_makes_no_part_of_a_set() {
     fails(&case, &[&rpm, &deb]);
 }
 
-/// What the configuration leaves open is in the receipt, and no problem of the packages.
+/// The receipt has the relations that the configuration leaves open, so they are no problem of the packages.
 #[test]
 fn what_is_left_open_on_purpose_passes() {
     tools::need(&TOOLS);
@@ -182,7 +182,7 @@ fn what_is_left_open_on_purpose_passes() {
     assert_eq!(case.depends("rocm-user-tests").trim(), "");
     assert!(!case.rpm("rocm-user-tests", "--requires").contains("libother"));
     passes(&case);
-    // It is about these files alone, and needs the receipt.
+    // The finding is about these files only, and needs the receipt.
     let removed = "[relations.rocm-user]\nrpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
     case.built(&format!("{part}{removed}"), &["--format", "rpm"]);
     let rpm = format!(
@@ -205,7 +205,7 @@ fn what_is_left_open_on_purpose_passes() {
     assert!(problems.contains("needs libc.so.6, and no dependency"), "{problems}");
 }
 
-/// rpm and dpkg judge names and versions differently; here the words are rpm's.
+/// rpm and dpkg judge names and versions differently; rpm's rules apply here.
 #[test]
 fn v061_an_rpm_that_excludes_another_of_its_set() {
     tools::need(&TOOLS);

@@ -1,4 +1,4 @@
-//! Symbol versions that files of a set need of its libraries. The loader is the judge.
+//! Symbol versions that files of a set need from its libraries. The loader is the judge.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,11 +9,11 @@ use crate::dependencies::Case;
 
 const TOOLS: [&str; 3] = ["cc", "dpkg-deb", "rpm"];
 
-/// What the loader does where a library has no versions.
+/// The loader's behaviour if a library has no versions.
 const WARNS: &str = "the loader warns or aborts, and an .rpm needs what nothing provides";
 
-/// A program that was linked against `libother.so.1` with the version `OLD_1`, and the library with
-/// the version `shipped`, if any. Both lie where the loader finds them.
+/// A program linked against `libother.so.1` with the version `OLD_1`, and the library with the version
+/// `shipped`, if any. Both are where the loader finds them.
 fn linked_against_another(folder: &str, shipped: Option<&str>) -> Case {
     let case = Case::new();
     let option = |version: &str| {
@@ -30,7 +30,7 @@ fn linked_against_another(folder: &str, shipped: Option<&str>) -> Case {
     case
 }
 
-/// The program as it is installed.
+/// Runs the installed program.
 fn run(case: &Case) -> Output {
     case.unpacked("rocm-other");
     let prefix = case.unpacked("rocm-user");
@@ -69,7 +69,8 @@ fn a_version_that_a_library_of_the_set_lacks_is_a_finding() {
     }
 }
 
-/// A library that needs versions of others has a table of versions, and the loader goes on without its own.
+/// A library that needs versions from others has a version table, so the loader goes on even if it defines no
+/// versions itself.
 #[test]
 fn a_library_without_versions_of_its_own_is_warned_of_as_the_loader_does() {
     tools::need(&TOOLS);

@@ -1,4 +1,4 @@
-//! Programs as alternatives, through updates to other series.
+//! Programs as alternatives, during updates to other series.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::install::system::{System, assert_same};
 
 const PROGRAM: &str = "exblas-bench";
 
-/// Another's program of that name.
+/// Another vendor's program of that name.
 const OTHER: &str = "/opt/of-another/bench";
 
 fn alternatives(root: &Path, arguments: &[&str]) -> Command {
@@ -22,7 +22,7 @@ fn alternatives(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Where the program's link leads.
+/// The target of the program's link.
 fn chosen(root: &Path) -> Option<String> {
     let link = root.join("usr/bin").join(PROGRAM);
     fs::symlink_metadata(&link).ok()?;
@@ -30,17 +30,17 @@ fn chosen(root: &Path) -> Option<String> {
     Some(chosen.to_str().unwrap().to_owned())
 }
 
-/// What there is to choose from.
+/// The alternatives to choose from.
 fn known(root: &Path) -> Vec<String> {
-    // Its own list, because `--list` forgets what is not there.
+    // The tool's own list: `--list` omits missing alternatives.
     let file = root.join("var/lib/dpkg/alternatives").join(PROGRAM);
     let text = fs::read_to_string(file).unwrap_or_default();
     let paths = text.lines().skip(3).filter(|line| line.starts_with('/'));
     paths.map(str::to_owned).collect()
 }
 
-/// Each series has its prefix: an alternative goes on under the next one's, and is gone with the
-/// last program, whatever the administrator chose in between.
+/// Each series has its own prefix. An alternative continues in the next series' prefix, and disappears with
+/// the last program, whatever the administrator chose in between.
 pub fn an_alternative_goes_with_its_program(system: &dyn System) {
     let recipe = |version| Recipe::new(version).keys(json!({ "alternatives": "programs" }));
     let [first, next] = ["7.1.0", "7.2.0"].map(|version| recipe(version).build());
@@ -72,7 +72,7 @@ pub fn an_alternative_goes_with_its_program(system: &dyn System) {
     system.purge_all();
     assert_same(&before, &system.snapshot());
 
-    // Nothing is left where nobody else has such a program.
+    // Nothing is left if no one else has such a program.
     system.offer(&[&first.out()]);
     tools::run(&mut system.install(&["rocm-blas"]));
     system.offer(&[&last.out()]);

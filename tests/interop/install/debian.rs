@@ -1,4 +1,4 @@
-//! Debian by mmdebstrap, offline but for a repository of its own.
+//! Debian roots made by mmdebstrap, offline except for a local repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use crate::install::foreign::Foreign;
 use crate::install::system::{System, gather};
 
-/// The repository, as seen from the root.
+/// The repository's path inside the root.
 const REPOSITORY: &str = "srv/repository";
 
-/// What apt is told of versions.
+/// apt's preferences for versions.
 const PREFERENCES: &str = "etc/apt/preferences.d/versions";
 
 pub struct Debian {
@@ -32,7 +32,7 @@ pub fn with_root(suite: &str, scenario: fn(&dyn System)) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     copy(&base, &root);
-    // dpkg removes /opt with the last package below it if nothing else is there.
+    // dpkg removes /opt with the last package below it if /opt is then empty.
     fs::create_dir(root.join("opt/of-the-administrator")).unwrap();
     let mut system = Debian { root, base: BTreeMap::new(), _folder: folder };
     system.base = system.listed();
@@ -60,7 +60,7 @@ impl Debian {
         let text = tools::succeed(&mut query);
         let installed = text.lines().filter_map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
-            // Whatever dpkg still knows of a package counts.
+            // Every state counts in which dpkg still knows the package.
             (words[0] != "not-installed").then(|| (words[1].to_owned(), words[2].to_owned()))
         });
         installed.collect()

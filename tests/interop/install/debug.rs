@@ -1,4 +1,4 @@
-//! Debug files that several packages have: gdb finds them as long as one of the packages is there.
+//! Debug files that several packages have: gdb finds them as long as one of the packages is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use crate::install::system::{System, assert_same};
 
 const SOURCE: &str = "int sample(int x)\n{\n    return x + 1;\n}\n";
 
-/// The artifacts that get the library and its debug file, and the library's name in them.
+/// The artifacts that get the library and its debug file: component, stage prefix, and path of the library.
 const PLACES: [(&str, &str, &str); 2] = [
     ("blas", "math-libs/BLAS/rocBLAS/stage", "lib/libsample.so.1"),
     ("host-suite-sparse", "third-party/SuiteSparse/stage", "lib/libother.so.1"),
 ];
 
-/// A library without debug information, and its debug file under its build-id; compiled once.
+/// A library without debug information, and its debug file under its build ID; compiled once.
 fn sample() -> &'static (PathBuf, PathBuf) {
     static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     MADE.get_or_init(|| compile(&scratch("debug-sample")))
@@ -44,7 +44,7 @@ fn compile(folder: &Path) -> (PathBuf, PathBuf) {
     (path("library"), debug)
 }
 
-/// Puts both into a shard, for two families.
+/// Puts library and debug file into a shard, for two families.
 pub fn add((library, debug): &(PathBuf, PathBuf), group: &Group, artifacts: &Path) {
     let start = debug.ancestors().nth(3).unwrap();
     for (artifact, stage, name) in PLACES {
@@ -64,7 +64,7 @@ pub fn add((library, debug): &(PathBuf, PathBuf), group: &Group, artifacts: &Pat
     }
 }
 
-/// Whether gdb finds the lines of a library, by its build-id alone.
+/// Tells whether gdb finds the lines of a library, by its build ID alone.
 fn finds_lines(root: &Path, library: &str) -> bool {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex"]);
@@ -76,8 +76,8 @@ fn finds_lines(root: &Path, library: &str) -> bool {
     found
 }
 
-/// Two families of two versions have one library: any of the four packages is enough, all can be
-/// installed together, and an update keeps what is found.
+/// Two families in two versions have the same library: any of the four packages is enough, all can be
+/// installed together, and an update keeps the debug files available.
 pub fn versions_and_families_share_debug_files(system: &dyn System) {
     tools::need(&["gcc", "objcopy", "readelf", "gdb"]);
     let (library, debug) = sample();
@@ -103,7 +103,7 @@ pub fn versions_and_families_share_debug_files(system: &dyn System) {
     is_found();
     system.assert_whole();
 
-    // The last one that is left, whichever it is.
+    // The last remaining package, whichever it is.
     for last in [3, 0] {
         for (index, package) in all.iter().enumerate().filter(|(index, _)| *index != last) {
             is_found();

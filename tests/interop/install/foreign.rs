@@ -1,4 +1,4 @@
-//! What others left on a system: packages, and trees that belong to no package.
+//! Packages of other vendors on a system, and trees that belong to no package.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,11 +8,11 @@ use std::path::Path;
 pub struct Foreign {
     pub name: &'static str,
     pub version: &'static str,
-    /// A package and the least version of it.
+    /// A required package, and its lowest version.
     pub needs: Option<(&'static str, &'static str)>,
     /// Files by path, relative to the root.
     pub files: &'static [(&'static str, &'static str)],
-    /// The folders that are its own.
+    /// The folders that belong to the package.
     pub folders: &'static [&'static str],
 }
 
@@ -42,7 +42,7 @@ pub const USER_OF_LEGACY: Foreign = Foreign {
     folders: &["usr/share/solver"],
 };
 
-/// What packages of the scheme `amdrocm` need and no set has.
+/// The package that those of the scheme `amdrocm` need, and no set has.
 pub const RUNTIME: Foreign = Foreign {
     name: "amdrocm-runtime7.1",
     version: "7.1.0",
@@ -56,15 +56,14 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// `/opt/rocm` as a link to the tree of a release, as the packages of ROCm up to 6 leave it.
+/// Makes `/opt/rocm` a link to the tree of a release, as packages of ROCm up to 6 do.
 pub fn versioned_tree(root: &Path) {
     write(&root.join("opt/rocm-6.4.0/lib/libexblas.so.1.2"), "of another vendor\n");
     write(&root.join("opt/rocm-6.4.0/.info/version"), "6.4.0-47\n");
     symlink("/opt/rocm-6.4.0", root.join("opt/rocm")).unwrap();
 }
 
-/// `/opt/rocm` as a directory whose `lib` and `bin` are alternatives, as the packages of ROCm 7
-/// leave it.
+/// Makes `/opt/rocm` a directory whose `lib` and `bin` are alternatives, as packages of ROCm 7 do.
 pub fn tree_of_alternatives(root: &Path) {
     write(&root.join("opt/rocm-6.4.0/lib/libexblas.so.1.2"), "of another vendor\n");
     fs::create_dir_all(root.join("opt/rocm-6.4.0/bin")).unwrap();
@@ -78,7 +77,7 @@ pub fn tree_of_alternatives(root: &Path) {
     }
 }
 
-/// Takes away what the others planted.
+/// Removes the trees of other installers.
 pub fn remove_trees(root: &Path) {
     let paths =
         ["opt/rocm", "opt/rocm-6.4.0", "etc/alternatives/rocm-lib", "etc/alternatives/rocm-bin"];

@@ -13,7 +13,7 @@ use crate::install::sets::Planted::{self, File, Link, SparseFile, SparseLink};
 use crate::install::sets::Recipe;
 use crate::install::system::{System, assert_same};
 
-/// One package has it all. What the link leads to has a file of the name that the folder had one of.
+/// A single package has everything. The link's target has a file with the same name as one in the folder.
 const BEFORE: &[Planted] = &[
     File("share/it's one/a.txt", "old"),
     File("share/it's one/sub/b.txt", "old"),
@@ -30,7 +30,7 @@ const AFTER: &[Planted] = &[
     File("share/file/in/it", "new"),
 ];
 
-/// Two packages have files in the folder, and the names of both are below the link, too.
+/// Two packages have files in the folder, and both names also exist below the link's target.
 const SHARED_BEFORE: &[Planted] = &[
     File("share/both/a.txt", "old"),
     SparseFile("share/both/b.txt", "old"),
@@ -43,7 +43,7 @@ const SHARED_AFTER: &[Planted] = &[
     SparseFile("share/other/sub/b.txt", "new"),
 ];
 
-/// A link of one package becomes a folder of another one.
+/// One package's link becomes another package's folder.
 const OTHERS_BEFORE: &[Planted] =
     &[SparseLink("share/link", "other"), SparseFile("share/other/a.txt", "old")];
 const OTHERS_AFTER: &[Planted] =
@@ -69,8 +69,8 @@ fn listed(system: &dyn System, path: &str) -> Vec<String> {
     names(&share(system, path)).into_iter().collect()
 }
 
-/// Installs the packages of the first set, updates to the second one, whose changes `check` looks at,
-/// and to a third one without changes; then removes everything.
+/// Installs the packages of the first set, updates to the second one, lets `check` look at the result, and
+/// updates to a third one without changes; then removes everything.
 fn update(
     system: &dyn System,
     packages: &[&str],
@@ -132,8 +132,8 @@ pub fn a_folder_takes_the_place_of_a_link_of_another_package(system: &dyn System
     });
 }
 
-/// dpkg's helper stops the update before anything is changed; where packages share the folder, and in
-/// rpm, what nobody owns is put beside the link.
+/// dpkg's helper stops the update before it changes anything. If packages share the folder, and in rpm, files
+/// that belong to no package are moved beside the link.
 pub fn files_of_nobody_in_a_folder_that_becomes_a_link_are_kept(system: &dyn System) {
     let is_deb = system.format() == "deb";
     for ([before, after], folder, kept) in [
@@ -171,7 +171,7 @@ pub fn files_of_nobody_in_a_folder_that_becomes_a_link_are_kept(system: &dyn Sys
     }
 }
 
-/// What the scripts are for.
+/// This shows what the scripts are for.
 pub fn folders_stay_where_the_earlier_set_is_not_named(system: &dyn System) {
     let [old, new] = [recipe("7.1.0", BEFORE).build(), recipe("7.1.1", AFTER).build()];
     system.offer(&[&old.out()]);
@@ -187,7 +187,7 @@ pub fn folders_stay_where_the_earlier_set_is_not_named(system: &dyn System) {
     assert!(share(system, "link").is_symlink());
 }
 
-/// rpm does not tell `%pretrans` where it moved the packages to.
+/// rpm does not tell `%pretrans` the packages' new prefix.
 #[test]
 fn a_folder_of_a_moved_prefix_becomes_a_link() {
     rpm::with_root(|system| {
@@ -214,7 +214,7 @@ fn a_folder_of_a_moved_prefix_becomes_a_link() {
     });
 }
 
-/// The scripts have names with a quote in them, which shell and Lua quote each in its way.
+/// The scripts contain names with a quote, which shell and Lua escape differently.
 #[test]
 fn verify_knows_the_scripts_of_these_updates() {
     let pairs = [[BEFORE, AFTER], [SHARED_BEFORE, SHARED_AFTER], [OTHERS_BEFORE, OTHERS_AFTER]];

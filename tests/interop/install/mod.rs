@@ -1,9 +1,9 @@
-//! Package sets in the hands of apt, dnf and zypper: which packages they bring, and what is there
-//! after an installation, an update and a removal.
+//! Package sets in apt, dnf and zypper: the packages that they install, and the system after an installation,
+//! an update and a removal.
 //!
-//! A *system* is a root with a package manager: Debian 12 and 13 by mmdebstrap, and a root for rpm
-//! whose base is one package. A *scenario* is the same for all of them. A further naming scheme is
-//! one more [`sets::Recipe`] and its scenarios.
+//! A *system* is a root with a package manager: Debian 12 and 13 by mmdebstrap, and a root for rpm whose base
+//! is one package. A *scenario* is the same for all of them. A further naming scheme is one more
+//! [`sets::Recipe`] and its scenarios.
 
 mod alternatives;
 mod debian;
@@ -18,7 +18,7 @@ mod sets;
 mod system;
 mod updates;
 
-/// One test for each scenario and system; those that a machine cannot make are skipped.
+/// One test for each scenario and system; systems that the machine cannot make are skipped.
 macro_rules! on_every_system {
     ($($module:ident: $($scenario:ident)*;)*) => {
         mod debian_12 {

@@ -1,4 +1,4 @@
-//! Packages of rockpack itself, as `.ci/packages` makes them.
+//! Packages of rockpack itself, made by `.ci/packages`.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::install::system::System;
 
-/// What follows the program in README's first command begins behind this.
+/// The start of README's first command, before the program's arguments.
 const BY_CARGO: &str = "cargo run --locked --release -- ";
 
 fn packages() -> &'static Path {
@@ -25,7 +25,7 @@ fn packages() -> &'static Path {
     MADE.get_or_init(make).path()
 }
 
-/// What README calls first, by a program that is installed, beside the example that came with it.
+/// README's first command, run by an installed program on the example of its package.
 fn first_command() -> String {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     let command = readme.lines().find_map(|line| line.trim().strip_prefix(BY_CARGO)).unwrap();
@@ -43,8 +43,8 @@ fn shell(root: &Path, script: &str) -> String {
     tools::succeed(&mut command)
 }
 
-/// The program of the package does README's first command with the example of the package; the package
-/// has manual pages and completions, and leaves nothing behind.
+/// The installed program runs README's first command on the package's example. The package has manual pages
+/// and completions, and leaves nothing behind.
 pub fn rockpack_itself_is_installed_and_works(system: &dyn System) {
     tools::need(&["rpmbuild", "strip", "git"]);
     system.offer(&[packages()]);
@@ -67,7 +67,7 @@ pub fn rockpack_itself_is_installed_and_works(system: &dyn System) {
     );
 }
 
-/// A library that no system has to have, and a C library that is too new, are named.
+/// The error names a library that systems may lack, and a C library that is too new.
 #[test]
 fn a_program_says_which_c_library_it_needs() {
     tools::need(&["readelf", "gcc", "git"]);
@@ -84,8 +84,8 @@ fn a_program_says_which_c_library_it_needs() {
     assert!(!git.status.success() && said.contains("and libpcre2-8.so.0"), "{said}");
 }
 
-/// The linters of both distributions have nothing against the packages that matters for a package
-/// which no distribution has: signatures, groups and who made it are those of a distribution.
+/// The linters of both distributions report nothing that matters for a package outside of a distribution:
+/// signatures, groups and vendors are a distribution's own.
 #[test]
 fn linters_have_nothing_against_rockpacks_own_packages() {
     tools::need(&["rpmbuild", "strip", "git", "lintian"]);

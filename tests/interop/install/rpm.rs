@@ -1,4 +1,4 @@
-//! A root for rpm, whose packages dnf or zypper installs from a repository.
+//! A root for rpm, in which dnf or zypper installs packages from a repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 use crate::install::foreign::Foreign;
 use crate::install::system::{System, gather};
 
-/// The repository that dnf is told of.
+/// The repository's path inside the root.
 const REPOSITORY: &str = "srv/repository";
 
-/// What dnf is told of packages.
+/// The path of dnf's configuration.
 const DNF: &str = "etc/dnf/dnf.conf";
 
 pub struct Rpm {
@@ -45,7 +45,7 @@ fn with(by_zypper: bool, scenario: fn(&dyn System)) {
     scenario(&Rpm { root, by_zypper, _folder: folder });
 }
 
-/// A root with the base of a system, made once in a run.
+/// The root with a base system, made once in a run.
 fn base() -> &'static Path {
     static MADE: OnceLock<Rpm> = OnceLock::new();
     let make = || {
@@ -79,7 +79,7 @@ impl Rpm {
         command
     }
 
-    /// The one that the system is for, with its own words for the same.
+    /// A command of the system's package manager, with the arguments for either.
     fn manager(&self, dnf: &[&str], zypper: &[&str], packages: &[&str]) -> Command {
         if self.by_zypper {
             self.zypper(&[zypper, packages].concat())
@@ -187,7 +187,7 @@ impl System for Rpm {
     }
 
     fn autoremove(&self) -> Command {
-        // zypper does that while it removes, if it is asked to.
+        // zypper does that during a removal, on request.
         self.manager(&["autoremove"], &["packages", "--unneeded"], &[])
     }
 
@@ -195,7 +195,7 @@ impl System for Rpm {
         self.manager(&["remove"], &["remove", "--clean-deps"], packages)
     }
 
-    /// rpm keeps no configuration of removed packages but under another name.
+    /// rpm only keeps a removed package's configuration under another name.
     fn purge(&self, packages: &[&str]) -> Command {
         self.remove(packages)
     }

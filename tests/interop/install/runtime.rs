@@ -1,4 +1,4 @@
-//! The runtime library with installed packages, in the hands of stand-ins for the HIP runtime.
+//! The runtime library with installed packages, called by stand-ins for the HIP runtime.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::install::system::System;
 const LIBRARY: &str = "lib/libexblas.so.1";
 const PROGRAMS: [&str; 2] = ["bin/exblas-bench", "libexec/exblas/exblas-tune"];
 
-/// Wrappers that are asked for: three loads of the library, which has two, and each program with one.
+/// The number of wrappers requested: three loads of the library, which has two, and each program with one.
 const WRAPPERS: usize = 3 * 2 + 2;
 
-/// A device that the installed group is for.
+/// A device of the installed group.
 const DEVICE: &str = "gfx1100";
 
 /// Registers the wrappers of the installed library and programs, for each of `devices`.
@@ -31,7 +31,7 @@ fn use_all(runtime: &Runtime, devices: &str) -> Vec<Line> {
     lines
 }
 
-/// The program that knows the header alone, with the marker of the installed library.
+/// A program that only knows the header, with the installed library's marker.
 struct Caller<'a>(&'a Path);
 
 impl<'a> Caller<'a> {
@@ -47,7 +47,7 @@ impl<'a> Caller<'a> {
         Self(root)
     }
 
-    /// What a job says of the wrappers of the library, on both streams.
+    /// A job's report on the library's wrappers, from both streams.
     fn told(&self, job: &str, third: &str, devices: &[&str], variables: &[(&str, &str)]) -> String {
         let mut command = within(self.0, &Path::new(INSIDE).join("program"));
         command.arg(format!("{INSIDE}/librocm_kpack.so")).arg(job);
@@ -56,14 +56,14 @@ impl<'a> Caller<'a> {
         tools::told(&mut command)
     }
 
-    /// What the first load of a device says.
+    /// The first line of the report when a device is loaded.
     fn first(&self, device: &str, variables: &[(&str, &str)]) -> String {
         let said = self.told("load", "1", &[device], variables);
         said.lines().next().unwrap().to_owned()
     }
 }
 
-/// Each variable, and a device without kernels.
+/// Tries each variable, and a device without kernels.
 fn variables_are_heeded(caller: &Caller<'_>, archive: &str, right: &str) {
     let later = format!("/nowhere:{archive}");
     let first = |name: &str, value: &str| caller.first(DEVICE, &[(name, value)]);
@@ -78,8 +78,8 @@ fn variables_are_heeded(caller: &Caller<'_>, archive: &str, right: &str) {
     assert!(lines(&[]).contains(told) && !lines(&[("ROCM_KPACK_QUIET", "1")]).contains(told));
 }
 
-/// Every wrapper of what is installed gets its code object, for the GPUs that the group is for; another
-/// one is skipped. So it is with threads, in children, and with whatever becomes of the archive.
+/// Every installed wrapper gets its code object for the group's GPUs; another GPU is skipped. The same holds
+/// with threads, in child processes, and whatever happens to the archive.
 pub fn the_runtime_library_loads_what_is_installed(system: &dyn System) {
     tools::need(TOOLS);
     tools::need(&["objcopy"]);
@@ -108,7 +108,7 @@ pub fn the_runtime_library_loads_what_is_installed(system: &dyn System) {
     assert!(forks.starts_with("0 bad children, 0 faults\n"), "{forks}");
     variables_are_heeded(&caller, &archive, &right);
 
-    // Replaced as a package manager does, then cut, then removed, while it is open.
+    // While it is open, the archive is replaced as by a package manager, then cut, then removed.
     let script = root.join(INSIDE.trim_start_matches('/')).join("change");
     let inside = |path: &str| root.join(path.trim_start_matches('/'));
     fs::copy(inside(&archive), inside(&format!("{archive}.new"))).unwrap();

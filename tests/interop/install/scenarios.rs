@@ -1,4 +1,4 @@
-//! What happens to a system, the same for every package manager.
+//! Scenarios on a system, the same for every package manager.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::install::foreign::{self, Foreign};
 use crate::install::sets::{Recipe, SPARSE_LIBRARY, joined};
 use crate::install::system::{System, assert_same};
 
-/// The package of the sparse suite, and a file of it.
+/// The package of the sparse suite, and one of its files.
 pub const SPARSE: &str = "rocm-host-suite-sparse";
 
 fn is_of(name: &str, group: &Group) -> bool {
     name.ends_with(group.suffix)
 }
 
-/// Fails where the command succeeds, and returns what it says.
+/// Fails if the command succeeds; returns its messages.
 pub fn fails(command: &mut Command) -> String {
     let told = tools::told(command);
     assert!(!told.ends_with("exit status: 0\n"), "{told}");
@@ -32,7 +32,7 @@ fn has(system: &dyn System, path: &str) -> bool {
     system.root().join(PREFIX).join(path).exists()
 }
 
-/// Invariant 5: what is pulled in is what the plan says, and nothing of another group.
+/// Invariant 5: an installation brings exactly the plan's packages, and nothing of another group.
 pub fn a_group_brings_its_host_and_no_other_group(system: &dyn System) {
     let set = Recipe::new("7.1.0").build();
     let before = system.snapshot();
@@ -53,7 +53,7 @@ pub fn a_group_brings_its_host_and_no_other_group(system: &dyn System) {
     }
 }
 
-/// Invariant 4: everything can be installed together, and each group can go by itself.
+/// Invariant 4: everything can be installed together, and each group can be removed alone.
 pub fn all_groups_stand_side_by_side(system: &dyn System) {
     let set = Recipe::new("7.1.0").build();
     let before = system.snapshot();
@@ -99,7 +99,7 @@ pub fn an_update_leaves_nothing_of_the_earlier_set(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// What a removal leaves is configuration, and a purge takes that too.
+/// A removal leaves only configuration, and a purge removes that, too.
 pub fn a_removal_leaves_configuration_at_most(system: &dyn System) {
     let set = Recipe::new("7.1.0").build();
     let before = system.snapshot();
@@ -118,7 +118,7 @@ pub fn a_removal_leaves_configuration_at_most(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// Paths of a package that stays go to a new one, which is installed first.
+/// A remaining package's paths move to a new one, which is installed first.
 pub fn a_path_goes_to_another_package(system: &dyn System) {
     let old = Recipe::new("7.1.0").keys(joined()).build();
     let new = Recipe::new("7.1.1").other_sparse();
@@ -128,7 +128,7 @@ pub fn a_path_goes_to_another_package(system: &dyn System) {
     system.offer(&[&old.out()]);
     tools::run(&mut system.install(&["rocm-blas"]));
 
-    // Whichever package dpkg takes first: without the earlier set nobody could know.
+    // dpkg may take either package first: without the earlier set, neither could know.
     let file = format!("{SPARSE}_7.1.1-1_amd64.deb");
     system.offer(&[&old.out(), &careless.out()]);
     if let Some(mut unpack) = system.unpack(&file) {
@@ -149,7 +149,7 @@ pub fn a_path_goes_to_another_package(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// All paths of a package go to another one, and its name is no more.
+/// All paths of a package move to another one, and its name disappears.
 pub fn a_package_goes_into_another(system: &dyn System) {
     let old = Recipe::new("7.1.0").build();
     let new = Recipe::new("7.1.1").keys(joined()).option("--since", &old.receipt()).build();
@@ -166,7 +166,7 @@ pub fn a_package_goes_into_another(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// A package under its former name goes, and who needs it by that name stays.
+/// The package under the former name is removed, and packages that need it by that name stay.
 pub fn a_legacy_package_is_replaced(system: &dyn System) {
     let keys = json!({ "replaces": { "rocm-blas": ["rocblas < 7.0"] } });
     let set = Recipe::new("7.1.0").keys(keys).build();
@@ -188,7 +188,8 @@ pub fn a_legacy_package_is_replaced(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// Beside links and beside a tree of alternatives; in the latter also below `/opt/rocm` itself.
+/// The set is installed beside links, and beside a tree of alternatives; in the latter case also below
+/// `/opt/rocm` itself.
 pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
     let cases = [
         (foreign::versioned_tree as fn(&Path), "/opt/rocm-7.1"),
@@ -218,7 +219,7 @@ pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
     }
 }
 
-/// Nothing is written through a link, wherever in the prefix it is.
+/// Nothing is written through a link, anywhere in the prefix.
 pub fn a_prefix_behind_a_link_is_refused(system: &dyn System) {
     let below = Recipe::new("7.1.0").option("--prefix", Path::new("/opt/rocm/core-7.1")).build();
     foreign::versioned_tree(system.root());
@@ -231,8 +232,8 @@ pub fn a_prefix_behind_a_link_is_refused(system: &dyn System) {
     assert!(!has(system, ""));
 }
 
-/// `/opt -> var/opt` and `/usr/local -> ../var/usrlocal`, as on systems that are images. The prefix
-/// itself is no link there either.
+/// `/opt -> var/opt` and `/usr/local -> ../var/usrlocal`, as on image-based systems. The prefix itself may
+/// not be a link there either.
 pub fn folders_of_the_system_may_be_links(system: &dyn System) {
     for (folder, target, place) in
         [("opt", "var/opt", "var/opt"), ("usr/local", "../var/usrlocal", "var/usrlocal")]
@@ -254,7 +255,7 @@ pub fn folders_of_the_system_may_be_links(system: &dyn System) {
         assert!(path(place).join("rocm-7.1/lib/libexblas.so.1.2").exists());
         system.assert_whole();
         system.purge_all();
-        // dpkg takes the link with the last package that lists it, as it does with an empty folder.
+        // dpkg removes the link with the last package that lists it, like an empty folder.
         if system.format() == "deb" {
             symlink(target, path(folder)).unwrap();
         }
@@ -269,13 +270,13 @@ pub fn folders_of_the_system_may_be_links(system: &dyn System) {
         assert_eq!(fs::read_dir(path("foreign")).unwrap().count(), 0);
         fs::remove_file(path(place).join("rocm-7.1")).unwrap();
         fs::remove_dir(path("foreign")).unwrap();
-        // What came along has no files in the prefix.
+        // Packages that came along have no files in the prefix.
         system.purge_all();
     }
 }
 
-/// A package manager adds nine bytes to a name while it writes the file. `verify` says so of packages
-/// of others, which are refused here.
+/// A package manager adds nine bytes to a name while it writes the file. `verify` reports longer names in
+/// foreign packages, and builds refuse them.
 pub fn the_longest_names_are_unpacked(system: &dyn System) {
     let longest: &'static str = format!("share/{}", "n".repeat(246)).leak();
     let set = Recipe::new("7.1.0").changes(Box::leak(Box::new([(longest, "text\n")]))).build();
@@ -304,7 +305,7 @@ pub fn the_longest_names_are_unpacked(system: &dyn System) {
     fails(&mut system.install(&["foreign"]));
 }
 
-/// Names with the minor version in them: two sets in two prefixes, each updated by itself.
+/// Package names include the minor version: two sets in two prefixes, each updated on its own.
 pub fn minor_versions_stand_side_by_side(system: &dyn System) {
     let versioned = |version| Recipe::new(version).scheme("rocm-versioned");
     let [first, next] = [versioned("7.1.0").build(), versioned("7.2.0").build()];
@@ -358,7 +359,7 @@ pub fn a_target_of_amds_names_brings_its_host_and_no_other_target(system: &dyn S
     }
 }
 
-/// A patch release of AMD's names, over two targets, and the next series beside it.
+/// A patch release under AMD's names, over two targets, and the next series beside it.
 pub fn amds_names_are_updated_in_place(system: &dyn System) {
     const OLD: &[(&str, &str)] = &[("share/old.txt", "old\n"), ("share/both.txt", "one\n")];
     const NEW: &[(&str, &str)] = &[("share/new/new.txt", "new\n"), ("share/both.txt", "two\n")];
@@ -388,11 +389,11 @@ pub fn amds_names_are_updated_in_place(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// A program that was linked to a library of the set, and knows nothing of where it is.
+/// A program linked to a library of the set, without a path to it.
 const PROGRAM: &str = "int exsuitesparse_nonzeros(int, const double *);\n\
     int main(void) { const double x[] = {1, 0, 2}; return exsuitesparse_nonzeros(3, x); }\n";
 
-/// It runs without `LD_LIBRARY_PATH` as long as the package is installed.
+/// The program runs without `LD_LIBRARY_PATH` as long as the package is installed.
 pub fn a_program_finds_the_libraries(system: &dyn System) {
     tools::need(&["gcc"]);
     let set = Recipe::new("7.1.0").build();

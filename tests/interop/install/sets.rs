@@ -14,14 +14,14 @@ use tempfile::TempDir;
 
 use crate::install::updates::components::{self, Revision};
 
-/// The library of the sparse suite in a shard.
+/// The path of the sparse suite's library in a shard.
 pub const SPARSE_LIBRARY: &str =
     "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib/libexsuitesparse.so.7.8";
 
-/// The stage of the sparse suite in a shard.
+/// The path of the sparse suite's stage in a shard.
 const SPARSE_STAGE: &str = "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage";
 
-/// Something that is put into the stage of every shard's library, or of the sparse suite.
+/// An entry to add to the library's stage, or to the sparse suite's, in every shard.
 #[derive(Debug, Clone, Copy)]
 pub enum Planted {
     /// A file with this text.
@@ -55,7 +55,7 @@ impl Planted {
     }
 }
 
-/// How a set is made. Everything but the version may be left out.
+/// The recipe of a set. Only the version is required.
 #[derive(Debug, Clone, Default)]
 pub struct Recipe {
     pub version: &'static str,
@@ -64,17 +64,17 @@ pub struct Recipe {
     pub options: Vec<String>,
     /// Files to write into the stage of every shard's library.
     pub changes: &'static [(&'static str, &'static str)],
-    /// What is put into every shard besides.
+    /// Further entries to add to every shard.
     pub planted: &'static [Planted],
-    /// Whether the libraries of the sparse suite are other ones.
+    /// Whether the sparse suite's libraries differ.
     pub other_sparse: bool,
-    /// Files to take out of the stage of every shard's programs.
+    /// Files to remove from the stage of every shard's programs.
     pub without: &'static [&'static str],
-    /// A library that two families have, and its debug file.
+    /// A library of two families, and its debug file.
     pub sample: Option<(PathBuf, PathBuf)>,
-    /// Makes five components of the shards, of which these are other ones.
+    /// The changed components, in shards with five components; unset for the usual shards.
     pub revisions: Option<Vec<Revision>>,
-    /// The number of parts that the build is divided into; zero for one piece.
+    /// The number of parts to build the set in; zero for one piece.
     pub parts: usize,
     /// Folders of the sets that this one updates.
     pub earlier: Vec<PathBuf>,
@@ -119,7 +119,7 @@ impl Recipe {
         Self { sample: Some((library.to_owned(), debug.to_owned())), ..self }
     }
 
-    /// Five components, of which these are other ones.
+    /// Uses shards with five components, with these changes.
     pub fn revisions(self, revisions: &[Revision]) -> Self {
         Self { revisions: Some(revisions.to_vec()), ..self }
     }
@@ -133,7 +133,7 @@ impl Recipe {
         self
     }
 
-    /// A further release on top of sets, which the last of them knows.
+    /// Makes a further release as an update of `sets`; it reads the last one's receipts.
     pub fn on(mut self, release: &str, sets: &[&Built]) -> Self {
         let last = sets.last().unwrap().receipts();
         self.earlier = sets.iter().map(|set| set.out()).collect();
@@ -141,7 +141,7 @@ impl Recipe {
         last.iter().fold(with_release, |recipe, receipt| recipe.option("--since", receipt))
     }
 
-    /// The set, built once for all systems and scenarios.
+    /// Builds the set, once for all systems and scenarios.
     pub fn build(&self) -> Arc<Built> {
         static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<Arc<Built>>>>> =
             Mutex::new(BTreeMap::new());
@@ -207,14 +207,14 @@ impl Recipe {
         if self.other_sparse {
             let file = group.folder(artifacts).join(SPARSE_LIBRARY);
             let mut bytes = fs::read(&file).unwrap();
-            // Behind the end of an ELF file nothing is read.
+            // Bytes after the end of an ELF file are never read.
             bytes.extend_from_slice(b"another build");
             fs::write(&file, bytes).unwrap();
         }
     }
 }
 
-/// A set in a folder of its own.
+/// A set in its own folder.
 pub struct Built {
     recipe: Recipe,
     folder: TempDir,
@@ -240,7 +240,7 @@ impl Built {
         self.folder.path().join("config.json")
     }
 
-    /// A command with the options of the set.
+    /// A rockpack command with the set's options.
     fn command(&self, name: &str) -> Command {
         let mut command = rockpack();
         let artifacts = self.recipe.artifacts(self.folder.path());
@@ -249,7 +249,7 @@ impl Built {
         command
     }
 
-    /// The packages that a plan says a group needs.
+    /// The packages for a group according to the plan.
     pub fn planned(&self, group: &str, format: &str) -> BTreeSet<String> {
         let text = tools::succeed(self.command("plan").arg("--json"));
         let plan: Value = serde_json::from_str(&text).unwrap();
@@ -260,7 +260,7 @@ impl Built {
         names.map(|name| name.as_str().unwrap().to_owned()).collect()
     }
 
-    /// The packages of the set in a format.
+    /// The packages of the set in one format.
     pub fn packages(&self, format: &str) -> BTreeSet<String> {
         let ids = self.receipts().into_iter().flat_map(|file| {
             let receipt: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();

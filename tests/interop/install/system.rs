@@ -1,4 +1,4 @@
-//! What scenarios ask of a system.
+//! The interface of a system for scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,61 +15,61 @@ pub trait System {
     /// `deb` or `rpm`.
     fn format(&self) -> &'static str;
     fn root(&self) -> &Path;
-    /// Replaces the repository by one with the packages of these folders.
+    /// Replaces the repository with one of the packages in these folders.
     fn offer(&self, folders: &[&Path]);
     fn install(&self, packages: &[&str]) -> Command;
-    /// Puts one package of the repository in place without asking for what it needs, if the package
-    /// manager can: what happens between the steps of an update.
+    /// Unpacks one package of the repository without its dependencies, if the package manager can: an
+    /// intermediate state of an update.
     fn unpack(&self, file_name: &str) -> Option<Command>;
-    /// Ends what [`System::unpack`] began.
+    /// Completes the work of [`System::unpack`].
     fn repair(&self) -> Command;
-    /// Everything to the newest version, whatever has to go for it.
+    /// Updates everything to the newest version, and may remove packages.
     fn update(&self) -> Command;
-    /// Everything to the newest version, as far as nothing has to come or go for it.
+    /// Updates everything to the newest version, as far as no package has to be added or removed.
     fn upgrade(&self) -> Command;
-    /// The same, after which no package is left that something newer is there of.
+    /// Runs [`System::upgrade`], and fails unless every package then has its newest version.
     fn upgrade_all(&self) {
         let told = tools::told(&mut self.upgrade());
         let is_smooth = told.ends_with("exit status: 0\n")
             && self.signs_of_trouble().iter().all(|sign| !told.contains(sign));
         assert!(is_smooth, "{told}");
     }
-    /// What a package manager says where it removes packages or keeps them back.
+    /// Messages of a package manager that removes packages or keeps them back.
     fn signs_of_trouble(&self) -> &'static [&'static str];
-    /// Packages in these versions, which may be older ones than those that are there.
+    /// Installs packages in these versions, which may be older than the installed ones.
     fn install_versions(&self, packages: &[(&str, &str)]) -> Command;
-    /// Tells the package manager to have these packages in `version` and not in `other`, which is
-    /// newer. apt goes back to it in an upgrade; the others stay at it where they are.
+    /// Makes the package manager prefer `version` of these packages to `other`, which is newer. apt returns
+    /// to it in an upgrade; the others stay at it if it is installed.
     fn pin(&self, packages: &[&str], version: &str, other: &str);
-    /// Takes that back.
+    /// Undoes [`System::pin`].
     fn unpin(&self, packages: &[&str], other: &str);
-    /// Removes what came along with other packages and is no longer needed.
+    /// Removes packages that came along with others and are no longer needed.
     fn autoremove(&self) -> Command;
     fn remove(&self, packages: &[&str]) -> Command;
-    /// With configuration files.
+    /// Removes packages with their configuration files.
     fn purge(&self, packages: &[&str]) -> Command;
-    /// Name → version of everything but the base.
+    /// The versions of all packages by name, without the base.
     fn installed(&self) -> BTreeMap<String, String>;
-    /// Says nothing where all files of the packages are as they were installed.
+    /// The command that compares installed files with their packages; it prints nothing if they match.
     fn altered(&self, packages: &[&str]) -> Command;
-    /// Makes a package that is none of ours.
+    /// Makes a package of another vendor.
     fn make(&self, package: &Foreign, folder: &Path);
-    /// What in the root belongs to the package manager itself.
+    /// Paths in the root that belong to the package manager itself.
     fn own_paths(&self) -> &'static [&'static str];
 
-    /// The names of what is installed.
+    /// The names of installed packages.
     fn names(&self) -> BTreeSet<String> {
         self.installed().into_keys().collect()
     }
 
-    /// No file of an installed package is missing or changed.
+    /// Fails if a file of an installed package is missing or changed.
     fn assert_whole(&self) {
         let names = self.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(tools::succeed(&mut self.altered(&names)), "");
     }
 
-    /// Removes everything but the base.
+    /// Removes everything except the base.
     fn purge_all(&self) {
         let names = self.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -77,7 +77,7 @@ pub trait System {
         assert_eq!(self.names(), BTreeSet::new());
     }
 
-    /// Everything but what belongs to the package manager.
+    /// All entries except the package manager's own.
     fn snapshot(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         walk(self.root(), "", self.own_paths(), &mut found);
@@ -85,7 +85,7 @@ pub trait System {
     }
 }
 
-/// Kind, mode and size or text of every path, and for files the time of change.
+/// Collects type, mode, and size or target of every path, and the modification time of files.
 fn walk(root: &Path, folder: &str, left_out: &[&str], found: &mut BTreeMap<String, String>) {
     for name in support::example::names(&root.join(folder)) {
         let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
@@ -108,7 +108,7 @@ fn walk(root: &Path, folder: &str, left_out: &[&str], found: &mut BTreeMap<Strin
     }
 }
 
-/// Fails with what is different.
+/// Fails with the differences, if any.
 pub fn assert_same(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     let only = |these: &BTreeMap<String, String>, others: &BTreeMap<String, String>| {
         let lone = these.iter().filter(|(path, what)| others.get(*path) != Some(what));
@@ -118,7 +118,7 @@ pub fn assert_same(before: &BTreeMap<String, String>, after: &BTreeMap<String, S
     assert!(gone.is_empty() && come.is_empty(), "before: {gone:#?}\nafter: {come:#?}");
 }
 
-/// The copies of `*.deb` or `*.rpm` of the folders in `to`, in place of what was there.
+/// Copies the `*.deb` or `*.rpm` files of the folders to `to`, in place of its content.
 pub fn gather(folders: &[&Path], format: &str, to: &Path) {
     if to.exists() {
         fs::remove_dir_all(to).unwrap();

@@ -1,4 +1,4 @@
-//! Programs as alternatives: set, kept on upgrade, removed; and scripts that shells agree about.
+//! Programs as alternatives: set, kept on upgrade, removed; and scripts that behave alike in all shells.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,14 +68,14 @@ impl Sets {
     }
 }
 
-/// update-alternatives, asked from outside of `root`.
+/// Runs update-alternatives of this machine on `root`.
 fn alternatives(root: &Path) -> Command {
     let mut command = Command::new("update-alternatives");
     command.arg("--root").arg(root).args(["--log", "/dev/null"]);
     command
 }
 
-/// Folders that update-alternatives wants.
+/// Makes the folders that update-alternatives expects.
 fn prepare(root: &Path) {
     for folder in ["etc/alternatives", "var/lib/dpkg/alternatives", "var/log", "usr/bin", "other"] {
         fs::create_dir_all(root.join(folder)).unwrap();
@@ -83,7 +83,7 @@ fn prepare(root: &Path) {
     fs::write(root.join("other/bench"), "").unwrap();
 }
 
-/// Where the link of `program` leads by way of the alternatives.
+/// The target of `program`'s link, through the alternatives.
 fn leads_to(root: &Path, program: &str) -> Option<String> {
     let link = fs::read_link(root.join("usr/bin").join(program)).ok()?;
     assert_eq!(link, Path::new("/etc/alternatives").join(program));
@@ -97,13 +97,14 @@ fn value(root: &Path, program: &str, field: &str) -> String {
     line.unwrap_or_else(|| panic!("no {field} in {text}")).to_owned()
 }
 
-/// `install` and `upgrade` bring the first and the second set, `again` the second once more.
+/// Runs `install` and `upgrade`, which bring the first and the second set, `again`, which brings the second
+/// once more, and `remove`, with checks after each.
 fn are_kept_and_removed(root: &Path, [install, upgrade, again, remove]: [&dyn Fn(); 4]) {
     prepare(root);
     install();
     assert_eq!(leads_to(root, PROGRAM).unwrap(), "/opt/rocm-7.1/bin/exblas-bench");
     assert_eq!(value(root, PROGRAM, "Priority"), "70100");
-    // Somebody chooses another program for the name.
+    // The administrator chooses another program for the name.
     let other = ["--install", "/usr/bin/exblas-bench", PROGRAM, "/other/bench", "1"];
     tools::run(alternatives(root).args(other));
     assert_eq!(leads_to(root, PROGRAM).unwrap(), "/opt/rocm-7.1/bin/exblas-bench");
@@ -208,7 +209,7 @@ fn maintainer_scripts_are_clean_posix_shell() {
     are_clean(&sets.path("7.1.0"));
 }
 
-/// Fails unless the scripts of a set are POSIX shell that shellcheck has nothing to say about.
+/// Fails unless a set's scripts are POSIX shell, and shellcheck accepts them.
 pub fn are_clean(folder: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("script");

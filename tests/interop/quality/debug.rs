@@ -1,4 +1,4 @@
-//! gdb finds the debug files of a transformed library by its build-id.
+//! gdb finds the debug files of a transformed library by its build ID.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,8 +13,7 @@ use tempfile::TempDir;
 
 use crate::quality::alternatives::are_clean;
 
-/// A shard with a fat library whose debug information was split off as builds do it, and a set
-/// made of it.
+/// A shard with a fat library whose debug information was split off as in builds, and a set made from it.
 struct Built {
     folder: TempDir,
     id: String,
@@ -52,7 +51,7 @@ impl Built {
         format!("{}/{}.debug", &self.id[..2], &self.id[2..])
     }
 
-    /// The stage folder of the artifact of a component.
+    /// The stage folder of a component's artifact.
     fn stage(&self, component: &str) -> PathBuf {
         let artifact = self.path("shards/one").join(format!("sample_{component}_gfx1100"));
         fs::create_dir_all(artifact.join("sample/stage")).unwrap();
@@ -90,8 +89,8 @@ fn build_id(file: &Path) -> String {
     line.unwrap().to_owned()
 }
 
-/// What gdb knows about the function `run_sample` of an unpacked library, from the folder of debug
-/// files of its package. (In an installed system they are linked to; tests/interop/install has that.)
+/// gdb's report on the function `run_sample` of an unpacked library, with the debug folder of its package.
+/// (An installed system links to these files; tests/interop/install tests that.)
 fn gdb(root: &Path) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex"]);
@@ -164,7 +163,7 @@ fn debug_files_in_other_forms_are_found_or_named() {
     tools::need(&TOOLS);
     let built = Built::new();
     let stage = built.stage("dbg");
-    // As rpm lays debug files out: the file by the library's name, and a link by build-id.
+    // rpm's layout of debug files: the file is named like the library, with a link by build ID.
     let link = stage.join(".build-id").join(built.debug_name());
     let file = stage.join("lib/debug/libsample.so.1.debug");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -184,14 +183,14 @@ fn debug_files_in_other_forms_are_found_or_named() {
     verify.arg("verify").arg(built.path("out")).arg("--against").arg(built.path("shards"));
     tools::run(&mut verify);
 
-    // Left out, they are named by where the artifact has them.
+    // If they are left out, a finding names them by their paths in the artifact.
     tools::run(built.command().args(["--only", "sample_lib"]));
     let receipt = fs::read_to_string(built.path("out/packages.json")).unwrap();
     assert!(receipt.contains("/lib/debug/libsample.so.1.debug\""), "{receipt}");
     tools::run(&mut verify);
     fs::remove_dir_all(built.path("out")).unwrap();
 
-    // Another file of the same build-id is not the same.
+    // Another file with the same build ID is no match.
     let bytes = fs::read(&file).unwrap();
     fs::write(stage.join("lib/debug/other.debug"), [bytes, vec![0]].concat()).unwrap();
     let told = tools::told(&mut built.command());

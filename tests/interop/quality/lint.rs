@@ -1,4 +1,4 @@
-//! lintian and rpmlint find no error outside of the committed lists, whose lines are all needed.
+//! lintian and rpmlint find no error outside of the committed lists, and need every line of these.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn lint() -> Command {
     command
 }
 
-/// The example shards, and of each component that they have not, one file at least.
+/// Writes the example shards, and at least one file for each component that they lack.
 fn add_components(artifacts: &Path) {
     copy_shards(artifacts);
     let group = &GROUPS[0];
@@ -43,7 +43,7 @@ fn add_components(artifacts: &Path) {
     tools::run(Command::new("objcopy").arg("--only-keep-debug").arg(&whole).arg(&debug));
 }
 
-/// The example set with all components, by a scheme, as a packager who says who he is makes it.
+/// The example set with all components, by a scheme, from a configuration that names the packager.
 fn build(folder: &Path, scheme: &str) -> PathBuf {
     let mut config: Value = serde_json::from_slice(&fs::read(configuration()).unwrap()).unwrap();
     config["license"] = "MIT".into();
@@ -66,13 +66,13 @@ fn the_example_sets_are_free_of_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let out = build(folder.path(), "rocm");
-    // Under AMD's names too.
+    // The same under AMD's names.
     let other = tempfile::tempdir().unwrap();
     let amdrocm = build(other.path(), "amdrocm");
     for name in names(&amdrocm).into_iter().filter(|name| name.starts_with("amdrocm")) {
         fs::copy(amdrocm.join(&name), out.join(&name)).unwrap();
     }
-    // Kernel packages of other groups differ in names and code alone.
+    // Kernel packages of other groups only differ in names and code.
     let others = ["gfx115x", "gfx120x", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"];
     let is_other = |name: &String| others.iter().any(|other| name.contains(other));
     for name in names(&out).iter().filter(|name| !sweep::all() && is_other(name)) {
@@ -83,8 +83,8 @@ fn the_example_sets_are_free_of_errors() {
     let list = fs::read_to_string(tools::repository("tests/lint/lintian")).unwrap();
     assert!(list.contains("dir-or-file-in-opt"), "{list}");
 
-    // lintian is known to look, as every line of its list was needed. Without a list there is something to
-    // tell: of one package and of the quicker judge, as the other one takes seconds to start.
+    // Every line of lintian's list was needed, so lintian does look. Without a list there must be errors:
+    // tested with one package and the quicker judge, as the other takes seconds to start.
     let (empty, alone) = (path("lists"), path("alone"));
     fs::create_dir(&empty).unwrap();
     fs::create_dir(&alone).unwrap();

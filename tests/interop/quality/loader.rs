@@ -1,4 +1,4 @@
-//! A program from anywhere finds the libraries of an installed set, without LD_LIBRARY_PATH.
+//! A program in any folder finds the libraries of an installed set, without LD_LIBRARY_PATH.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,7 @@ const LIBRARY: &str = "rocm-host-suite-sparse";
 const LOADER_FILE: &str = "etc/ld.so.conf.d/rocm.conf";
 const PROGRAM: &str = "/usr/local/bin/program";
 
-/// Puts a program into `root` that is linked to a library of the set, and knows nothing of where
-/// it is.
+/// Puts a program into `root` that is linked to a library of the set, without a path to it.
 pub fn put_linked_program(set: &Set, root: &Path) {
     let unpacked = set.scratch("linked");
     set.unpack_debs(&[LIBRARY], &unpacked);
@@ -28,11 +27,11 @@ pub fn put_linked_program(set: &Set, root: &Path) {
     tools::run(&mut compile);
     let needed = tools::succeed(Command::new("ldd").arg(&place));
     assert!(needed.contains("libexsuitesparse.so.7 => not found"), "{needed}");
-    // With a program of this machine come the C library and the loader.
+    // Along with a program of this machine come the C library and the loader.
     put_program(root, "/bin/sh");
 }
 
-/// What the program says inside of `root`.
+/// The output of the program inside `root`.
 pub fn run_linked_program(root: &Path) -> String {
     let mut run = Command::new("chroot");
     run.arg(root).arg(PROGRAM).env_remove("LD_LIBRARY_PATH");
@@ -46,7 +45,7 @@ fn finds_its_library(root: &Path) -> bool {
     !missing
 }
 
-/// Another version of the set.
+/// Builds another version of the set.
 pub fn build_version(set: &Set, version: &str) -> std::path::PathBuf {
     let out = set.scratch(version);
     let mut build = rockpack();
@@ -55,7 +54,7 @@ pub fn build_version(set: &Set, version: &str) -> std::path::PathBuf {
     out
 }
 
-/// Stands for the C library's package as far as ldconfig goes: it waits for the trigger.
+/// Installs a stub for the C library's package: it runs ldconfig on the trigger.
 fn put_libc_bin(manager: &Dpkg) {
     let package = manager.root().join("var/libc-bin");
     fs::create_dir_all(package.join("DEBIAN")).unwrap();
@@ -91,7 +90,7 @@ fn dpkg_makes_the_libraries_known_and_forgets_them() {
     tools::run(&mut manager.install(&set, &[COMMON, LIBRARY]));
     assert!(finds_its_library(&root));
 
-    // What an administrator writes stays through an upgrade.
+    // An administrator's changes survive an upgrade.
     let changed = "# ours first\n/opt/rocm-7.1/lib\n";
     fs::write(root.join(LOADER_FILE), changed).unwrap();
     let upgraded = build_version(&set, "7.1.1");

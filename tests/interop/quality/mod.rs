@@ -1,5 +1,5 @@
-//! What makes packages ones that a distribution would take, judged by its own tools: lint,
-//! signatures, the dynamic loader, gdb, update-alternatives, and rpm with a moved prefix.
+//! Packages good enough for a distribution, judged by its own tools: lint, signatures, the dynamic loader,
+//! gdb, update-alternatives, and rpm with a moved prefix.
 
 mod alternatives;
 mod debug;

@@ -46,12 +46,12 @@ fn a_moved_set_finds_its_kernels_and_is_found() {
     }
     tools::run(rockpack().arg("verify").arg(&moved));
 
-    // The loader's file is where it was; the libraries are not.
+    // The loader's file stays in its place; the libraries are elsewhere.
     tools::run(&mut manager.remove(&packages));
     assert!(!moved.exists() && names(&root.join("etc/ld.so.conf.d")).is_empty());
 }
 
-/// The loader's file follows, and none is left beside it.
+/// The loader's file follows, without leaving an old one.
 #[test]
 fn an_update_may_move_a_set_and_move_it_back() {
     tools::need(&[&["dpkg-deb", "chroot", "gcc"], &RPM_TOOLS[..]].concat());
@@ -104,8 +104,8 @@ fn an_update_may_move_a_set_and_move_it_back() {
     update("7.3.0", None);
     remove();
 
-    // What an administrator wrote stays, wherever the set is: another comment, another folder, and
-    // lines behind those that were there.
+    // An administrator's changes stay, wherever the set is: another comment, another folder, and lines after
+    // the original ones.
     let file = folder.join("rocm.conf");
     for change in [
         |written: &str| format!("# ours first\n{}", written.split_once('\n').unwrap().1),
@@ -126,7 +126,7 @@ fn an_update_may_move_a_set_and_move_it_back() {
     }
 }
 
-/// A link at a folder of the system is fine, as where the prefix is not moved.
+/// A link in place of a system folder is fine, as with the usual prefix.
 #[test]
 fn a_moved_prefix_with_a_link_in_it_is_refused() {
     tools::need(&RPM_TOOLS);

@@ -1,4 +1,4 @@
-//! `rpm -K` takes signed packages, by keys that gpg made; keys that cannot sign are refused.
+//! `rpm -K` accepts signed packages, with keys that gpg made; keys that cannot sign are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const PASSPHRASE: &str = "se cret";
 const VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
 
-/// A home of gpg's with the key of `Packager`.
+/// A GnuPG home with the key of `Packager`.
 struct Keys(TempDir);
 
 impl Keys {
@@ -35,7 +35,7 @@ impl Keys {
         keys
     }
 
-    /// What gpg calls the key.
+    /// The key's fingerprint according to gpg.
     fn fingerprint(&self) -> String {
         let list = tools::succeed(self.gpg().args(["--with-colons", "--list-keys"]));
         let fingerprint = list.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap();
@@ -72,7 +72,7 @@ impl Drop for Keys {
     }
 }
 
-/// What `rpm -K` says with a database of its own that has the keys of `keys`.
+/// The output of `rpm -K` with a separate database that has the keys of `keys`.
 fn checked(keys: Option<&Keys>, package: &Path) -> String {
     let database = tempfile::tempdir().unwrap();
     let rpm = || {
@@ -116,7 +116,7 @@ fn rpm_takes_the_signature_of_every_package() {
         assert!(told.contains("SIGNATURES NOT OK"), "without the key: {told}");
         let header = tools::told(Command::new("rpm").args(["-qpi"]).arg(&package));
         assert!(header.contains(shown), "{algorithm}: {header}");
-        // The header is what is signed.
+        // The signature covers the header.
         let mut bytes = fs::read(&package).unwrap();
         let at = bytes.windows(9).position(|window| window == b"libraries").unwrap();
         bytes[at] = b'L';
@@ -149,7 +149,7 @@ fn a_signature_changes_nothing_else_and_is_the_same_again() {
     }
 }
 
-/// A build with options for signing, which fails and leaves no output folder.
+/// Runs a build with options for signing, which must fail and leave no output folder; returns the error.
 fn refused(options: &[&str], passphrase: Option<&str>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -186,7 +186,7 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     assert!(!wrong.contains("another secret"), "a passphrase is never shown: {wrong}");
     let debs = refused(&["--format", "deb", "--sign-key", &path("secret")], Some(PASSPHRASE));
     assert!(debs.contains("only .rpm packages are signed"), "{debs}");
-    // The modulus counts, without what is around it.
+    // Only the modulus counts, without its framing.
     for algorithm in ["rsa1024", "rsa2016"] {
         let small = Keys::make(algorithm, "never");
         let small = small.path("secret").to_str().unwrap().to_owned();
@@ -195,7 +195,7 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     }
 }
 
-/// Packages say that they were signed at the date of their contents, or SOURCE_DATE_EPOCH.
+/// A package states as the time of its signature the date of its content, or SOURCE_DATE_EPOCH.
 #[test]
 fn keys_that_may_not_sign_are_refused_before_anything_is_written() {
     tools::need(&["gpg", "gpgconf"]);
@@ -221,8 +221,7 @@ fn keys_that_may_not_sign_are_refused_before_anything_is_written() {
     let shown = told(&certifies, "with-subkey");
     assert!(shown.contains("no part of the key that is in the file may sign"), "{shown}");
 
-    // gpg writes a revocation with every key, and a colon in front so that it is not used by
-    // accident.
+    // gpg writes a revocation with every key, with a colon in front to prevent accidental use.
     let revoked = Keys::make("ed25519", "never");
     let place = format!("openpgp-revocs.d/{}.rev", revoked.fingerprint());
     let text = fs::read_to_string(revoked.path(&place)).unwrap();

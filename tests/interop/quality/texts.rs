@@ -1,4 +1,4 @@
-//! What packages say, as the configuration and the licence texts of the artifacts have it.
+//! The texts of packages, from the configuration and from the artifacts' licence texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ homepage = "https://example.org/blas"
 summary = "Kernels of the example"
 "#;
 
-/// A set of artifacts that bring a licence text, by `config`.
+/// A set of artifacts with a licence text, built by `config`.
 struct Built(TempDir);
 
 impl Built {
@@ -90,7 +90,7 @@ fn the_configuration_has_the_last_word_about_a_package() {
         (tag(&rpm, "LICENSE"), tag(&rpm, "URL")),
         ("MIT".into(), "https://example.org/blas".into())
     );
-    // Licence and home page hold for the family, summary and section for the package alone.
+    // Licence and home page apply to the family, summary and section to the package alone.
     let (deb, rpm) = (built.deb("rocm-blas-gfx110x"), built.rpm("rocm-blas-gfx110x"));
     assert_eq!(tag(&rpm, "SUMMARY"), "Kernels of the example");
     assert_eq!((deb_field(&deb, "Section"), tag(&rpm, "LICENSE")), ("libs".into(), "MIT".into()));

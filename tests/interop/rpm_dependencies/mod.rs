@@ -1,5 +1,5 @@
-//! Automatic Provides and Requires of an `.rpm` beside those of rpmbuild for the same files: names,
-//! flags and versions. What differs is listed, with its reason, in `differences.txt`.
+//! Automatic Provides and Requires of an `.rpm` compared with rpmbuild's for the same files: names, flags and
+//! versions. `differences.txt` lists the differences with their reasons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use support::program::rockpack;
 use support::queries::rpm_tags;
 use support::tools;
 
-/// rpm's bits for what its generators found: `RPMSENSE_FIND_REQUIRES`, `RPMSENSE_FIND_PROVIDES`.
+/// rpm's flags for relations found by its generators: `RPMSENSE_FIND_REQUIRES`, `RPMSENSE_FIND_PROVIDES`.
 const FOUND: u64 = (1 << 14) | (1 << 15);
 
 const DIFFERENCES: &str = include_str!("differences.txt");
@@ -67,7 +67,7 @@ impl Stage {
     }
 }
 
-/// Libraries with and without versions, hash tables, sonames; programs of all kinds; scripts.
+/// Adds libraries with and without versions, hash tables and sonames; programs of all kinds; and scripts.
 fn fill(stage: &Stage) {
     let versions = "ONE_1.0 { global: one; local: *; }; ONE_1.1 { global: other; } ONE_1.0;";
     let script = stage.version_script(versions);
@@ -115,7 +115,7 @@ fn fill(stage: &Stage) {
         stage.write(name, 0o755, text.as_bytes());
     }
     stage.write("share/library.sh", 0o644, b"#!/bin/zsh\ntrue\n");
-    // What this machine has: many versions, and those of a whole program.
+    // Files of this machine: with many versions, and with those of a whole program.
     for (path, mode, from) in [
         ("lib/libz.so.1", 0o644, "/usr/lib/x86_64-linux-gnu/libz.so.1"),
         ("lib/libstdc++.so.6", 0o755, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"),
@@ -184,7 +184,7 @@ fn found(package: &Path) -> BTreeSet<String> {
     all
 }
 
-/// `ours requires name` of a line of the list.
+/// The lines of the list as `ours requires name`.
 fn listed() -> BTreeSet<String> {
     let lines = DIFFERENCES.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split_once('#').unwrap().0.trim().to_owned()).collect()

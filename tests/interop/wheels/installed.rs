@@ -7,10 +7,10 @@ use support::tools::{self, need, said, told};
 
 use super::{CLIENTS, Environment, both};
 
-/// What is installed with the extra of gfx1100.
+/// The distributions installed with the extra for gfx1100.
 const WITH_GFX1100: [&str; 3] = ["x-1.0", "x_device_gfx1100-1.0", SHARED];
 
-/// The wheel of what all archs of gfx11 read.
+/// The wheel with the files for all archs of gfx11.
 const SHARED: &str = "x_device_gfx11xx-1.0";
 
 #[test]
@@ -33,7 +33,7 @@ fn extras_bring_their_device_wheels() {
         assert_eq!(environment.installed().len(), 1 + 9, "{client}");
         assert_eq!(environment.archives().len(), 8, "{client}");
         said(&mut environment.client(client, "check"));
-        // Python imports what was installed, and finds the program of the wheel.
+        // Python imports the installed package, and finds the wheel's program.
         let mut python = Command::new(environment.python());
         let text = tools::succeed(python.args(["-c", "import x.pure, y; print(x.pure.pure)"]));
         assert_eq!(text.trim(), "True");
@@ -41,8 +41,8 @@ fn extras_bring_their_device_wheels() {
     }
 }
 
-/// An upgrade with the extra takes the device wheels along. Without it pip says so and leaves them;
-/// their archives have other names, so that no kernel of the old build is taken for one of the new.
+/// An upgrade with the extra also upgrades the device wheels. Without it, pip warns and leaves them; their
+/// archives have other names, so no kernel of the old build is mistaken for a new one.
 #[test]
 fn upgrades_take_device_wheels_along_by_their_extra() {
     need(&CLIENTS);
@@ -98,7 +98,7 @@ fn wheels_are_uninstalled_in_either_order() {
     }
 }
 
-/// All of a host and its device wheels goes into one folder.
+/// A host wheel and its device wheels all go into one folder.
 #[test]
 fn a_target_folder_gets_all_of_it() {
     need(&CLIENTS);

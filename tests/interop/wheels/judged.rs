@@ -1,4 +1,4 @@
-//! What other tools say of the wheels: `unzip`, `wheel`, `installer`, `twine`, `check-wheel-contents`.
+//! Wheels judged by other tools: `unzip`, `wheel`, `installer`, `twine`, `check-wheel-contents`.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn unzip_finds_no_error() {
     }
 }
 
-/// `wheel unpack` compares every digest of RECORD, and `wheel pack` makes the same wheel of it.
+/// `wheel unpack` compares every digest in RECORD, and `wheel pack` makes the same wheel again.
 #[test]
 fn wheel_unpacks_and_packs_them() {
     need(&["wheel"]);
@@ -52,7 +52,7 @@ fn names_of(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// The reference of installers validates RECORD, and installs the same files as pip.
+/// `installer`, the reference implementation, validates RECORD and installs the same files as pip.
 #[test]
 fn installer_validates_their_records() {
     need(&["check-wheel-contents"]);
@@ -96,8 +96,8 @@ fn twine_would_upload_them() {
     assert_eq!(text.matches("PASSED").count(), both().of("1.0").len(), "{text}");
 }
 
-/// Device wheels have no module to import (W010, and W004 or W009 are about modules too); nothing else
-/// is said of them that is not said of the fat wheel.
+/// Device wheels have no module to import (W010; W004 and W009 are also about modules). All other warnings
+/// also appear for the fat wheel.
 #[test]
 fn check_wheel_contents_finds_what_is_normal() {
     need(&["check-wheel-contents"]);

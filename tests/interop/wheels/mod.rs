@@ -1,4 +1,4 @@
-//! Wheels in the hands of pip, uv and the tools of Python's packaging.
+//! Wheels in pip, uv and the tools of Python's packaging.
 
 mod installed;
 mod judged;
@@ -12,7 +12,7 @@ use support::example::names;
 use support::fat_wheels::{Made, fat_version, wheel_command};
 use support::tools;
 
-/// Two versions of a fat wheel, and what is made of both in one folder.
+/// Two versions of a fat wheel, and the wheels made from both in one folder.
 struct Both {
     made: Made,
 }
@@ -22,7 +22,7 @@ fn both() -> &'static Both {
     BOTH.get_or_init(|| {
         let made = Made::of(&fat_version("1.0"), &[]);
         fat_version("2.0").text("x/new.py", "").write(&made.room.path().join("in"));
-        // A folder with both; the earlier set is replaced by it.
+        // A folder with both; its output replaces the earlier set.
         tools::run(&mut wheel_command(&[&made.room.path().join("in")], &made.out()));
         Both { made }
     })
@@ -33,7 +33,7 @@ impl Both {
         self.made.out()
     }
 
-    /// Those of one version.
+    /// The wheels of one version.
     fn of(&self, version: &str) -> Vec<PathBuf> {
         let part = format!("-{version}-");
         let own = names(&self.out()).into_iter();
@@ -41,7 +41,7 @@ impl Both {
     }
 }
 
-/// The Python of the judges, which has `installer`.
+/// The judges' Python interpreter, which has `installer`.
 fn judges_python() -> PathBuf {
     let tool = tools::find("check-wheel-contents").unwrap();
     let link = fs::read_link(&tool).map_or(tool.clone(), |to| tool.parent().unwrap().join(to));
@@ -53,7 +53,7 @@ struct Environment {
     folder: PathBuf,
 }
 
-/// Who installs.
+/// The programs that install wheels.
 const CLIENTS: [&str; 2] = ["pip", "uv"];
 
 impl Environment {
@@ -67,7 +67,7 @@ impl Environment {
         self.folder.join("bin/python")
     }
 
-    /// `pip COMMAND`, or `uv pip COMMAND`.
+    /// The command `pip COMMAND`, or `uv pip COMMAND`.
     fn client(&self, client: &str, command: &str) -> Command {
         let mut run = Command::new(client);
         if client == "pip" {
@@ -100,13 +100,13 @@ impl Environment {
         lib.join(python).join("site-packages")
     }
 
-    /// The distributions that are installed, as the names of their folders have them.
+    /// The installed distributions, by the names of their folders.
     fn installed(&self) -> Vec<String> {
         let own = names(&self.site()).into_iter();
         own.filter_map(|name| name.strip_suffix(".dist-info").map(str::to_owned)).collect()
     }
 
-    /// The kernel archives that are installed, by what their names end in.
+    /// The installed kernel archives, by the ends of their names.
     fn archives(&self) -> Vec<String> {
         let own = names(&self.site().join("x/.kpack")).into_iter();
         own.map(|name| name.rsplit('_').next().unwrap().replace(".kpack", "")).collect()

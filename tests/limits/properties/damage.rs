@@ -9,7 +9,7 @@ use crate::targets::TARGETS;
 /// Full sweeps change every bit of files up to this length, and one bit of each byte of longer ones.
 const EVERY_BIT: usize = 6350;
 
-/// In a sample, the length up to which every bit is changed, and the most changed bytes of longer files.
+/// Samples change every bit of files up to this length, and one bit of this many bytes of longer ones.
 const EVERY_BIT_OF_A_SAMPLE: usize = 256;
 const BYTES_OF_A_SAMPLE: usize = 1500;
 

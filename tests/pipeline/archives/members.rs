@@ -187,7 +187,7 @@ fn links_are_those_of_a_folder() {
     refuses("libs/A/stage", "is no folder", |archive| archive.file("libs/A/stage", b""));
 }
 
-/// In byte order, `x-1` and `x.1` sort between `x` and `x/…`.
+/// Byte order puts `x-1` and `x.1` between `x` and `x/…`.
 #[test]
 fn prefixes_whose_names_begin_alike_hold_each_their_own() {
     let mut archive = Handmade::new();

@@ -1,5 +1,5 @@
-//! Five components in every shard: those of the examples and three more, small enough that a set of
-//! them is built in a moment.
+//! Five components in every shard: those of the examples and three more, small enough to build a set of them
+//! quickly.
 //!
 //! | family | kernels | its library needs |
 //! |---|---|---|
@@ -21,10 +21,10 @@ use support::tools;
 
 use crate::install::sets::SPARSE_LIBRARY;
 
-/// Where each of the new families has its files in an artifact.
+/// The stage prefix of the new families in an artifact.
 const STAGE: &str = "math-libs/example/stage";
 
-/// A component that is another one than in the first set, and what is behind the end of its file.
+/// A changed component, and the text appended to its file.
 pub type Revision = (Changed, &'static str);
 
 /// A file that a revision changes.
@@ -32,11 +32,11 @@ pub type Revision = (Changed, &'static str);
 pub enum Changed {
     /// The host library of a family, in every shard.
     Library(&'static str),
-    /// The code object of a family for gfx1100.
+    /// A family's code object for gfx1100.
     Code(&'static str),
 }
 
-/// A new family: its name, its libraries' source, and the directory of its kernels.
+/// A new family: its name, the source of its libraries, and the directory of its kernels.
 struct Family {
     name: &'static str,
     source: &'static str,
@@ -107,7 +107,7 @@ fn compile(family: &Family, folder: &Path) {
     tools::run(&mut gcc);
 }
 
-/// Puts the new families into a shard, and changes files of it.
+/// Adds the new families to a shard, and changes files in it.
 pub fn add(revisions: &[Revision], group: &Group, artifacts: &Path) {
     for family in &FAMILIES {
         let artifact = family.artifact(group, artifacts);
@@ -123,7 +123,7 @@ pub fn add(revisions: &[Revision], group: &Group, artifacts: &Path) {
     revisions.iter().for_each(|revision| change(*revision, group, artifacts));
 }
 
-/// A database of one code object of an arch, as rocBLAS has it.
+/// Writes a database of one code object for an arch, like rocBLAS'.
 fn put_kernels(group: &Group, artifacts: &Path, arch: &str, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     for ending in ["co", "dat"] {
@@ -133,7 +133,7 @@ fn put_kernels(group: &Group, artifacts: &Path, arch: &str, folder: &Path) {
     }
 }
 
-/// Appends to a file: behind the end of an ELF file nothing is read.
+/// Appends to a file: bytes after the end of an ELF file are never read.
 fn change((changed, text): Revision, group: &Group, artifacts: &Path) {
     let stage = |name: &str| {
         let family = FAMILIES.iter().find(|family| family.name == name).unwrap();

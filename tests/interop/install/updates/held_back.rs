@@ -1,4 +1,4 @@
-//! What a run says that it would hold back (`R113`) is what package managers hold back.
+//! Package managers hold back exactly the packages that a run reports as held back (`R113`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn told(set: &Built, format: &str, list: &str) -> BTreeSet<String> {
     names.map(name).collect()
 }
 
-/// A hotfix of one family where all packages depend on one version of each other.
+/// The hotfix is of one family, and all packages require one version of each other.
 pub fn what_is_said_is_held_back(system: &dyn System) {
     let set = |revisions: &[Revision]| {
         Recipe::new("7.1.0").revisions(revisions).keys(json!({ "set_relations": "exact" }))
@@ -40,7 +40,7 @@ pub fn what_is_said_is_held_back(system: &dyn System) {
     let held_back = told(&limited, system.format(), "held_back");
     assert!(waiting.is_subset(&held_back), "{waiting:?} {held_back:?}");
     if system.format() == "deb" {
-        // What may remove takes away those that are said not to fit, or, as apt 3, nothing.
+        // A command that may remove packages removes the reported ones; apt 3 removes nothing.
         tools::run(&mut system.update());
         let left = system.names();
         let gone: BTreeSet<String> = old.keys().filter(|it| !left.contains(*it)).cloned().collect();

@@ -1,4 +1,4 @@
-//! One hotfix after the other, there and back.
+//! One hotfix after the other, forward and back.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ const CHANGED: [(&str, &[&str]); 3] = [
     ("7.1.0-4", &BLAS),
 ];
 
-/// The first set, a hotfix of one family, one of two other ones, and one of the first family again.
-/// Each knows no receipt but that of the one before it.
+/// The first set, a hotfix of one family, one of two other families, and one of the first family again. Each
+/// reads only the receipt of its predecessor.
 pub fn releases() -> [Arc<Built>; 4] {
     let set = |revisions: &[Revision]| Recipe::new("7.1.0").revisions(revisions);
     let first = set(&[]).build();
@@ -54,7 +54,7 @@ fn hotfixes_are_verified_with_and_without_what_they_keep() {
     }
 }
 
-/// Hotfixes are installed as they appear; then the fixed family goes, and another one stays as it is.
+/// Hotfixes are installed as they appear. Then the fixed family is removed, and another one stays unchanged.
 pub fn hotfixes_come_one_by_one(system: &dyn System) {
     let sets = releases();
     let sets = only(&sets);
@@ -71,7 +71,7 @@ pub fn hotfixes_come_one_by_one(system: &dyn System) {
     tools::run(&mut system.autoremove());
     versions.retain(|name, _| name.starts_with("rocm-fft") || name == "rocm-common");
     let mut left = system.installed();
-    // apt takes what a metapackage brought for wanted by itself.
+    // apt treats packages that a metapackage brought as wanted on their own.
     left.remove(SPARSE);
     assert_eq!(left, versions);
     system.assert_whole();
@@ -79,7 +79,7 @@ pub fn hotfixes_come_one_by_one(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// Hotfixes are skipped but for the newest packages, with every metapackage installed.
+/// A client skips the hotfixes except for the newest packages, with every metapackage installed.
 pub fn hotfixes_come_at_once(system: &dyn System) {
     let sets = releases();
     let sets = only(&sets);
@@ -95,8 +95,7 @@ pub fn hotfixes_come_at_once(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// A hotfix goes by the names of all packages of the family, or where the package manager is told of
-/// versions.
+/// To undo a hotfix, the client names all packages of the family, or pins versions.
 pub fn a_hotfix_is_taken_back(system: &dyn System) {
     let sets = releases();
     let [first, second, ..] = only(&sets);
@@ -118,7 +117,7 @@ pub fn a_hotfix_is_taken_back(system: &dyn System) {
     upgrade_pinned(system, &[first, second], &old);
 }
 
-/// The host alone is named: apt takes away what needs the newer one, dnf has the kernels follow, and
+/// Only the host is named: apt removes packages that need the newer one, dnf downgrades the kernels, and
 /// zypper asks.
 fn take_back_host_alone(system: &dyn System, old: &Versions, new: &Versions) {
     let told = tools::told(&mut system.install_versions(&[("rocm-blas", "7.1.0-1")]));

@@ -15,7 +15,7 @@ use crate::install::updates::{
     FFT, ONE_GROUP, Versions, assert_newest, assert_verified, install, offer, updated, upgrade,
 };
 
-/// Host code of one family, device code of another one, and then host code of that one.
+/// Changes of one family's host code, another family's device code, and then that family's host code.
 const REVISIONS: [&[Revision]; 4] = [
     &[],
     &[(Library("blas"), "second")],
@@ -52,7 +52,7 @@ fn kernels_are_verified_with_their_hosts() {
     }
 }
 
-/// Updates, a family taken back, a new installation and a removal: host and kernels always fit.
+/// After updates, a downgrade of one family, a new installation and a removal, host and kernels always match.
 pub fn kernels_stay_where_host_code_changes(system: &dyn System) {
     let sets = releases();
     let sets: Vec<&Built> = sets.iter().map(|set| &**set).collect();
@@ -65,7 +65,7 @@ pub fn kernels_stay_where_host_code_changes(system: &dyn System) {
     }
     assert_newest(system);
 
-    // The device code of blas is that of the first release: its host goes back alone.
+    // The device code of blas is the first release's: its host can go back alone.
     tools::run(&mut system.install_versions(&[("rocm-blas", "7.1.0-1")]));
     assert_eq!(system.installed(), updated(&versions, &["rocm-blas"], "7.1.0-1"));
     let pair = [("rocm-fft", "7.1.0-1"), ("rocm-fft-gfx110x", "7.1.0-1")];
@@ -79,7 +79,7 @@ pub fn kernels_stay_where_host_code_changes(system: &dyn System) {
     let fresh = system.installed();
     let newest = [("rocm-common", "7.1.0-1"), (FFT[0], "7.1.0-4"), (FFT[1], "7.1.0-3")];
     assert_eq!(fresh, Versions::from(newest.map(|(name, it)| (name.to_owned(), it.to_owned()))));
-    // Kernels of other device code come with a host of theirs, or not at all.
+    // Kernels with other device code come with a matching host, or not at all.
     let told = tools::told(&mut system.install_versions(&[("rocm-fft-gfx110x", "7.1.0-1")]));
     let after = system.installed();
     let is_old = |name: &str| ["7.1.0-1", "7.1.0-2"].contains(&after[name].as_str());
@@ -93,7 +93,7 @@ pub fn kernels_stay_where_host_code_changes(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// Everything at once, from the first release on.
+/// All releases are updated at once, from the first one.
 pub fn kernels_come_with_the_last_of_their_hosts(system: &dyn System) {
     let sets = releases();
     let sets: Vec<&Built> = sets.iter().map(|set| &**set).collect();

@@ -1,7 +1,7 @@
-//! Hotfixes: sets of a further release that have the changed packages alone, beside those of before.
+//! Hotfixes: sets of a further release with only the changed packages, beside those of before.
 //!
-//! The mildest command that each package manager has brings everything to the newest version, and
-//! nothing is removed, kept back or brought besides. zypper is asked, too.
+//! Each package manager's mildest command brings everything to the newest version; it removes, keeps back and
+//! adds nothing. zypper is tested, too.
 
 pub mod components;
 mod held_back;
@@ -76,7 +76,7 @@ with_every_manager! {
     nights_are_mixed_where_that_is_configured;
 }
 
-/// Name → version.
+/// Versions by package name.
 type Versions = BTreeMap<String, String>;
 
 const BLAS: [&str; 4] =
@@ -84,10 +84,10 @@ const BLAS: [&str; 4] =
 const FFT: [&str; 4] = ["rocm-fft", "rocm-fft-gfx110x", "rocm-fft-gfx115x", "rocm-fft-gfx120x"];
 const SPARSE: &str = "rocm-host-suite-sparse";
 
-/// Everything that is for one group of GPUs, and the hosts of all families.
+/// The metapackages for everything of one GPU group, and for the hosts of all families.
 const ONE_GROUP: [&str; 2] = ["rocm-gfx110x", "rocm-hosts"];
 
-/// The same packages, of which some have another version.
+/// `versions` with `version` for `packages`.
 fn updated(versions: &Versions, packages: &[&str], version: &str) -> Versions {
     let newer = |(name, old): (&String, &String)| {
         let is_newer = packages.contains(&name.as_str());
@@ -96,14 +96,14 @@ fn updated(versions: &Versions, packages: &[&str], version: &str) -> Versions {
     versions.iter().map(newer).collect()
 }
 
-/// Installs packages of a set, and what they bring.
+/// Installs packages of a set with their dependencies, and returns the versions.
 fn install(system: &dyn System, set: &Built, packages: &[&str]) -> Versions {
     system.offer(&[&set.out()]);
     tools::run(&mut system.install(packages));
     system.installed()
 }
 
-/// Brings everything to the newest version that is there, which leaves these packages.
+/// Updates everything to the newest version. Fails unless the result is `expected`.
 fn upgrade(system: &dyn System, sets: &[&Built], expected: &Versions) {
     offer(system, sets);
     system.upgrade_all();
@@ -111,14 +111,14 @@ fn upgrade(system: &dyn System, sets: &[&Built], expected: &Versions) {
     system.assert_whole();
 }
 
-/// An update that may remove packages has nothing left to do.
+/// Fails if an update that may remove packages still has something to do.
 fn assert_newest(system: &dyn System) {
     let versions = system.installed();
     tools::run(&mut system.update());
     assert_eq!(system.installed(), versions);
 }
 
-/// An upgrade where the package manager was told of versions, and says what it keeps back.
+/// Upgrades with pinned versions; the package manager may report the packages that it keeps back.
 fn upgrade_pinned(system: &dyn System, sets: &[&Built], expected: &Versions) {
     offer(system, sets);
     tools::run(&mut system.upgrade());
@@ -132,7 +132,7 @@ fn offer(system: &dyn System, sets: &[&Built]) {
     system.offer(&folders.iter().map(|folder| folder.as_path()).collect::<Vec<_>>());
 }
 
-/// The hotfix with all sets before it, and alone.
+/// Verifies the hotfix with all earlier sets, and alone.
 fn assert_verified(earlier: &[&Built], set: &Built, kept: usize) {
     let verify = |sets: &[&Built]| {
         let mut command: Command = rockpack();

@@ -18,7 +18,7 @@ use crate::install::updates::{
 const NIGHTS: [&str; 2] = ["7.12.0~20261101", "7.12.0~20261102"];
 const CHANGED: [Revision; 1] = [(Library("blas"), "second night")];
 
-/// Two nights, the second of which knows the first.
+/// Two nightly builds; the second one reads the first one's receipt.
 fn nights(relations: Option<&str>) -> [Arc<Built>; 2] {
     let set = |night: usize, revisions: &[Revision]| {
         let recipe = Recipe::new(NIGHTS[night]).revisions(revisions);
@@ -36,12 +36,12 @@ fn of_night(night: usize, versions: &Versions) -> Versions {
     versions.keys().map(|name| (name.clone(), format!("{}-1", NIGHTS[night]))).collect()
 }
 
-/// Whether a package is of one family, or what all of them need.
+/// Tells whether a package belongs to one family, or is needed by all.
 fn some_of(name: &str) -> bool {
     name.starts_with("rocm-blas") || name.starts_with("rocm-common")
 }
 
-/// A folder with some packages of a set: what a publication that was cut off leaves.
+/// A folder with some packages of a set, as an interrupted publication leaves it.
 fn cut_off(set: &Built) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let is_there =
@@ -52,7 +52,7 @@ fn cut_off(set: &Built) -> TempDir {
     folder
 }
 
-/// A night is left alone as long as only one family of it is there, and what that needs.
+/// No client takes a night while only one family and its dependencies are there.
 pub fn a_night_is_taken_whole(system: &dyn System) {
     let [first, second] = nights(None);
     let before = system.snapshot();
@@ -66,7 +66,7 @@ pub fn a_night_is_taken_whole(system: &dyn System) {
     assert_eq!(system.installed(), old);
     tools::run(&mut system.update());
     if system.format() == "deb" {
-        // What may remove does: it takes the newest packages, and away what does not fit to them.
+        // A command that may remove packages takes the newest ones, and removes those that do not match.
         let mut expected = of_night(1, &old);
         expected.retain(|name, _| some_of(name));
         assert_eq!(system.installed(), expected);
@@ -79,7 +79,7 @@ pub fn a_night_is_taken_whole(system: &dyn System) {
     assert_same(&before, &system.snapshot());
 }
 
-/// The same two nights: a family of the second one beside the others of the first.
+/// One family of the second night is installed beside the others of the first.
 pub fn nights_are_mixed_where_that_is_configured(system: &dyn System) {
     let [first, second] = nights(Some("patch"));
     let old = install(system, &first, &ONE_GROUP);

@@ -1,4 +1,4 @@
-//! Sets whose packages several machines build.
+//! Sets built by several machines.
 
 use std::sync::Arc;
 
@@ -32,14 +32,14 @@ fn part_with(set: &Built, package: &str) -> String {
     format!("{}/{}", at.unwrap() + 1, receipts.len())
 }
 
-/// The one part of a hotfix that has something to make: only that one is built and published.
+/// The only part of a hotfix with a changed package; no other part is built and published.
 fn part_again(first: &Built) -> Arc<Built> {
     let part = part_with(first, "rocm-blas");
     let again = Recipe::new("7.1.0").revisions(&BLAS_CHANGED).on("2", &[first]);
     again.text("--partition", &part).build()
 }
 
-/// A hotfix in two parts, on a set in one piece or in parts.
+/// A hotfix in two parts, of a set in one piece or in parts.
 fn hotfix_in_parts(release: &str, on: &Built) -> Arc<Built> {
     Recipe::new("7.1.0").revisions(&THREE_CHANGED).parts(2).on(release, &[on]).build()
 }
@@ -52,8 +52,8 @@ fn hotfixes_in_parts_are_verified() {
     assert_verified(&[&first], &hotfix, 28);
 }
 
-/// A set in three parts, of which one is built again, and then a hotfix in two parts that knows that
-/// part alone.
+/// One part of a set in three parts is rebuilt, and then a hotfix in two parts reads only that part's
+/// receipt.
 pub fn parts_are_updated(system: &dyn System) {
     let first = parted();
     let second = part_again(&first);

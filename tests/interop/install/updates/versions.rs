@@ -1,4 +1,4 @@
-//! Patch versions beside each other in one repository, with hotfixes of the earlier one.
+//! Patch versions side by side in one repository, with hotfixes of the earlier one.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::install::updates::{
     BLAS, ONE_GROUP, Versions, assert_newest, install, updated, upgrade, upgrade_pinned,
 };
 
-/// 7.1.1, which knows the last hotfix of 7.1.0.
+/// Version 7.1.1, which reads the receipt of the last hotfix of 7.1.0.
 fn next(hotfix: &Built) -> Arc<Built> {
     let next = Recipe::new("7.1.1").revisions(&[(Library("utils"), "next")]);
     next.option("--since", &hotfix.receipt()).build()
 }
 
-/// Everything in one version.
+/// All packages in one version.
 fn all_at(version: &str, versions: &Versions) -> Versions {
     versions.keys().map(|name| (name.clone(), version.to_owned())).collect()
 }
 
-/// A client that stays at 7.1.0 has its hotfixes; others go on as a whole.
+/// A client that stays at 7.1.0 gets its hotfixes; others move to 7.1.1 as a whole.
 pub fn patch_versions_stand_side_by_side(system: &dyn System) {
     let [first, second, ..] = releases();
     let next = next(&second);
@@ -36,7 +36,7 @@ pub fn patch_versions_stand_side_by_side(system: &dyn System) {
     assert_newest(system);
     system.purge_all();
 
-    // An earlier version by the names of what belongs to it.
+    // Returns to an earlier version by naming the packages that belong to it.
     let names = ["rocm-blas-gfx110x", "rocm-blas", "rocm-common"];
     let versions = names.map(|name| (name, "7.1.0-1"));
     tools::run(&mut system.install_versions(&versions));

@@ -41,7 +41,7 @@ fn a_package_may_provide_what_it_replaces_under_whatever_name() {
         case.built(config, &["--format", "deb", "--scheme", scheme]);
         let _ = std::fs::remove_dir_all(case.path("out"));
     }
-    // Another package of the set must not have that relation.
+    // No other package of the set may provide it.
     case.compile(&case.stage("other").join("bin/other"), "int main(void) { return 0; }", "");
     let config = "[relations.rocm-other]\ndeb.provides = ['user (= {version})']\n\
                   [replaces.rocm-user]\ndeb = ['user < 7.0']\n";

@@ -124,7 +124,7 @@ fn another_interpreter_that_nobody_has_is_named() {
     }
 }
 
-/// An excused line must be the artifact's.
+/// A first line that is left alone must be the artifact's own.
 #[test]
 fn an_interpreter_that_is_left_alone_excuses_no_other_line() {
     tools::need(&TOOLS);
@@ -135,8 +135,7 @@ fn an_interpreter_that_is_left_alone_excuses_no_other_line() {
     assert!(found.contains("V013") && found.contains("exit status: 1"), "{found}");
 }
 
-/// Quotes and variables are special to `env` only after its option -S; binary data may also be in an
-/// argument.
+/// Quotes and variables are special to `env` only after its option -S; arguments need not be UTF-8.
 #[test]
 fn lines_with_odd_characters_are_judged_alike_by_build_and_verify() {
     tools::need(&TOOLS);
@@ -177,7 +176,7 @@ fn a_shell_that_hands_over_to_the_build_machine_is_seen_through() {
         "R066 interpreter-unresolved: rocm-tool: needs {OWN}, which neither the set nor debian-12 has"
     );
     case.refused("", &["--strict"], &[&expected]);
-    // A package without the receipt's finding about it.
+    // Without the receipt, nothing excuses the package.
     told(&case, "", &[]);
     assert!(rpm_needs(&case, "/bin/sh") && !rpm_needs(&case, OWN), "as rpmbuild does it");
     fs::remove_file(case.path("out").join("packages.json")).unwrap();
@@ -306,7 +305,7 @@ fn lines_that_start_nothing_need_nothing_and_are_named() {
     assert_eq!(case.depends("rocm-tool"), "");
     let needs = case.rpm("rocm-tool", "--requires");
     let paths: Vec<&str> = needs.lines().filter(|line| line.starts_with('/')).collect();
-    // Other paths are those of scriptlets.
+    // The only path is that of the scriptlets' shell.
     assert!(!paths.is_empty() && paths.iter().all(|path| *path == "/bin/sh"), "{paths:?}");
 }
 

@@ -96,8 +96,8 @@ fn they_are_rewritten() {
     assert!(told.contains("exit status: 0"), "{told}");
 }
 
-/// Verification reads the paths itself: the last folder is one that a package outside of the set registers
-/// with the loader.
+/// Verification reads the paths itself: the loader otherwise knows the last folder only from a package
+/// that no dependency brings.
 #[test]
 fn verification_reads_them_whole() {
     need(&TOOLS);

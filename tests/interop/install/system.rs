@@ -27,7 +27,7 @@ pub trait System {
     fn update(&self) -> Command;
     /// Updates everything to the newest version, as far as no package has to be added or removed.
     fn upgrade(&self) -> Command;
-    /// Runs [`System::upgrade`], and fails unless every package then has its newest version.
+    /// Runs [`System::upgrade`]. Fails if the package manager removes packages or keeps them back.
     fn upgrade_all(&self) {
         let told = tools::told(&mut self.upgrade());
         let is_smooth = told.ends_with("exit status: 0\n")

@@ -1,21 +1,21 @@
 // Loaded before libc, this makes one chosen call of a program fail, or does something just before
 // it. Only calls on files below FAULT_UNDER count, in the order in which all threads make them.
 //
-//   FAULT_UNDER    a folder, without a stroke at its end
-//   FAULT_CALLS    which kinds count, separated by commas: open create read write sync rename make
+//   FAULT_UNDER    a folder, without a slash at its end
+//   FAULT_CALLS    the kinds that count, separated by commas: open create read write sync rename make
 //                  remove link mode stat fstat list lock copy; and thread, on no file
-//   FAULT_AT       which of them is chosen, from 1; 0 is none
+//   FAULT_AT       the number of the chosen call, from 1; 0 chooses none
 //   FAULT_DO       error:N     the call fails with errno N
-//                  errors:N    so do all calls of these kinds after it
+//                  errors:N    the call, and all calls of these kinds after it, fail so
 //                  short       a read or write does half of what it is asked to
 //                  signal:N    the process gets the signal N before the call
-//                  ignored:N   the same, and the process was started to ignore that signal
+//                  ignored:N   the same, in a process that was started to ignore that signal
 //                  run:COMMAND a shell runs the command before the call
 //                  clock:N     from the chosen reading of the clock on, it is N seconds off
 //                  list        nothing: every call that counts is noted
-//   FAULT_UNTYPED  if set, folders do not say with their names what those are
+//   FAULT_UNTYPED  if set, folders list names without file types
 //   FAULT_LOG      a file: the kind and path of the chosen call, a line each
-//   FAULT_COUNT    a file: at the end of the program, how many calls counted
+//   FAULT_COUNT    a file: the number of calls that counted, at the end of the program
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static long at;
 static atomic_long counted;
 static __thread int inside;
 
-// libc's own: what this library does is not struck.
+// libc's own function: faults do not strike this library's calls.
 static long kernel(long number, ...);
 
 static const char *take(const char *name) {
@@ -59,7 +59,7 @@ __attribute__((constructor)) static void begin(void) {
   log_file = take("FAULT_LOG");
   count_file = take("FAULT_COUNT");
   at = atol(take("FAULT_AT"));
-  // As from a terminal, whatever the tests were started to ignore.
+  // As started from a terminal, even if the tests ignore these signals.
   signal(SIGHUP, SIG_DFL);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
@@ -124,7 +124,7 @@ static int chosen(const char *kind, const char *path) {
   return GO_ON;
 }
 
-// The path that the kernel knows of an open file; 0 if there is none.
+// Gets the kernel's path of an open file; 0 if it has none.
 static int path_of(int fd, char path[PATH_MAX]) {
   char link[40];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -192,7 +192,7 @@ MOVES("write", write, const void *data, , )
 MOVES("write", pwrite, const void *data, COMMA off_t offset, COMMA offset)
 MOVES("write", pwrite64, const void *data, COMMA off64_t offset, COMMA offset)
 
-// A file without a name is made, too.
+// An anonymous temporary file is created, too.
 static const char *kind_of_open(int flags) {
   return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? "create" : "open";
 }
@@ -261,7 +261,7 @@ ssize_t copy_file_range(int in, off64_t *i, int out, off64_t *o, size_t len, uns
   return kernel(SYS_copy_file_range, in, i, out, o, what == HALF && len > 1 ? len / 2 : len, flags);
 }
 
-// Some libraries ask the kernel by its number.
+// Some libraries make this system call by its number.
 long syscall(long number, ...) {
   va_list more;
   va_start(more, number);
@@ -273,7 +273,7 @@ long syscall(long number, ...) {
   return kernel(number, all[0], all[1], all[2], all[3], all[4], all[5]);
 }
 
-// What the standard library asks where statx is not there.
+// The standard library calls these if statx is missing.
 ON_PATH("stat", stat64, AT_FDCWD, path, int, (const char *path, struct stat64 *out), path, out)
 ON_PATH("stat", lstat64, AT_FDCWD, path, int, (const char *path, struct stat64 *out), path, out)
 ON_PATH("stat", fstatat64, dir, path, int, (int dir, const char *path, struct stat64 *out, int f),

@@ -1,4 +1,4 @@
-"""The layout of a kernel archive, with msgpack and zstandard alone; independent of rockpack."""
+"""The layout of a kernel archive, with only msgpack and zstandard; independent of rockpack."""
 
 import struct
 

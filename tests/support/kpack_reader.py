@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reads a kernel archive with msgpack and zstandard alone; prints its TOC as JSON.
+"""Reads a kernel archive with only msgpack and zstandard; prints its TOC as JSON.
 
 Independent of rockpack: written from the description of the format. Exits with a message where
 the archive breaks it.
@@ -21,7 +21,7 @@ def check(condition, message):
 
 
 def frames_of(data, toc, toc_offset):
-    """Size and SHA-256 of the decoded code objects by ordinal. One at a time is in memory."""
+    """Size and SHA-256 of the decoded code objects by ordinal. Only one is in memory at a time."""
     used = [(0, 16)]
     objects = []
 
@@ -60,7 +60,7 @@ def frames_of(data, toc, toc_offset):
 
 
 def check_gaps(data, used, end):
-    """Every byte belongs to one place at most, and is zero where it belongs to none."""
+    """Checks that every byte belongs to at most one part, and that all others are zero."""
     position = 0
     for first, last in [*used, (end, end)]:
         check(first >= position, "code objects overlap")

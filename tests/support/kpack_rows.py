@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes a kernel archive as a component ships one, with msgpack and zstandard alone.
+"""Writes a kernel archive as a component ships one, with only msgpack and zstandard.
 
 kpack_rows.py OUT SCHEME < {"arches": [...], "rows": [[key, target, code in hex], ...]}
 

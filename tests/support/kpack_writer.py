@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes a kernel archive with msgpack and zstandard alone: kpack_writer.py OUT SCHEME [START].
+"""Writes a kernel archive with only msgpack and zstandard: kpack_writer.py OUT SCHEME [START].
 
 Independent of rockpack. Prints {key: {target: sha256}}. START is the offset of the blob: 64, or
 16 as some writers have it.

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints what Python's own zipfile and the bytes of the headers say of wheels, as JSON by their file names."""
+"""Prints wheels as read by Python's zipfile and from the bytes of their headers: JSON by file name."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ import zipfile
 
 
 def local(data, entry):
-    """The local header, where the bytes of the member begin."""
+    """The local header, and the offset of the member's bytes."""
     fields = struct.unpack_from("<IHHHIIIIHH", data, entry.header_offset)
     start = entry.header_offset + 30 + fields[8] + fields[9]
     return {"flags": fields[2], "extra": fields[9], "crc": fields[5], "compressed": fields[6],
@@ -38,7 +38,7 @@ def wheel(path):
         members = [member(archive, data, entry) for entry in archive.infolist()]
         texts = {name: archive.read(name).decode() for name in archive.namelist()
                  if ".dist-info/" in name}
-        # Every byte is one of a member, of its header or of the directory.
+        # Every byte belongs to a member, to its header or to the directory.
         end = struct.unpack_from("<HHII", data, len(data) - 22 + 8)
         whole = data[-22:-18] == b"PK\5\6" and end[2] + end[3] == len(data) - 22
         return {"members": members, "texts": texts, "comment": archive.comment.decode(),

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes a wheel by Python's own zipfile. Standard input says in JSON what is in it.
+"""Writes a wheel with Python's own zipfile. Standard input has its specification as JSON.
 
 `path`, `members` (`name`; `text` or `file`; `mode`, `method`, `hash`), `record` (its name, or null), `edits` of
 RECORD (pairs of texts) and `patches` of headers (member, field, value), which zipfile would not write.
@@ -15,7 +15,7 @@ import sys
 import warnings
 import zipfile
 
-# Where a field lies in a local and in a central header.
+# Offset of each field in a local and in a central header.
 FIELDS = {"flags": (6, 8), "method": (8, 10), "size": (22, 24), "crc": (14, 16)}
 
 

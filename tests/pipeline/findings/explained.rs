@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const PASSED_OVER: &str = "warning: R008 artifact-packing-unknown: \
     gfx110X-build/hello_lib_generic.tar.gz: is named like an artifact";
 
-/// The example shards, with an artifact whose archive is not of an artifact's format.
+/// The example shards, with an artifact packed in an unknown format.
 struct Shards(TempDir);
 
 impl Shards {

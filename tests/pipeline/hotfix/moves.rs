@@ -68,7 +68,7 @@ fn the_next_hotfix_knows_what_moved_before() {
     let folders = ["1", "2", "3", "4"].map(|release| case.path(release));
     tools::run(verify.arg("verify").args(folders).arg("--against").arg(case.path("shards")));
 
-    // An explicit lower bound does not replace it.
+    // An explicit bound that is lower does not replace it.
     case.change_blas();
     let moved = serde_json::json!({"rocm-blas": ["rocm-host-suite-sparse < 7.1.0-1"]});
     let config = case.with_keys(&[("moved", moved)]);

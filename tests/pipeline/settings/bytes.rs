@@ -183,8 +183,8 @@ impl Case {
         Some(Made { packages: self.packages("part"), digest })
     }
 
-    /// Describes a wrong effect of what `line` changes: if packages differ, parts have to notice, and the
-    /// cache must give the same packages as a build without it.
+    /// Describes the fault of a change by `line`, if any: its mark is wrong, parts do not notice that packages
+    /// differ, or the cache gives other packages than a build without it.
     fn fault(&self, line: &str, config: &Value, options: &[String]) -> Option<String> {
         let before = self.made.as_ref().unwrap();
         let Some(made) = self.made(config, options) else {

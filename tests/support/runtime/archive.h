@@ -14,7 +14,7 @@ struct row {
   uint64_t ordinal, original_size;
 };
 
-/* Each returns NULL, or what is wrong. */
+/* Each returns NULL, or the fault. */
 const char *archive_open(struct archive *archive, const char *path);
 const char *archive_row(const struct archive *archive, const char *key, const char *target, struct row *row);
 /* `*code` is to be freed by the caller. */

@@ -29,7 +29,7 @@ for library in "${libraries[@]}"; do
 done | sort -u >"$work/versions"
 sort -u -o "$work/undefined" "$work/undefined"
 
-# What no library given or present defines: by version, and for the unversioned all of them.
+# Symbols that no given or present library defines: by version, and all of the unversioned ones.
 for library in "${libraries[@]}"; do
   readelf --dyn-syms -W "$library" | awk '$7 != "UND" && $8 != "" { split($8, part, /@+/); print part[1] }'
 done | sort -u >"$work/defined"
@@ -40,7 +40,7 @@ make_stub() { # make_stub SONAME UNVERSIONED: `yes` if it also takes the unversi
   awk -v unversioned="$unversioned" 'FILENAME ~ /\/own$/ { own[$1]; next } FILENAME ~ /\/defined$/ { defined[$1]; next }
     ($3 in own) || ($3 == "-" && unversioned == "yes" && !($2 in defined)) { print $2, $3 }' \
     "$work/own" "$work/defined" "$work/undefined" >"$work/symbols"
-  # What no node names stays exported without a version.
+  # A symbol outside of all nodes stays exported without a version.
   awk '$2 != "-" { list[$2] = list[$2] " \"" $1 "\";" } END { for (v in list) print v " {" list[v] " };" }' \
     "$work/symbols" >"$work/version.map"
   local versions=()

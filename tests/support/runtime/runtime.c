@@ -46,7 +46,7 @@ struct targets {
   int count;
 };
 
-/* What one wrapper loaded for one device. */
+/* The code object that one wrapper loaded for one device. */
 struct loaded {
   char *key, *device;
   unsigned char *code;
@@ -107,7 +107,7 @@ static int expand(char *path, size_t size, const char *directory, const char *pa
 static int binary_of(const void *address, char *path) {
   Dl_info info;
   if (!dladdr(address, &info) || !info.dli_fname) return 0;
-  /* The program itself is known by how it was called, which need not be a path. */
+  /* The program itself goes by the name it was called with, which need not be a path. */
   const char *name = strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe";
   return realpath(name, path) != NULL;
 }

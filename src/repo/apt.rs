@@ -34,7 +34,7 @@ const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::
 pub(super) struct Suite {
     /// The indexes, under names that say their content.
     pub by_hash: Vec<(String, Arc<[u8]>)>,
-    /// The same under the names that `Release` lists.
+    /// The indexes under the names that `Release` lists.
     pub named: Vec<(String, Arc<[u8]>)>,
     /// All indexes.
     pub listed: Vec<IndexFile>,

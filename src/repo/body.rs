@@ -1,4 +1,4 @@
-//! What files of a repository will hold, and how it is written under a temporary name.
+//! The future content of files of a repository, written under temporary names.
 
 use std::fs::{self, File, FileTimes};
 use std::io::Write;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::stat::{Modified, stat_of};
 use crate::files::{Durability, READABLE, link, write_new};
 
-/// What a file will hold.
+/// The future content of a file.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// These bytes.
@@ -25,7 +25,7 @@ pub enum Body {
     Link(PathBuf, Content, KnownFile),
 }
 
-/// What is known of a file that is published as it is. Where it is no longer so when the file is
+/// The known facts about a file that is published unchanged. If they differ when the file is
 /// put in place, that is an error of [`Kind::Changed`].
 #[derive(Debug, Clone)]
 pub struct KnownFile {

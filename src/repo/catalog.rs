@@ -1,5 +1,5 @@
-//! Which packages a channel has after a run: what it had, without what is removed, with what is
-//! given, of each package no more versions than are kept.
+//! The packages of a channel after a run: the earlier ones without the removed, plus the
+//! given ones, with at most the kept number of versions of each.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// What is removed and given in one run has to be the file that the pool has.
+    /// Refuses a package that is removed and given in one run, unless it is the file in the pool.
     fn refuse_changed(&self, earlier: &PoolRecords) -> Result<()> {
         let mut faults = Faults::default();
         for (path, addition) in &self.added {
@@ -140,7 +140,7 @@ impl Catalog {
         faults.finish()
     }
 
-    /// A package of one name, version and architecture is one file, in whatever component.
+    /// Refuses different files with the same name, version and architecture, in any component.
     fn refuse_twins(&self) -> Result<()> {
         let mut first: BTreeMap<TwinKey<'_>, (&String, &PoolRecord)> = BTreeMap::new();
         let mut faults = Faults::default();
@@ -312,7 +312,7 @@ fn short(digest: &str) -> &str {
 }
 
 /// Refuses added packages that another channel has, or some channel had a short time ago, under the
-/// same path with other content: whoever read the index of that time would get the wrong file.
+/// same path with other content: clients with the index of that time would get the wrong file.
 pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Result<()> {
     let mut faults = Faults::default();
     for (path, addition) in &catalog.added {

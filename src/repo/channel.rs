@@ -3,7 +3,7 @@
 use crate::package::Format;
 use crate::package::indexed::PackageKind;
 
-/// Which channel.
+/// A channel of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Channel {
     /// An apt suite.
@@ -20,7 +20,7 @@ impl Channel {
         [Self::Apt(suite.to_owned()), Self::Rpm, Self::Python]
     }
 
-    /// Its name in states and reports.
+    /// The name in states and reports.
     pub fn name(&self) -> String {
         match self {
             Self::Apt(suite) => format!("apt-{suite}"),

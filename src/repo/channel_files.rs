@@ -67,7 +67,7 @@ impl Making<'_> {
         }
     }
 
-    /// The indexes that need not be made again.
+    /// The indexes that need no rewriting.
     fn unchanged(&self, next: &ChannelState) -> Result<Option<&ListedIndexes>> {
         if self.options.check {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a repository remembers of itself: one file per *channel*, which is an apt suite or the rpm
+//! The state of a repository: one file per *channel*, which is an apt suite or the rpm
 //! repository.
 //!
 //! ```text
@@ -121,7 +121,7 @@ impl Channels {
     }
 }
 
-/// What is about to be published of a channel.
+/// The announced publication of a channel.
 pub(super) struct Announcement<'a> {
     /// The channel's name.
     pub channel: &'a str,
@@ -139,7 +139,7 @@ enum Remembered {
     Shown,
 }
 
-/// What is in the file `name`, and of which channel, if it is such a file.
+/// Reads the file `name`, with the name of its channel; `None` if it is no state.
 fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
     let stem = name.strip_suffix(ENDING)?;
     if let Some(channel) = stem.strip_prefix(recovery::PREFIX) {

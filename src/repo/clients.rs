@@ -87,10 +87,10 @@ fn signed_by_others(
     Ok(by.into_iter().map(finding).collect())
 }
 
-/// What is worth knowing of the signatures of packages: that clients of the rpm repository are not told to
-/// insist on them, where whoever publishes may think that they are, because some packages are signed, or
-/// were to be; that they are to insist, and do not get the key of some; and that old versions of rpm refuse
-/// those that the run makes.
+/// Findings about signatures of packages: clients of the rpm repository are not told to
+/// require them, although some packages are signed or were to be; clients must require them, and do not get
+/// the key of some; or old versions of rpm refuse those that
+/// the run makes.
 pub(super) fn of_signatures(
     channel: &str,
     state: &ChannelState,

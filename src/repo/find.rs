@@ -45,7 +45,7 @@ impl FoundFiles {
         self.findings.explain(Err(error))
     }
 
-    /// Adds what is in a folder at or below `root`.
+    /// Adds the packages in a folder at or below `root`.
     fn walk(&mut self, root: &Path, folder: &Path) -> Result<()> {
         for entry in list(folder)? {
             let entry = entry?;
@@ -84,8 +84,8 @@ impl FoundFiles {
     }
 }
 
-/// Why a file that has no name of a package is worth a word. One that cannot be looked at is none, nor
-/// is a link to a folder below `root`, which is looked into anyway.
+/// The finding about a file without the name of a package. `None` for one that cannot be examined, and for
+/// a link to a folder below `root`, which is searched anyway.
 fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
     let metadata = fs::metadata(path).ok()?;
     if metadata.is_dir() {

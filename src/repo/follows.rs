@@ -1,4 +1,4 @@
-//! What a publication may not change of the one before it, because clients that have that one would
+//! Changes that a publication must not make, because clients that have the one before it would
 //! refuse it.
 
 use rockpack_base::error::{Error, Faults, Kind, Result};

@@ -1,4 +1,4 @@
-//! Where the indexes of a repository lie.
+//! The paths of the indexes of a repository.
 
 use rockpack_base::formats::apt_index::IndexFile;
 

@@ -23,7 +23,7 @@ use crate::report::{Findings, Progress, Stage};
 #[derive(Debug, Clone)]
 pub(super) struct GivenPackage {
     pub file: PathBuf,
-    /// As it was when it was read, if it was: another content later is an error.
+    /// The content that was read, if any. Other content later is an error.
     pub content: Option<Content>,
     pub source: PublishedFile,
     pub indexed: Arc<Indexed>,
@@ -34,7 +34,7 @@ pub(super) struct GivenPackage {
 }
 
 impl GivenPackage {
-    /// The content of a file that is known by name, size and time, as it is now.
+    /// The current content of a file that is known by name, size and time.
     pub fn open(&self, budget: &Budget) -> Result<Content> {
         let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
         let stat = Stat { size: self.source.size, modified: self.source.modified };
@@ -76,14 +76,14 @@ pub fn refuse_output_inside(repository: &Path, out: &Path) -> Result<()> {
     Err(Error::new(Kind::Usage, message).file(out).hint(hint))
 }
 
-/// Where `folder` is, behind all links, or will be when it is made.
+/// The real path of `folder`, behind all links, or its future path.
 fn place(folder: &Path) -> Result<PathBuf> {
     for above in folder.ancestors().filter(|above| *above != Path::new("")) {
         if let Some(real) = real_path(above)? {
             return Ok(real.join(folder.strip_prefix(above).unwrap_or(Path::new(""))));
         }
     }
-    // A relative path of which nothing is there.
+    // A relative path without any existing part.
     let here = Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))?;
     Ok(here.join(folder))
 }
@@ -220,8 +220,8 @@ pub(super) fn written(
     signed(GivenPackage { file, content, source, indexed, read: false, link: true }, options)
 }
 
-/// The package as it is published: with a signature, if packages are to be signed. What was just
-/// written may have one by who asks for it now.
+/// The package in its published form: with a signature, if packages are to be signed. A package that was
+/// just written may have that signature already.
 fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage> {
     match (&options.package_signer, &given.indexed.facts, &given.content) {
         (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {

@@ -12,7 +12,7 @@ use super::options::RepoOptions;
 use super::store::{PRIVATE, Store};
 use crate::repo::keyring;
 
-/// Where key packages are made, inside of the repository.
+/// The folder of the repository in which key packages are made.
 const FOLDER: &str = "keyring";
 
 /// Makes the key package for the channels of the formats asked for that are there or are given a

@@ -17,7 +17,7 @@ use crate::package::{
     Treatment,
 };
 
-/// Of keys that are published; nobody has rights in them.
+/// The licence of published keys; nobody has rights in them.
 const LICENSE: &str = "LicenseRef-PublicDomain";
 
 /// The file with the keys of a repository called `name`, beside its indexes and where apt looks.
@@ -25,7 +25,7 @@ pub fn file_name(name: &str) -> String {
     format!("{name}-archive-keyring.asc")
 }
 
-/// Where the key package for apt puts that file, and where a `.sources` file says it is.
+/// The path at which the key package for apt installs the keyring, which `.sources` files name.
 pub fn installed_path(name: &str) -> String {
     format!("usr/share/keyrings/{}", file_name(name))
 }

@@ -1,5 +1,5 @@
-//! What `Release` or `repomd.xml` says of the indexes of a channel. The state remembers it, so that
-//! a publication of the same packages need not make them again.
+//! The entries of `Release` or `repomd.xml` for the indexes of a channel. The state keeps them, so that
+//! a publication of the same packages need not rewrite the indexes.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use super::index_paths::apt_index_paths;
 /// The indexes of a channel; of one of the two kinds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListedIndexes {
-    /// As `Release` lists them.
+    /// The entries of `Release`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<IndexFile>,
-    /// As `repomd.xml` lists them.
+    /// The entries of `repomd.xml`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repomd: Vec<DataFile>,
 }

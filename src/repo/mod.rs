@@ -14,9 +14,9 @@
 //! A run computes everything first (`next`), then puts files in place in an order that never
 //! leaves an index without its files: packages, indexes under names that nobody knows yet
 //! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
-//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`; pages of wheels, of which clients
-//! read several, in an order of their own (`python`). What went out of use
-//! stays for some generations and an hour at least, for clients that have the earlier index. A run
+//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`; pages of wheels, several of which
+//! clients read, in an order of their own (`python`). Unused files
+//! stay for some generations and an hour at least, for clients that have the earlier index. A run
 //! that ends early is finished or taken back by the next one (`recovery`).
 //!
 //! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
@@ -24,10 +24,10 @@
 //! at once: a client between whose two requests both were renamed gets a bad signature and has to
 //! ask again. They are written beforehand and renamed one right after the other.
 //!
-//! Refuses: what is no package, two contents of one name, version and architecture, downgrades
-//! that are not asked for, packages of the pool that were changed, packages that change meanwhile,
-//! what clients of the last publication would not take (`follows`), and what somebody else put where
-//! files go (`foreign`, `places`).
+//! It refuses files that are no packages, two contents with the same name, version and architecture, downgrades
+//! that are not asked for, changed packages of the pool, packages that change meanwhile,
+//! publications that clients of the last one would refuse (`follows`), and foreign files at the paths that
+//! it writes (`foreign`, `places`).
 
 mod apt;
 mod body;
@@ -116,7 +116,7 @@ pub fn check_ahead(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
 fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
     let doing = || format!("publishing in {}", options.out.display());
     let store = match LocalStore::open(&options.out, WhenLocked::Fail, budget) {
-        // The other run may change what is there until it is this run's turn.
+        // The other run may change the repository until it is this run's turn.
         Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
             return Ok(());
         }
@@ -169,7 +169,7 @@ fn publish_given(
     Ok(published)
 }
 
-/// Publishes the packages given, of which some is `told`, in the active channels.
+/// Publishes the given packages in the active channels; `told` are the findings about them.
 fn prepare_and_write(
     store: &dyn Store,
     options: &RepoOptions<'_>,

@@ -108,7 +108,7 @@ impl NextChannel {
         })
     }
 
-    /// What is noted of it before anything of it is written.
+    /// The announcement that is written before anything of the publication.
     pub fn announced(&self) -> Announcement<'_> {
         Announcement { channel: &self.name, state: &self.next, shown: &self.shown }
     }
@@ -169,8 +169,8 @@ fn check_pool_file(
 
 /// Added packages whose file the pool has, for another channel, of an earlier generation, or from
 /// somebody else; it keeps its time. One that a channel only remembers may be gone: a run that ended
-/// while it removed what was outdated had no time to say so. One that was changed is written anew,
-/// and refused where it is not rockpack's own.
+/// while it removed outdated files had no time to record that. A changed file is rewritten,
+/// and refused if it is not rockpack's own.
 fn in_pool(
     store: &dyn Store,
     channels: &Channels,

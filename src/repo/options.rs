@@ -1,4 +1,4 @@
-//! What a run is asked to publish.
+//! The options of a run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::package::Package;
 use crate::package::indexed::{Indexed, PackageKind};
 use crate::signing::IndexSigner;
 
-/// What to publish, and how.
+/// The packages to publish, and the way to do it.
 #[derive(Clone)]
 pub struct RepoOptions<'a> {
     /// Packages, and folders of packages.
@@ -28,27 +28,27 @@ pub struct RepoOptions<'a> {
     pub suite: String,
     /// The component that given debs go to.
     pub component: String,
-    /// What the run sets of a channel's settings.
+    /// The settings of a channel that the run changes.
     pub settings: ChannelSettings,
-    /// What to do with the packages that are there.
+    /// The changes to the packages of the repository.
     pub changes: Changes,
     /// Whether a publication with a warning is refused.
     pub strict: bool,
     /// Whether all packages are read again.
     pub check: bool,
-    /// What to do where another run is writing to the repository.
+    /// The reaction to another run that writes to the repository.
     pub when_locked: WhenLocked,
     /// Generations that indexes and packages stay after they went out of use, at least one.
     pub generations: u64,
     /// The time of the publication, in seconds since 1970.
     pub date: i64,
-    /// What is published although clients would not take it.
+    /// The confirmed publications that clients would refuse.
     pub confirmed: Confirmed,
     /// How the lists of the rpm repository are compressed: gzip or zstd.
     pub list_method: Method,
-    /// What signs the indexes.
+    /// The signer of indexes.
     pub signer: Option<&'a dyn IndexSigner>,
-    /// What signs the headers of `.rpm` packages that are added, in place of their signatures.
+    /// The signer of headers of added `.rpm` packages; it replaces their signatures.
     pub package_signer: Option<HeaderSigner>,
     /// Packages of `packages` that were just written, by path: they are not read, and packages may
     /// be hard links to them.
@@ -57,7 +57,7 @@ pub struct RepoOptions<'a> {
     pub key_package: Option<KeyPackage<'a>>,
 }
 
-/// What to do with the packages of a channel.
+/// The changes to the packages of a channel.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Versions of a package to keep; all if unset.
@@ -95,10 +95,10 @@ pub type WriteKeyPackage<'a> =
 /// A package with the keys that clients are to trust.
 #[derive(Clone, Copy)]
 pub struct KeyPackage<'a> {
-    /// Its version.
+    /// The version.
     pub version: &'a str,
-    /// Who maintains it.
+    /// The maintainer.
     pub maintainer: &'a str,
-    /// What writes it, signed as packages of the repository are.
+    /// The function that writes it, signed as packages of the repository are.
     pub write: &'a WriteKeyPackage<'a>,
 }

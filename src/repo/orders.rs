@@ -68,7 +68,7 @@ fn without_release(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// Neighbours in dpkg's order that are others in rpm's: if there are none, the orders are the same.
+/// Neighbours in dpkg's order that rpm orders otherwise; without any, the orders are the same.
 fn differing_of(mut versions: Vec<&String>) -> Vec<[String; 2]> {
     let compare = |format: Format, one: &str, other: &str| format.compare_versions(one, other);
     versions.sort_by(|one, other| compare(Format::Deb, one, other));

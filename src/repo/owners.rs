@@ -29,8 +29,8 @@ const RPM_LISTS: [(&str, RelationKind); 4] = [
     ("provides", RelationKind::Provides),
 ];
 
-/// A finding for any two packages that stand in each other's way, and for any whose path was that of a
-/// package which leaves the repository: clients have that one still.
+/// Findings for any two packages that conflict, and for any that takes a path of a package which leaves
+/// the repository: clients still have that one.
 pub(super) fn findings(
     store: &dyn Store,
     format: Format,
@@ -70,8 +70,8 @@ pub(super) fn findings(
     findings
 }
 
-/// What `shared` is where packages from position `staying` on leave the repository; none if it is over
-/// with them. `is_gone` says of one of them whether no version of it stays.
+/// The rest of `shared` when packages from position `staying` on leave the repository; `None` if nothing is
+/// shared any more. `is_gone` tells whether no version of a package stays.
 fn as_it_stands(
     shared: SharedPath,
     staying: usize,

@@ -1,5 +1,5 @@
-//! Where in the folder of a repository files may be put: below real folders, at a path that is free
-//! or holds a file. A link on the way would have rockpack write and remove files elsewhere.
+//! The places in the folder of a repository where files may be put: below real folders, at a path that is free
+//! or holds a file. A link on the way would make rockpack write and remove files elsewhere.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

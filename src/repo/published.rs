@@ -1,19 +1,19 @@
-//! What a run says of what it published.
+//! The report of a run.
 
 use serde::Serialize;
 
 use crate::report::Findings;
 
-/// What a run published.
+/// The publications of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Published {
     /// The channels that were published.
     pub channels: Vec<ChannelReport>,
-    /// What is worth knowing.
+    /// The findings.
     pub findings: Findings,
 }
 
-/// What became of a channel.
+/// The result for a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChannelReport {
     /// `apt-<suite>`, `rpm` or `python`.
@@ -38,10 +38,10 @@ pub struct ChannelReport {
     /// The file with the public keys that its indexes are signed by, relative to the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyring: Option<String>,
-    /// The files that whoever copies the repository downloads.
+    /// The files that mirrors of the repository download.
     pub mirror: MirrorDownload,
     /// The packages that clients with everything that the channel had download, for each architecture
-    /// of which it has some.
+    /// in it.
     pub clients: Vec<ClientDownload>,
 }
 

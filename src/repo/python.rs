@@ -8,8 +8,8 @@
 //! 2. the lists of projects
 //! 3. pages without what goes; those of hosts before those of device wheels
 //!
-//! A page that stays as it is is not written. The page of a project that goes becomes empty, and is removed
-//! later: an installer that reads it then finds no wheel, and says so.
+//! Unchanged pages are not written. The page of a removed project becomes empty, and is removed
+//! later: an installer that reads it then reports that it finds no wheel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Index<'_> {
         Ok(())
     }
 
-    /// The page as it is; one that is not the index's own stays as it is.
+    /// The current page; a foreign one is refused.
     fn look(&self, path: &str) -> Result<Option<Arc<[u8]>>> {
         let there = self.store.read(path)?;
         if there.is_some() && !self.earlier.uses(path) {

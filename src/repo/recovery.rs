@@ -23,7 +23,7 @@ use super::store::{PRIVATE, Store};
 /// Path and content of a file under a name that clients read.
 pub(super) type ShownFile = (String, ShownContent);
 
-/// Where the content of a shown file is.
+/// The place of the content of a shown file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ShownContent {
@@ -58,7 +58,7 @@ pub(super) fn path(channel: &str) -> String {
     format!("{PRIVATE}/{PREFIX}{channel}.json")
 }
 
-/// What names of such files begin with.
+/// The start of the names of such files.
 pub(super) const PREFIX: &str = "shown-";
 
 /// The file that remembers it.
@@ -68,8 +68,8 @@ pub(super) fn remembered(channel: &str, shown: &[ShownFile]) -> Result<(String, 
     Ok((path(channel), Body::Bytes(bytes.into())))
 }
 
-/// What is to be put in place to finish the publication `next` of a channel that is `now`, if all
-/// that it brings is there.
+/// The files to put in place to finish the publication `next` of a channel that is `now`, if all
+/// of its new files exist.
 pub(super) fn rest(
     store: &dyn Store,
     channel: &str,
@@ -105,8 +105,8 @@ pub(super) fn rest(
     bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
 }
 
-/// What a file under a name that clients read will hold; nothing where that is what it held and
-/// can no longer be had: the next publication makes it anew.
+/// The content of a file that clients read; `None` if it is unchanged and
+/// lost: the next publication rewrites it.
 fn body(
     store: &dyn Store,
     now: &ChannelState,

@@ -4,7 +4,7 @@ use super::input::GivenPackage;
 use crate::package::indexed::Facts;
 use crate::report::{Finding, Findings};
 
-/// A finding for every package given that is not checked whole, or of which indexes have other texts.
+/// Findings for each given package that is not checked whole, or that indexes describe with other texts.
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
     let mut findings = Findings::default();
     for given in given {

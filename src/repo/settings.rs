@@ -1,4 +1,4 @@
-//! What a channel is called and how long it is valid; remembered from run to run.
+//! The name and validity of a channel; kept from run to run.
 
 use rockpack_base::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub const DEFAULT_SUITE: &str = "stable";
 /// The apt component of those who name none.
 pub const DEFAULT_COMPONENT: &str = "main";
 
-/// What the files for clients are called where no run named them.
+/// The name of the files for clients, unless a run named them.
 pub const DEFAULT_NAME: &str = "rocm";
 
 /// Settings of a channel. What a run does not give stays as it was.
@@ -28,13 +28,13 @@ pub struct ChannelSettings {
     /// Field `Description`, and the name in the `.repo` file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Days until `Valid-Until`; without it, there is none. 0 takes it away again.
+    /// Days until `Valid-Until`; without it, the field is absent. 0 removes it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_days: Option<u32>,
-    /// What the files for clients are called; [`DEFAULT_NAME`] if unset.
+    /// The name of the files for clients; [`DEFAULT_NAME`] if unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where the repository is served, for the files for clients.
+    /// The URL of the repository in the files for clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -64,7 +64,7 @@ impl ChannelSettings {
         self.codename.as_deref().unwrap_or(suite)
     }
 
-    /// The fields of `suite` by which apt knows it, with their values; empty where there are none.
+    /// The fields by which apt knows `suite`, with their values; absent ones are empty.
     pub(super) fn release_info<'a>(&'a self, suite: &'a str) -> [(&'static str, &'a str); 3] {
         let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default().trim();
         [

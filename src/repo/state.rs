@@ -1,4 +1,4 @@
-//! A channel as it was published, and as it is remembered (`channels` says where).
+//! The state of a published channel (`channels` says where it is stored).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct ChannelState {
     pub records: PoolRecords,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
-    /// What `Release` or `repomd.xml` says of them.
+    /// The entries of `Release` or `repomd.xml`.
     #[serde(default)]
     pub listed: ListedIndexes,
     /// Packages and indexes of earlier generations that are still there, by path.
@@ -50,7 +50,7 @@ pub(super) struct ChannelState {
     pub found: BTreeSet<String>,
 }
 
-/// Packages by their paths; shared between a channel as it is and as it will be.
+/// Packages by their paths; shared between the current and the next state of a channel.
 pub(super) type PoolRecords = BTreeMap<String, Arc<PoolRecord>>;
 
 /// A package of a channel.
@@ -82,7 +82,7 @@ pub(super) struct PublishedFile {
     pub sha256: String,
 }
 
-/// What is shared is written as if it were not.
+/// Serialises shared values as plain ones.
 mod shared {
     use std::sync::Arc;
 
@@ -102,7 +102,7 @@ mod shared {
     }
 }
 
-/// As [`shared`], for maps.
+/// Serialises maps of shared values as plain ones.
 mod shared_records {
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -152,7 +152,7 @@ impl ChannelState {
         self.has(file) || self.retired.contains_key(file)
     }
 
-    /// Whether the file is a package or an index of the channel as it is.
+    /// Tells whether the file is a package or an index of the current channel.
     pub fn has(&self, file: &str) -> bool {
         self.records.contains_key(file) || self.indexes.contains(file)
     }

@@ -1,4 +1,4 @@
-//! Where a repository lies. Everything is read and written through [`Store`]. [`LocalStore`] keeps
+//! The storage of a repository. Everything is read and written through [`Store`]. [`LocalStore`] keeps
 //! its promises on a file system; an object store could keep them, too.
 
 use std::collections::BTreeSet;
@@ -30,19 +30,19 @@ const LOCK: &str = ".rockpack/lock";
 
 /// A place for repositories. Paths are relative, with `/` between their parts.
 pub trait Store: Sync {
-    /// The whole of a small file; nothing where there is none, and an error of
-    /// [`Kind::Unsupported`] where something else is there.
+    /// The whole of a small file; `None` if it does not exist, and an error of
+    /// [`Kind::Unsupported`] if the path is no file.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>>;
     /// The budget of the run: what reading packages takes is drawn from it.
     fn budget(&self) -> &Budget;
-    /// The content of a file; an error where there is none.
+    /// The content of a file; an error if it does not exist.
     fn open(&self, path: &str) -> Result<Content>;
-    /// Size and time of a file; nothing where there is none.
+    /// Size and time of a file; `None` if it does not exist.
     fn stat(&self, path: &str) -> Result<Option<Stat>>;
     /// Names of what is directly in a folder, in order.
     fn list(&self, folder: &str) -> Result<Vec<String>>;
-    /// Refuses paths at which [`Store::put`] could put no file because of what is there already. A
-    /// store without folders and links has none.
+    /// Refuses paths at which [`Store::put`] could put no file because of existing entries. A
+    /// store without folders and links has no such paths.
     fn check(&self, _paths: &[&str]) -> Result<()> {
         Ok(())
     }
@@ -58,7 +58,7 @@ pub trait Store: Sync {
     fn remove(&self, paths: &[String]) -> Result<()>;
 }
 
-/// What to do where another run has the repository open for writing.
+/// The reaction to another run that has the repository open for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenLocked {
     /// Wait until that run is done.

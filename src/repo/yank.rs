@@ -1,4 +1,4 @@
-//! Wheels that nobody should install any more, but for whom the file stays (PEP 592): installers take
+//! Yanked wheels, whose files stay (PEP 592): installers take
 //! them only for requirements of exactly that version.
 
 use std::sync::Arc;

@@ -22,7 +22,7 @@ mod xml;
 
 use std::path::Path;
 
-pub(in crate::verify) use python::LIST as WHEEL_LIST;
+pub(in crate::verify) use python::is_index;
 pub use trust::{PublicKeys, Trust};
 pub use xml::Element;
 

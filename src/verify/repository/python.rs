@@ -1,6 +1,7 @@
 //! The index of wheels: its pages against each other and against the wheels that they list.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file};
@@ -18,7 +19,10 @@ use crate::verify::problem::{
 };
 
 /// The list of projects, by which an index is known.
-pub(in crate::verify) const LIST: &str = "simple/index.json";
+const LIST: &str = "simple/index.json";
+
+/// The same list for people and pip.
+const HTML_LIST: &str = "simple/index.html";
 
 /// Folders of pages and wheels, which hold nothing else.
 pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
@@ -70,9 +74,14 @@ struct Hashes {
     sha256: String,
 }
 
-/// Whether there is an index of wheels.
+/// Tells whether there is an index of wheels.
 pub(super) fn is_there(files: NamedFiles<'_>) -> Result<bool> {
-    is_file(&files.root.join(LIST))
+    is_index(files.root)
+}
+
+/// Tells whether a folder has a list of projects.
+pub(in crate::verify) fn is_index(root: &Path) -> Result<bool> {
+    Ok(is_file(&root.join(LIST))? || is_file(&root.join(HTML_LIST))?)
 }
 
 /// Checks the pages and the wheels that they list.
@@ -81,7 +90,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     check_interface(context, LIST, &meta.api_version);
     let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
     let stated = names.iter().map(|name| Link::new(name, [("href", format!("{name}/"))]));
-    compare_html(context, "simple/index.html", &stated.collect())?;
+    compare_html(context, HTML_LIST, &stated.collect())?;
     let mut wheels = BTreeMap::new();
     for name in names {
         let path = format!("simple/{name}/index.json");

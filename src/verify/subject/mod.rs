@@ -20,11 +20,11 @@ pub(super) mod wheels;
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{is_file, is_folder, is_there};
+use rockpack_base::content::{is_folder, is_there};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::WheelName;
 
-use super::repository::WHEEL_LIST;
+use super::repository::is_index;
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
 use argument::PackageArgument;
@@ -74,7 +74,7 @@ impl Subject {
         if folders == FolderMeaning::Prefixes {
             return prefix(path);
         }
-        if has_one(&path, &REPOSITORY_FOLDERS)? || is_file(&path.join(WHEEL_LIST))? {
+        if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
             return Ok(Self::Repository(path));
         }
         let argument = PackageArgument::of_folder(&path)?;

@@ -152,7 +152,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     family(&wheels, "1.0+rocm7.1");
     const WHEEL: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl";
     const METADATA: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl.metadata";
-    let damages: [Damage; 14] = [
+    let damages: [Damage; 15] = [
         ("wheel-gone", |out| fs::remove_file(out.join(WHEEL)).unwrap(), &["V072"]),
         ("metadata-gone", |out| fs::remove_file(out.join(METADATA)).unwrap(), &["V072"]),
         ("wheel", |out| fs::write(out.join(WHEEL), "no wheel").unwrap(), &["V073"]),
@@ -204,6 +204,11 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
                 changed(&out.join("simple/index.json"), "\"1.1\"", "\"2.0\"");
             },
             &["V071"],
+        ),
+        (
+            "list-gone",
+            |out| fs::remove_file(out.join("simple/index.json")).unwrap(),
+            &["V071", "V076"],
         ),
         ("json", |out| fs::write(out.join("simple/index.json"), "{").unwrap(), &["V070", "V076"]),
         ("orphan", |out| fs::write(out.join("wheels/demo/x.whl"), "").unwrap(), &["V076"]),

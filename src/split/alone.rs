@@ -95,7 +95,7 @@ pub(super) fn advised(error: Error) -> Error {
     }
 }
 
-/// Where a file goes.
+/// The destination of a file: host files or database files.
 enum Sorted {
     Host(HostFile),
     Database(Box<DatabaseCandidate>),

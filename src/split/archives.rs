@@ -47,7 +47,7 @@ pub(super) struct DistinctRow<'a> {
     pub target: Target,
     /// The target as the archive spells it.
     pub spelled: &'a str,
-    /// Which code object it names.
+    /// Index of the code object in the archive.
     pub ordinal: u32,
 }
 

@@ -167,7 +167,7 @@ fn without_code(
     (file, vec![Finding::AlreadyTransformed { file: place.clone() }])
 }
 
-/// By wrapper, the code objects that its index leads to.
+/// The code objects of each wrapper of `transformed`, as the index of the archives lists them.
 fn wrappers(
     transformed: &Transformed,
     indexed: &BTreeMap<Option<u32>, Vec<ArchivedCode>>,
@@ -231,12 +231,12 @@ fn joined(
     Ok(code.collect())
 }
 
-/// What of an archive belongs to no binary.
+/// The content of an archive that no binary claims.
 #[derive(Default)]
 struct Unclaimed<'a> {
     /// The kernel names of the keys.
     names: BTreeSet<&'a str>,
-    /// Those of the code objects.
+    /// The digests of the code objects.
     digests: BTreeSet<Sha256Digest>,
 }
 

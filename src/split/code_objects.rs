@@ -59,7 +59,7 @@ fn note_twice(code: &CodeObject, path: &TreePath, notes: &mut Notes) {
     notes.add(Finding::DuplicateCode { repeated: RepeatedCode::Bundle { file, target } });
 }
 
-/// What an entry holds; nothing for the empty entry of the host.
+/// The code object in an entry; `None` for the empty entry of the host.
 fn code_object(
     entry: &BundleEntry,
     path: &TreePath,
@@ -112,7 +112,7 @@ fn checked(
     resolved.target
 }
 
-/// What an entry and the header of its code object agree on.
+/// The target of a code object by its entry and its own header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResolvedTarget {
     pub target: Option<Target>,

@@ -1,4 +1,4 @@
-//! What a file is by its first bytes, and which development files carry device code.
+//! The type of a file by its first bytes, and which development files carry device code.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::elf_machine::other_machine;
 use super::static_archive::{self, Members};
 use crate::report::{DevelopmentFile, ElfMachine};
 
-/// What a file is by its content.
+/// The type of a file by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sniffed {
     /// An ELF code object for AMDGPU, linked.
@@ -86,7 +86,7 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     if let Some(machine) = other_machine(content)? {
         return Ok(Sniffed::OtherMachine(machine));
     }
-    // What is no ELF file beyond its magic is for the examination of host binaries to pass on.
+    // A file with ELF magic and no readable header is left to the examination of host binaries.
     let Some(header) = FileHeader::read(content)? else {
         return Ok(Sniffed::HostElf);
     };
@@ -108,7 +108,7 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
 const DEVICE_SECTIONS: [&[u8]; 3] =
     [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 
-/// What of an unlinked object carries device code.
+/// The kind of development file that an unlinked object with device code is; `None` without device code.
 fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<DevelopmentFile>> {
     if header.e_machine() == elf::EM_AMDGPU {
         return Ok(Some(DevelopmentFile::DeviceObject));
@@ -147,8 +147,9 @@ pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> 
     Ok(archs)
 }
 
-/// What of a member holds bundles: the member itself, or sections of an object. Sections that have
-/// more bytes together than it are refused: their bundles would be read again and again.
+/// The parts of a member that hold bundles: the member itself, or sections of an object. Refuses sections
+/// that overlap so far that they have more bytes than the member: their bundles would be read again and
+/// again.
 fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     if fatbin::starts_bundle(member)? {
         return Ok(vec![member.clone()]);

@@ -14,8 +14,8 @@ use super::parts::{CodeObject, FatBinary, HostBinary, HostKind, SplitArtifact, W
 use crate::report::{EmbeddedForm, Finding, InputArtifact};
 use crate::split::host_binary::{self, Analysis, Examined, WrapperRef};
 
-/// What the ELF file at `path` is for the host side. A fat binary that cannot be transformed is
-/// refused unless `keeps_fat`; a damaged one always is.
+/// Classifies the ELF file at `path` for the host side. Refuses a fat binary that cannot be transformed
+/// unless `keeps_fat`; always refuses a damaged one.
 pub(super) fn host_kind(
     path: &TreePath,
     content: Content,
@@ -45,8 +45,8 @@ pub(super) fn host_kind(
     }
 }
 
-/// The binary as it is, with its device code, all of which a finding lists. Where there is none to
-/// be found, nothing could account for it, and the refusal stands.
+/// The unchanged binary, with a finding that lists all its device code. If no device code is found, no
+/// finding could account for it, and this returns `refusal`.
 fn kept_fat(
     path: &TreePath,
     content: Content,
@@ -95,8 +95,8 @@ fn wrapper_code(
     tie(wrappers, &bundles, &section)
 }
 
-/// Gives each wrapper the bundle it points to; several may share one, as those of all translation units
-/// that were linked by `-fgpu-rdc` do. Each has rows of its own in the archives.
+/// Gives each wrapper the bundle it points to. Several wrappers may share one, such as those of translation
+/// units linked with `-fgpu-rdc`; each has rows of its own in the archives.
 fn tie(
     wrappers: &[WrapperRef],
     bundles: &BTreeMap<u64, Arc<[CodeObject]>>,

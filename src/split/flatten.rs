@@ -19,7 +19,7 @@ pub(super) struct Located {
     pub mode: u32,
 }
 
-/// What stands at a path, and whose it is.
+/// A node of a tree and the stage prefix that it belongs to.
 struct OwnedNode<'a> {
     prefix: &'a StagePrefix,
     node: Node<Located>,

@@ -1,5 +1,5 @@
-//! The code objects of a file that is packed as it is: the file itself, the entries of the offload
-//! bundles that it consists of, or the rows of the kernel archive that it is.
+//! The code objects of a file that is packed unchanged: the file itself, the entries of its offload bundles,
+//! or the rows of the kernel archive that it is.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,13 +23,13 @@ const UNKNOWN: &str = "unknown";
 pub struct LooseCode {
     /// The id of its entry, if the file consists of bundles; its key, if the file is an archive.
     pub entry: Option<String>,
-    /// Its target ID, or what its entry says in its place, or else the arch of the file, or
-    /// `unknown`; of an archive, as that spells it.
+    /// Target ID of the code object, or the text of its entry, or else the arch of the file, or `unknown`. In
+    /// an archive: the target as the archive spells it.
     pub target: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The digest of its bytes; none if it is the whole file, whose digest whoever packs it
-    /// finds out anyway.
+    /// Digest of the code object's bytes; `None` if it is the whole file, whose digest the packer computes
+    /// anyway.
     pub sha256: Option<Sha256Digest>,
 }
 
@@ -40,8 +40,8 @@ impl LooseCode {
     }
 }
 
-/// The code objects of the file `content`, of which no more than the beginning is read if it
-/// holds none. `arch` is for code of a processor that is not known.
+/// Returns the code objects of the file `content`. Reads only its beginning if it holds none. `arch` is for
+/// code of a processor that is not known.
 pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<LooseCode>> {
     let mut found = Vec::new();
     if code_object::is_code_object(content)? {

@@ -1,9 +1,9 @@
-//! Which machines the ELF code of a file is for.
+//! Refuses ELF code for machines that packages are not for.
 //!
-//! Packages are for x86-64. A file for another machine cannot be run or linked there, and device
-//! code in it is not looked for: it fails the run unless the policy allows the file as data.
-//! Looked at are ELF files of every type, the members of static archives, and the host code in
-//! bundles of unlinked objects. AMDGPU code objects are device code, not another machine's.
+//! Packages are for x86-64. A file for another machine cannot be run or linked there, and device code in it
+//! is not looked for: it fails the run unless the policy allows the file as data. The check reads ELF files
+//! of every type, the members of static archives, and the host code in bundles of unlinked objects. AMDGPU
+//! code objects are device code, not another machine's.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
         let member = member?;
         machines.extend(other_machine(&member)?);
         if fatbin::starts_bundle(&member)? {
-            // A member that begins like a bundle and is none is passed on as it is.
+            // A member with a bundle's magic that cannot be read as one is passed on unchanged.
             match of_bundles(&member) {
                 Err(error) if error.is_of_reading() => return Err(error),
                 found => machines.extend(found.unwrap_or_default()),

@@ -35,7 +35,7 @@ impl Notes {
         &self.artifact.shard
     }
 
-    /// Its file at `path`, for findings about it.
+    /// Names the artifact's file at `path` in findings.
     pub fn file(&self, path: &TreePath) -> InputFile {
         self.artifact.file(path)
     }
@@ -50,7 +50,7 @@ impl Notes {
         self.other_machines.entry(machine).or_default().push(path.clone());
     }
 
-    /// All of them, in order.
+    /// Returns all findings, in order.
     pub fn finish(mut self) -> Findings {
         for (machine, files) in std::mem::take(&mut self.other_machines) {
             let artifact = self.artifact.clone();

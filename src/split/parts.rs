@@ -19,20 +19,20 @@ use crate::report::Findings;
 pub struct SplitArtifact {
     /// The shard it came from.
     pub shard: String,
-    /// What it is called.
+    /// Name of the artifact.
     pub name: ArtifactName,
     /// Host files, links and directories of all its prefixes.
     pub host: Tree<HostFile>,
     /// Kernel database files, each with the archs whose code it is.
     pub databases: Vec<DatabaseFile>,
-    /// Which host files belong to kernel databases, and serve all archs of this shard.
+    /// Host files that belong to kernel databases and serve all archs of this shard.
     pub shared: BTreeMap<TreePath, SharedFile>,
     /// Kernel archives of artifacts that were split already. What a component ships itself is among the
     /// databases once all artifacts of its shard are known.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
     pub archive_manifests: Vec<ManifestFile>,
-    /// What was noticed.
+    /// Findings of the split.
     pub findings: Findings,
 }
 
@@ -48,12 +48,12 @@ impl SplitArtifact {
 pub struct HostFile {
     /// The module (`rocBLAS`) whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
-    /// What it is.
+    /// The kind of the file.
     pub kind: HostKind,
 }
 
 impl HostFile {
-    /// The bytes of what is passed on as it is.
+    /// The bytes of a file that is passed on unchanged; `None` for other kinds.
     pub fn plain(&self) -> Option<&Content> {
         match &self.kind {
             HostKind::Plain(content) => Some(content),
@@ -80,10 +80,10 @@ impl HostKind {
     }
 }
 
-/// What a host file is.
+/// The kind of a host file.
 #[derive(Debug, Clone)]
 pub enum HostKind {
-    /// Passed on as it is.
+    /// A file that is passed on unchanged.
     Plain(Content),
     /// A binary with device code: it gets its marker when its install path is known.
     Fat(Arc<FatBinary>),
@@ -94,7 +94,7 @@ pub enum HostKind {
 pub struct FatBinary {
     /// The binary itself.
     pub binary: HostBinary,
-    /// By wrapper index: the code objects of the bundle it points to.
+    /// The code objects of the bundle that each wrapper points to, by wrapper index.
     pub wrappers: Vec<WrapperCode>,
 }
 
@@ -110,7 +110,7 @@ impl FatBinary {
 pub struct WrapperCode {
     /// The symbol of the bundle (`__hip_fatbin_<id>`), where the binary names it.
     pub symbol: Option<String>,
-    /// Its code objects in bundle order, or, from kernel archives, in the order of their targets. A target
+    /// Code objects in bundle order, or, from kernel archives, in the order of their targets. Each target
     /// occurs once. Wrappers may share a bundle.
     pub code_objects: Arc<[CodeObject]>,
 }
@@ -118,9 +118,9 @@ pub struct WrapperCode {
 /// One code object.
 #[derive(Debug, Clone)]
 pub struct CodeObject {
-    /// What it is for: the entry's target ID, corrected by the content where they disagree.
+    /// Target of the code: the entry's target ID, corrected by the content if they disagree.
     pub target: Target,
-    /// Its bytes: an AMDGPU ELF, or arch-neutral code.
+    /// Bytes of the code: an AMDGPU ELF, or arch-neutral code.
     pub content: Content,
 }
 
@@ -144,13 +144,13 @@ pub struct DatabaseFile {
     pub moves: bool,
     /// Whether it is what makes the library look there.
     pub leads: bool,
-    /// Its bytes.
+    /// Bytes of the file.
     pub content: Content,
     /// Permission bits.
     pub mode: u32,
 }
 
-/// What is known of a host file that serves all archs of its shard.
+/// The facts about a host file that serves all archs of its shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedFile {
     /// The rule that claimed it, e.g. `rocblas`.
@@ -207,7 +207,7 @@ pub struct KernelArchive {
     pub mode: u32,
     /// The bytes of the file.
     pub content: Content,
-    /// Its table of contents and code objects.
+    /// Reader of the table of contents and the code objects.
     pub reader: KpackReader,
 }
 
@@ -216,13 +216,13 @@ pub struct KernelArchive {
 pub struct ManifestFile {
     /// Path relative to the install prefix.
     pub path: TreePath,
-    /// What it lists.
+    /// The parsed manifest.
     pub manifest: Manifest,
 }
 
 /// How artifacts are taken apart.
 pub struct SplitPolicy<'a> {
-    /// Which files are kernel databases.
+    /// Rules that say which files are kernel databases.
     pub rules: &'a DatabaseRules,
     /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
     /// finding; they are refused otherwise.
@@ -238,7 +238,8 @@ impl<'a> SplitPolicy<'a> {
         Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false }
     }
 
-    /// Refuses neither: whoever looks into artifacts is told of both by findings.
+    /// Refuses neither fat binaries nor other machines: findings tell about both when artifacts are
+    /// inspected.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
         Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true }
     }

@@ -45,8 +45,8 @@ pub(super) struct SplitOff {
 }
 
 impl SplitOff {
-    /// What all artifacts say. Markers that cannot be read ask for nothing; whoever joins their binaries
-    /// with archives refuses them.
+    /// Collects the archives and names that all artifacts ask for and list. Skips markers that cannot be
+    /// read: joining their binaries with archives refuses them.
     pub(super) fn of(split: &[SplitArtifact]) -> Self {
         let mut known = Self { asked: BTreeSet::new(), listed: BTreeMap::new() };
         for artifact in split {

@@ -56,7 +56,7 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Those of `archive`, which begins as one does.
+    /// The members of `archive`, which begins with the magic.
     pub fn of(archive: &'a Content) -> Self {
         Self { archive, position: MAGIC.len() as u64 }
     }

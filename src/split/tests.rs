@@ -116,7 +116,7 @@ fn split_files(files: Files) -> Result<SplitArtifact> {
     run(&artifact(vec![prefix("rocBLAS", files)]))
 }
 
-/// (name, arch) of all database files, each of which has one arch.
+/// The name and the one arch of each database file.
 fn archs(split: &SplitArtifact) -> Vec<(&str, &str)> {
     let only = |file: &'_ DatabaseFile| assert_eq!(file.archs.len(), 1, "{file:?}");
     split.databases.iter().for_each(only);

@@ -1,4 +1,4 @@
-//! What the content of a database file says of archs.
+//! The archs that the content of a database file is for.
 
 use std::collections::BTreeSet;
 
@@ -49,8 +49,8 @@ pub(super) fn read(
     Ok(Evidence { archs, code, description: None })
 }
 
-/// Reads the table of contents of an archive that is packed as it is. Its library asks for rows by the
-/// target of a device, so the rows decide, and each has to hold code of its target.
+/// Reads the table of contents of an archive that is packed unchanged. Its library asks for rows by the
+/// target of a device, so the rows decide, and each must hold code of its target.
 pub(super) fn of_archive(archive: &KernelArchive) -> Result<Evidence> {
     let toc = archive.reader.toc();
     let listed: BTreeSet<&String> = toc.gfx_arches.iter().collect();

@@ -54,11 +54,11 @@ pub(super) struct DatabaseCandidate {
     archs: Vec<BaseArch>,
     /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
     code_objects: Vec<Sha256Digest>,
-    /// What it says, if it is an index.
+    /// The content of an index; `None` for other files.
     description: Option<IndexDescription>,
 }
 
-/// What is known of a file before its content is read.
+/// The properties of a file that its path and rule give, before its content is read.
 struct Declared {
     rule: String,
     role: DatabaseRole,
@@ -69,7 +69,7 @@ struct Declared {
     leads: bool,
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
     archs: Vec<BaseArch>,
-    /// Whether the archs are those of a family, few of which may be in the build.
+    /// Whether the archs are those of a family; the build may have only a few of them.
     for_arch_family: bool,
 }
 
@@ -80,7 +80,7 @@ impl Declared {
     }
 }
 
-/// What the content of a file says.
+/// The archs and references found in the content of a file.
 #[derive(Default)]
 struct Evidence {
     archs: BTreeSet<BaseArch>,
@@ -143,7 +143,7 @@ pub(super) fn claim_archive(
     candidate(path, file, declared, evidence, notes)
 }
 
-/// What a rule says of an archive: it is code, whatever its name says, unless it serves all archs.
+/// Turns the claim on an archive into code, whatever its name says, unless it serves all archs.
 fn of_archive(declared: Declared) -> Declared {
     let role = match declared.role {
         role @ (DatabaseRole::Shared | DatabaseRole::Cache) => role,
@@ -152,7 +152,7 @@ fn of_archive(declared: Declared) -> Declared {
     Declared { role, code: true, standalone: true, ..declared }
 }
 
-/// What a rule claims of a path, or the rule that takes it for a leftover.
+/// The claim of a rule on a path, or the rule that marks the path as a leftover.
 fn by_rule<'a>(
     path: &TreePath,
     rules: &'a DatabaseRules,
@@ -267,8 +267,8 @@ fn lone(path: &TreePath) -> Declared {
     }
 }
 
-/// Whose a file is: content first, then name and directory. Sorted; empty if it serves all archs;
-/// nothing if it is no database file after all.
+/// Decides the archs of a file: content first, then name and directory. Sorted; empty if it serves all archs;
+/// `None` if it is no database file after all.
 fn decide(
     path: &TreePath,
     declared: &Declared,
@@ -309,7 +309,7 @@ fn decide(
     }
 }
 
-/// What database files become.
+/// The outcome for database candidates: files of some archs, and host files that serve all archs.
 #[derive(Default)]
 pub(super) struct Settled {
     pub databases: Vec<DatabaseFile>,

@@ -1,11 +1,10 @@
-//! What belongs together: indexes and the code that they index, and what indexes refer to.
+//! Pairs indexes with the code that they index, and checks the files that indexes refer to.
 //!
-//! Tensile's libraries are of two kinds. One big index `TensileLibrary[_<arch>].dat` has its code
-//! in `TensileLibrary_<arch>.co`. Loaded lazily, `TensileLibrary_lazy_<arch>.dat` names further
-//! libraries `S` instead (see [`crate::input::database::IndexDescription`]); each is an index `S.dat`
-//! with its code in `S.co`, in `S.hsaco`, or, for a fallback that all archs share, in
-//! `S_<arch>.hsaco`. Source: Tensile's `PlaceholderLibrary.hpp`, TensileLite's
-//! `MasterSolutionLibrary.hpp`.
+//! Tensile's libraries are of two kinds. One big index `TensileLibrary[_<arch>].dat` has its code in
+//! `TensileLibrary_<arch>.co`. Loaded lazily, `TensileLibrary_lazy_<arch>.dat` names further libraries `S`
+//! instead (see [`crate::input::database::IndexDescription`]); each is an index `S.dat` with its code in
+//! `S.co`, in `S.hsaco`, or, for a fallback that all archs share, in `S_<arch>.hsaco`. Source: Tensile's
+//! `PlaceholderLibrary.hpp`, TensileLite's `MasterSolutionLibrary.hpp`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +16,8 @@ use crate::input::database::{DatabaseRole, stem};
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 
-/// Brings the partners `X.dat` and `X.co` together, and notes files that have none, and indexes
-/// that refer to what is not there.
+/// Brings the partners `X.dat` and `X.co` together, and notes files without a partner and indexes that refer
+/// to missing files.
 pub(in crate::split) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     follow_code(candidates, notes);
     note_unpaired(candidates, notes);
@@ -111,7 +110,7 @@ fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
     all || one.archs.iter().any(|arch| other.archs.contains(arch))
 }
 
-/// What an index refers to has to be in its own package, or with the host files.
+/// Notes references of an index to files that are neither in its own package nor with the host files.
 fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     let by_path: BTreeMap<&str, &DatabaseCandidate> =
         candidates.iter().map(|candidate| (candidate.path.as_str(), candidate)).collect();
@@ -132,7 +131,7 @@ fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
     }
 }
 
-/// Why none of `names`, one of which the index refers to, is beside it.
+/// The reason why no file called one of `names`, which the index refers to, is beside it; `None` if one is.
 fn unresolved(
     index: &DatabaseCandidate,
     names: &[String],

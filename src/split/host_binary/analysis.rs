@@ -1,4 +1,4 @@
-//! What a file turned out to be.
+//! The result of examining a file.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::symbols::SymbolEdit;
 use super::transformed::Transformed;
 use super::wrappers::BoundWrapper;
 
-/// What a file turned out to be.
+/// The result of examining a file.
 #[derive(Debug)]
 pub enum Examined {
     /// No linked x86-64 ELF file, or one without device code.

@@ -1,4 +1,4 @@
-//! What a file is, and everything about a fat one that is decided before writing.
+//! Classifies a file, and decides everything about a fat one before writing.
 
 use object::elf;
 use rockpack_base::content::Content;
@@ -21,7 +21,7 @@ use super::{probe, program_headers, references, symbols, transformed};
 /// The shortest marker: a MessagePack map without entries.
 const EMPTY_MAP: &[u8] = &[0x80];
 
-/// Sections of which there is at most one each.
+/// The sections for device code, at most one of each.
 struct DeviceSections {
     fatbin: Option<(usize, SectionHeader)>,
     wrappers: Option<(usize, SectionHeader)>,
@@ -88,7 +88,7 @@ impl DeviceSections {
         })
     }
 
-    /// Nothing of device code: neither sections nor anything in them.
+    /// Whether the file has no device code: neither sections nor anything in them.
     fn is_empty(&self) -> bool {
         let holds = |part: &Option<(usize, SectionHeader)>| {
             part.is_some_and(|(_, section)| section.sh_size > 0)

@@ -122,7 +122,7 @@ impl Analysis {
         Ok(Content::concat(&parts))
     }
 
-    /// What replaces the device code: marker, displaced section, zeros.
+    /// The bytes that replace the device code: marker, displaced section, zeros.
     fn head(&self, patched: &Content, marker: &[u8]) -> Result<Content> {
         let layout = &self.layout;
         let mut parts = vec![Content::of_bytes(marker)];

@@ -1,4 +1,4 @@
-//! What bytes of a file hold, and where the next aligned ones are.
+//! Alignment, and checks of the bytes in a range of a file.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What must hold for a file before and after the transform.
+//! Conditions that a file meets before and after the transform.
 
 use std::ops::Range;
 
@@ -27,8 +27,8 @@ pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
-/// Load segments: congruent, inside of themselves, ascending and disjoint, also by pages but for those
-/// that the file has next to each other.
+/// Faults of the load segments: each must be congruent and within the file, and they must be ascending and
+/// disjoint. They may share a page only if they are adjacent in the file.
 fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let mut faults = Vec::new();
     let (mut end, mut before) = (0_u64, 0);
@@ -67,7 +67,7 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     faults
 }
 
-/// Of segments that there is one of in every file, the loader takes the last of several, other
+/// Reports a second segment of a type that occurs once in every file: the loader takes the last one, other
 /// tools the first.
 fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let single =
@@ -86,7 +86,7 @@ fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
         .collect()
 }
 
-/// What other program headers name lies in a load segment, at the offset that belongs to its
+/// Reports program headers whose content is not in a load segment at the offset that belongs to their
 /// address.
 fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let headers = file.program_headers.iter().enumerate();
@@ -164,7 +164,7 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         .collect()
 }
 
-/// Where the file header, the program headers and the section headers are.
+/// The ranges of the file header, the program headers and the section headers.
 pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
     let table = |start: u64, count: usize, size| start..start.saturating_add(count as u64 * size);
     [

@@ -1,4 +1,4 @@
-//! What must hold for a transformed file beside what holds for every one.
+//! Conditions that a transformed file meets besides those for every file.
 
 use object::elf;
 use rockpack_base::content::Content;
@@ -114,7 +114,7 @@ fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Where device code was there is the marker, the displaced section, and zeros.
+/// Checks that the place of the device code has the marker, the displaced section, and zeros.
 fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
     let layout = &analysis.layout;
     let end = layout.fatbin_in_file().end - layout.removed();

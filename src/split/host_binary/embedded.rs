@@ -68,7 +68,7 @@ fn too_many(place: &Place) -> Error {
         .hint("ship them as a file of their own, or together as one archive")
 }
 
-/// What is left of a file of `len` bytes without `ranges`.
+/// The ranges of a file of `len` bytes that are outside of `ranges`.
 fn gaps(mut ranges: Vec<Range<u64>>, len: u64) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut gaps = Vec::new();
@@ -89,7 +89,7 @@ fn section_at(file: &ElfFile, offset: u64) -> Option<String> {
     (!name.is_empty()).then(|| name.into_owned())
 }
 
-/// What of device code begins `at` a place of `content`, with the bytes `head`.
+/// The device code that begins at offset `at` of `content` with the bytes `head`; `None` if there is none.
 fn judge(content: &Content, at: u64, head: &[u8]) -> Result<Option<Found>> {
     let left = content.len().saturating_sub(at);
     let (form, len) = if let Some(rest) = head.strip_prefix(offload_bundle::MAGIC) {

@@ -1,4 +1,4 @@
-//! What the transform goes by: names of sections, sizes, and where device code lies.
+//! Constants of the transform: names of sections, sizes, and the ranges of device code.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
     device_ranges(&file)?.into_iter().map(|range| content.slice(range)).collect()
 }
 
-/// Where in the file the sections with offload bundles are.
+/// The file ranges of the sections with offload bundles.
 pub(super) fn device_ranges(file: &ElfFile) -> Result<Vec<Range<u64>>> {
     let sections = file.sections_named(FATBIN_SECTION).into_iter();
     let in_file = sections.filter(|(_, section)| section.is_in_file());

@@ -1,4 +1,4 @@
-//! Where everything goes.
+//! The layout of a transformed file.
 //!
 //! ```text
 //! segment S before  ... | other sections | .hip_fatbin                            | other sections
@@ -7,19 +7,18 @@
 //!                       S ────────────────────────────────────────► H            T ◄── segment B
 //! ```
 //!
-//! H and T are page boundaries; the file loses the bytes from H to T and nothing else moves in
-//! memory. B begins with the first section behind T, in the page there. The addresses between are
-//! in no segment, like those between the text and the data of a library that is linked for large
-//! pages. A zero-filled tail of S instead would need a segment of its own where S is executable,
-//! would count as memory of the process where S is writable, and makes `eu-elflint` assign a large
-//! `.bss` to it. Where nothing follows in S, B is not needed. Where nothing but zeroed
-//! memory follows, it stays the tail of S, from H on: in a segment of its own `eu-elflint` finds no
-//! section, and `strip` leaves it with none. Device code without a whole page behind the marker is
-//! cleared in place.
+//! H and T are page boundaries. The file loses the bytes from H to T, and nothing else moves in memory. B
+//! begins with the first section behind T, in the page there. The addresses between are in no segment, like
+//! those between the text and the data of a library that is linked for large pages. A zero-filled tail of S
+//! instead would need a segment of its own where S is executable, would count as memory of the process where
+//! S is writable, and makes `eu-elflint` assign a large `.bss` to it. If nothing follows in S, there is no B.
+//! If only zeroed memory follows, it stays the tail of S, from H on: in a segment of its own, `eu-elflint`
+//! would find no section, and `strip` would leave it without one. Device code without a whole page behind the
+//! marker is cleared in place.
 //!
-//! Where a section asks for more than the alignment of pages, the loader aligns the whole file to
-//! what its load segment says. It may say so as long as its offset is congruent to its address: what
-//! is cut out is a multiple of the largest such alignment, and less, or nothing, where that has to be.
+//! If a section asks for more than page alignment, the loader aligns the whole file by its load segment. The
+//! segment may keep that alignment as long as its offset is congruent to its address. So the cut is a
+//! multiple of the largest such alignment: it is smaller, or nothing is cut, where that requires it.
 
 use std::ops::Range;
 
@@ -37,11 +36,11 @@ use super::make_room::{self, HeaderRoom};
 pub struct Layout {
     /// Index of `.hip_fatbin`.
     pub fatbin: usize,
-    /// Its first address: where the marker goes.
+    /// First address of `.hip_fatbin`, where the marker goes.
     pub start: u64,
     /// The first address behind it.
     pub end: u64,
-    /// Its offset.
+    /// Offset of `.hip_fatbin`.
     pub file_start: u64,
     /// Index of the load segment that holds it, among the program headers.
     pub segment: usize,
@@ -49,9 +48,9 @@ pub struct Layout {
     pub area: u64,
     /// How the program header table gets its room.
     pub room: HeaderRoom,
-    /// Where the displaced section goes: its index and new address.
+    /// Index and new address of the displaced section.
     pub displaced: Option<(usize, u64)>,
-    /// What is cut out; `None` where the device code is cleared in place.
+    /// The removed range; `None` if the device code is cleared in place.
     pub split: Option<Split>,
 }
 
@@ -60,13 +59,13 @@ pub struct Layout {
 pub struct Split {
     /// First address of the removed range, page-aligned.
     pub head_end: u64,
-    /// What follows in the same segment.
+    /// The content after the device code in the same segment.
     pub behind: Behind,
     /// The bytes that the file loses: whole pages.
     pub cut: Range<u64>,
 }
 
-/// What follows the device code in its segment.
+/// The content after the device code in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
     /// Nothing.
@@ -121,7 +120,7 @@ impl Layout {
         }
     }
 
-    /// What follows the device code in its segment.
+    /// Finds the content after the device code in its segment.
     fn behind(&self, file: &ElfFile) -> Result<Behind> {
         let segment = &file.program_headers[self.segment];
         let follows = |section: &&SectionHeader| {
@@ -152,7 +151,7 @@ impl Layout {
         Some(Split { head_end, behind, cut: cut_start..cut_start + removed })
     }
 
-    /// Where `.hip_fatbin` lies in the original file.
+    /// The range of `.hip_fatbin` in the original file.
     pub fn fatbin_in_file(&self) -> Range<u64> {
         self.file_start..self.file_start + (self.end - self.start)
     }
@@ -162,9 +161,8 @@ impl Layout {
         self.split.as_ref().map_or(0, |split| split.cut.end - split.cut.start)
     }
 
-    /// Where what was at `offset` of the original is in the new file. In the cut is nothing but
-    /// segments and sections without bytes; the former stay congruent, by pages and by whatever the
-    /// cut is a multiple of.
+    /// The offset in the new file for `offset` of the original. Only segments and sections without bytes are
+    /// in the cut. Such segments stay congruent, by pages and by the alignment that the cut is a multiple of.
     pub fn new_offset(&self, offset: u64) -> u64 {
         match &self.split {
             Some(split) if offset >= split.cut.end => offset - self.removed(),

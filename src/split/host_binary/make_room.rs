@@ -24,8 +24,8 @@ use rockpack_base::formats::elf::{
 use super::bytes::{align_up, is_filled_with};
 use super::fixed::PAGE;
 
-/// What is where no section is: zeros, and what `patchelf` writes over sections that it moved elsewhere,
-/// 0.14 the one letter and 0.18 the other.
+/// Bytes outside of sections: zeros, and the letters that `patchelf` writes over sections that it moved
+/// elsewhere (0.14 `X`, 0.18 `Z`).
 pub(super) const FILLERS: [u8; 3] = [0, b'X', b'Z'];
 
 /// Most sections behind the table that are asked whether they move: real files have a dozen of the
@@ -41,7 +41,7 @@ pub struct HeaderRoom {
     pub drop_program_headers_entry: bool,
     /// Indexes of the sections that move up, in file order.
     pub shifted: Vec<usize>,
-    /// By how much.
+    /// The distance that they move, in bytes.
     pub shift: u64,
     /// Index of the section that goes elsewhere: the one behind `shifted`.
     pub displaced: Option<usize>,
@@ -64,7 +64,7 @@ impl HeaderRoom {
     }
 }
 
-/// What a section behind the table may do.
+/// The ways in which a section behind the table may move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mobility {
     /// Move up or go elsewhere.
@@ -113,9 +113,9 @@ fn is_library(file: &ElfFile) -> Result<bool> {
 
 /// A section that can go elsewhere.
 struct DisplaceableSection {
-    /// Its position behind the table.
+    /// Position of the section behind the table.
     position: usize,
-    /// By how much those before it move up.
+    /// The distance that the sections before it move up, in bytes.
     shift: u64,
     size: u64,
 }
@@ -213,8 +213,8 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// By how much the sections before `position` move up if that one goes elsewhere; `None`
-    /// where that is not enough.
+    /// The bytes by which the sections before `position` move up if that one goes elsewhere; `None` if that
+    /// does not make enough room.
     fn shift_before(&self, position: usize, entries: usize) -> Option<u64> {
         let limit = self.start_of(position + 1);
         let moving = &self.behind[..position];

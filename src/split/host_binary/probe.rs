@@ -24,8 +24,8 @@ pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of all load segments, by offset. Segments may share bytes, each of which is looked at
-/// once, and may claim more than the file holds.
+/// The bytes of all load segments, by offset. Shared bytes are in one range only, and ranges end at the end
+/// of the file.
 fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
     let len = file.content().len();
     let all = file.loads().map(|(_, load)| load.p_offset..load.file_end().min(len));

@@ -33,9 +33,9 @@ pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
     Ok(table)
 }
 
-/// Where a segment is no longer congruent modulo its large page size, the loader needs but the
-/// machine's page size, or `least`, where a section has a larger alignment; padding the file to 2 MiB
-/// would give back what the cut gained.
+/// Lowers the alignment of a segment whose offset is no longer congruent to its address modulo its large page
+/// size. The loader needs only the machine's page size, or `least` if a section has a larger alignment;
+/// padding the file to 2 MiB would give back the bytes that the cut gained.
 fn keep_congruent(header: &mut ProgramHeader, least: u64) {
     let align = header.p_align.max(1);
     if header.is_load() && header.p_vaddr % align != header.p_offset % align {

@@ -1,4 +1,4 @@
-//! What leads where it must not: into device code, or into a section that makes room.
+//! Refuses references to places that change: into device code, or into a section that makes room.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,7 +33,7 @@ const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
     (elf::DT_DEBUG, None),
 ];
 
-/// Those of them that follow a section that moves.
+/// Tags of [`ADDRESSES`] whose table may move with its section.
 pub const MOVABLE: [elf::DynamicTag; 7] = [
     elf::DT_HASH,
     elf::DT_GNU_HASH,
@@ -44,8 +44,7 @@ pub const MOVABLE: [elf::DynamicTag; 7] = [
     elf::DT_VERDEF,
 ];
 
-/// Fails if an entry of which the dynamic linker takes one is there twice: glibc takes the last, others
-/// the first.
+/// Fails if a unique entry is there twice: glibc takes the last, other loaders the first.
 pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let sizes = ADDRESSES.iter().filter_map(|(_, size)| *size);
     let single: Vec<_> = ADDRESSES.iter().map(|(tag, _)| *tag).chain(sizes).collect();
@@ -61,15 +60,15 @@ pub fn refuse_repeated_tags(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     }
 }
 
-/// What the entries of the dynamic section lead to.
+/// The tables that the entries of the dynamic section point to.
 pub struct LoaderTables<'a> {
     file: &'a ElfFile,
-    /// Each entry that holds an address, with the size of what is there, or one byte.
+    /// Each entry that holds an address, with the size of its table, or one byte if that is unknown.
     addresses: Vec<(DynamicEntry, u64)>,
 }
 
 impl<'a> LoaderTables<'a> {
-    /// Reads their sizes, of which some follow from the number of `symbols`.
+    /// Reads the sizes of the tables; some follow from the number of `symbols`.
     pub fn read(
         file: &'a ElfFile,
         dynamic: &Dynamic,
@@ -116,7 +115,7 @@ impl<'a> LoaderTables<'a> {
                 let end = start.saturating_add(*size);
                 moving.any(|section| section.sh_addr == start && end <= section.memory_end())
             };
-            // Zero stands for nothing in tags of which a file need not have what they lead to.
+            // Zero means "absent" for tags whose table is optional.
             let stays_right = if MOVABLE.contains(&tag) { follows() } else { start == 0 };
             if in_front && !stays_right {
                 let message = format!(

@@ -23,11 +23,11 @@ const HEAD: usize = 128;
 /// A magic, and the place in it of the byte that is searched for.
 type Magic = (&'static [u8], usize);
 
-/// By the byte that is searched for.
+/// Magics by the byte that the search looks for.
 const MAGICS: [(u8, &[Magic]); 2] =
     [(b'O', &[(offload_bundle::MAGIC, 8), (ccob::MAGIC, 2)]), (0x7f, &[(ELF_MAGIC, 0)])];
 
-/// What is found is judged by its offset and the bytes from there on, some of them at least.
+/// Judges a hit by its offset and at least some of the bytes from there on.
 type Judge<'a, T> = &'a dyn Fn(u64, &[u8]) -> Result<Option<T>>;
 
 /// The first place in `range` of the file `content` with a magic and what `judge` makes something of.
@@ -54,7 +54,7 @@ pub(super) fn first<T>(
     Ok(None)
 }
 
-/// Where magics stand in `bytes`, in order.
+/// The positions of magics in `bytes`, in order.
 fn magics(bytes: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     for (byte, magics) in MAGICS {
@@ -70,7 +70,7 @@ fn magics(bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-/// Where `byte` stands in `bytes`.
+/// The positions of `byte` in `bytes`.
 fn places_of(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

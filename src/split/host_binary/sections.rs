@@ -16,8 +16,8 @@ use super::layout::Layout;
 pub struct Tail {
     /// The original is kept up to here.
     pub keep_end: u64,
-    /// Old tables inside of what is kept, to be cleared. What is loaded with them stays as it is:
-    /// `eu-strip` puts tables behind the last section, where a segment may go on.
+    /// Old tables within the kept bytes, to be cleared. Loaded tables stay: `eu-strip` puts tables behind the
+    /// last section, where a segment may go on.
     pub stale: Vec<Range<u64>>,
     /// Offset of the names in the new file.
     pub names_offset: u64,

@@ -9,7 +9,7 @@ use rockpack_base::error::{Error, Result};
 /// Disjoint replacements.
 #[derive(Debug, Default)]
 pub struct Splices {
-    /// By start: end and replacement.
+    /// End and replacement by start.
     items: BTreeMap<u64, (u64, Content)>,
 }
 

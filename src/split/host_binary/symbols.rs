@@ -13,7 +13,7 @@ use super::fixed::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
 
-/// What the name of a bundle's symbol starts with; an id follows.
+/// Prefix of the name of a bundle's symbol; an id follows.
 const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
 
 /// Longest name of a bundle's symbol that is read; the compiler's are 29 bytes.
@@ -22,11 +22,11 @@ const MAX_NAME: u64 = 256;
 /// A symbol that changes.
 #[derive(Debug, Clone, Copy)]
 pub struct SymbolEdit {
-    /// Its offset in the original file.
+    /// Offset of the symbol in the original file.
     pub offset: u64,
-    /// What it becomes.
+    /// The new symbol.
     pub symbol: Symbol,
-    /// Whether it now stands for the marker, whose size it takes.
+    /// Whether the symbol now names the marker and takes its size.
     pub is_marker: bool,
 }
 

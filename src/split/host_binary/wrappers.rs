@@ -12,11 +12,11 @@ use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
 /// A wrapper, its place and its target.
 #[derive(Debug, Clone)]
 pub struct BoundWrapper {
-    /// Its fields.
+    /// The fields of the wrapper.
     pub wrapper: Wrapper,
-    /// Its address.
+    /// Address of the wrapper.
     pub address: u64,
-    /// Its offset in the file.
+    /// Offset of the wrapper in the file.
     pub offset: u64,
     /// The address that its pointer has at run time, relative to the load address.
     pub target: u64,
@@ -27,14 +27,14 @@ pub struct BoundWrapper {
 /// How a pointer gets its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
-    /// By the relocation at this offset in the file; what stands in place does not count.
+    /// A relocation at this offset in the file; the value in place does not count.
     Rela {
         /// Offset of the relocation.
         entry: u64,
         /// The dynamic symbol that it names; zero for none.
         symbol: u32,
     },
-    /// It stands in place, and the loader adds the load address or nothing.
+    /// A value in place, to which the loader adds the load address or nothing.
     InPlace,
 }
 

@@ -1,4 +1,4 @@
-//! From the plan's package to a `.deb`: fields, their order, and the file name.
+//! Turns the plan's package into a `.deb`: fields, their order, and the file name.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};

@@ -1,9 +1,9 @@
-//! What is in an output folder before a commit, and which of it belongs to the earlier set.
+//! Compares an output folder before a commit with the earlier set in it.
 //!
-//! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set
-//! that the new set does not have, and the SPDX document that rockpack wrote for it; everything else
-//! stays. It refuses to write over files that rockpack did not write, and to put receipts side by
-//! side that do not fit together.
+//! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
+//! the new set does not have, and the SPDX document that rockpack wrote for it; everything else stays. It
+//! refuses to overwrite files that rockpack did not write, and to put receipts side by side that do not fit
+//! together.
 
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -17,17 +17,17 @@ use super::listed::ListedFiles;
 use crate::files::{CommitChange, kind_of};
 use crate::receipt::{self, wheels};
 
-/// What documents of ours say that they were made by.
+/// The creator that rockpack's own documents name.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// The package files that `receipt` in `directory` lists; none where there is none.
+/// The package files that `receipt` in `directory` lists; empty if there is no receipt.
 pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
     let path = directory.join(receipt);
     let file = if_there(&path, "open", open_file(&path))?;
     file.map_or_else(|| Ok(ListedFiles::default()), |file| ListedFiles::read(file, &path))
 }
 
-/// Their names, of those of earlier builds if they are in `directory`.
+/// The names of all packages of the receipt; those of earlier builds only if they are in `directory`.
 fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let ListedFiles { own: mut names, kept } = listed(directory, receipt)?;
     for name in kept {
@@ -52,9 +52,9 @@ fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
 /// Whether a set has an SPDX document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpdxDocument {
-    /// It has none.
+    /// The set has no document.
     Absent,
-    /// It has one.
+    /// The set has a document.
     Present,
 }
 
@@ -104,7 +104,8 @@ pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
     Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
 }
 
-/// A receipt describes all packages beside it, and a document those of its set.
+/// The place of a file in the order of a commit: packages first, then documents, then receipts. A receipt
+/// describes all packages in its folder, and a document those of its set.
 pub(super) fn rank(name: &str) -> u8 {
     let is_last = is_receipt(name) || name == wheels::FILE_NAME;
     if is_last { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }

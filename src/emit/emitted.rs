@@ -13,9 +13,9 @@ use crate::package::{Format, MemberKind};
 pub struct Emitted {
     /// [`Package::id`](crate::package::Package::id).
     pub package: String,
-    /// Its format.
+    /// Format of the package.
     pub format: Format,
-    /// Its name in the output folder.
+    /// Name of the file in the output folder.
     pub file_name: String,
     /// Bytes of the package file.
     pub size: u64,
@@ -24,9 +24,9 @@ pub struct Emitted {
     /// SHA-256 of the package file.
     #[serde(serialize_with = "hexadecimal")]
     pub sha256: [u8; 32],
-    /// What it holds, in path order.
+    /// Members of the package, in path order.
     pub members: Vec<EmittedMember>,
-    /// What the index of a repository says of it, if it is to be published.
+    /// The entry for the index of a repository; `None` if the package is not to be published.
     #[serde(skip)]
     pub indexed: Option<Indexed>,
 }

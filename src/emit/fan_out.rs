@@ -45,11 +45,11 @@ enum Message {
     Finish,
 }
 
-/// What is known of a package when it was read.
+/// The result of reading a package's files once.
 pub(super) struct Read {
-    /// Those of each entry that is a file.
+    /// Digests of each entry; `None` for entries that are not files.
     pub digests: Vec<Option<FileDigests>>,
-    /// What the writers made.
+    /// Results of the writers, by format.
     pub finished: Vec<(Format, Finished)>,
 }
 
@@ -118,7 +118,7 @@ fn drain(
 /// cost a page fault per 4 KiB of payload.
 #[derive(Default)]
 struct SharedWindows {
-    /// Those that were shared, the oldest first.
+    /// Windows that were shared with writers, oldest first.
     shared: VecDeque<Arc<Vec<u8>>>,
 }
 

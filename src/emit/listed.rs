@@ -1,4 +1,5 @@
-//! Which package files a receipt lists: all that a commit has to know of one, however large it is.
+//! Reads the names of the package files from a receipt: a commit needs nothing else from it, however large it
+//! is.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,8 +17,8 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::package::Format;
 
-/// A value that stands as an object. A derived reader takes an array of its fields, too, and so a file of
-/// somebody else's for a receipt; of two fields of one name, it refuses both.
+/// A value that must be written as a JSON object. A derived reader would also take an array of the fields,
+/// and so take a foreign file for a receipt. Both refuse duplicate fields.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -14,7 +14,7 @@ use crate::signing::Signer;
 pub struct EmitOptions<'a> {
     /// Threads to spread over the compressors; the bytes do not depend on their number.
     pub jobs: usize,
-    /// What the memory of compressors is drawn from.
+    /// Budget for the memory of compressors.
     pub budget: Budget,
     /// Contexts of compressors, for all packages.
     pub contexts: Contexts,
@@ -25,14 +25,14 @@ pub struct EmitOptions<'a> {
     /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
     /// 1970.
     pub source_date_epoch: i64,
-    /// Whether the packages are to be published: what the index of a repository says of them is
-    /// found out while they are digested.
+    /// Whether the packages are to be published. If so, the entries for a repository's index are made while
+    /// the packages are digested.
     pub indexed: bool,
     /// Whether the SHA-1 of every file is found out, too, as SPDX documents have it.
     pub sha1: bool,
-    /// What signs the headers of `.rpm`s; a `.deb` has no signature that apt asks for.
+    /// Signer of the headers of `.rpm`s. A `.deb` is not signed, as apt does not check signatures in it.
     pub signer: Option<&'a Arc<dyn Signer>>,
-    /// Where payloads are looked for that an earlier run compressed, and kept for later ones.
+    /// Cache of payloads that an earlier run compressed; new payloads are kept there too.
     pub cache: Option<&'a Cache>,
     /// Told of every window read (`advance`), every payload and every whole package; the caller says
     /// how many bytes to expect.

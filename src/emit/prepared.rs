@@ -8,7 +8,7 @@ use rockpack_base::tree::Node;
 
 use crate::package::{Format, Package, PackageEntry, Treatment};
 
-/// A package file, decided but for the content of its files.
+/// A package file, decided except for the content of its files.
 pub(super) struct Prepared {
     pub format: Format,
     pub file_name: String,
@@ -19,7 +19,7 @@ pub(super) struct Prepared {
 /// Permission bits of every symbolic link; Linux has no others.
 pub(super) const LINK_MODE: u32 = 0o777;
 
-/// What `format` has of the package, in the words of the formats.
+/// The entries of the package that are in `format`, in the terms of the payload writers.
 pub(super) fn payload_entries(
     package: &Package<Content>,
     format: Format,

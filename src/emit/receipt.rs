@@ -14,25 +14,25 @@ use crate::report::Findings;
 /// A package that was written, without its content.
 #[derive(Debug)]
 pub struct WrittenPackage {
-    /// What it is for.
+    /// Role of the package.
     pub role: Role,
     /// Number of distinct code objects in its archives.
     pub distinct: u64,
     /// Every code object of the input that is in its archives and files.
     pub code_objects: Vec<CodeObjectRecord>,
-    /// Its files, one per format.
+    /// Files of the package, one per format.
     pub emitted: Vec<Emitted>,
 }
 
-/// What a receipt says of the whole set. `F` is what a file of a planned package is.
+/// The facts about a whole set for its receipt. `F` is the type of a planned package's file.
 pub struct WholeSet<'a, F> {
-    /// Of all packages.
+    /// Version of all packages.
     pub version: &'a Version,
     /// The install prefix, absolute.
     pub prefix: String,
     /// Seconds since 1970 that every packed file carries.
     pub content_date: u32,
-    /// What the packages say, at least of those that were written.
+    /// Planned packages, at least those that were written.
     pub packages: &'a [Package<F>],
     /// The packages that it keeps of earlier builds.
     pub kept: Option<KeptRecord>,
@@ -48,7 +48,7 @@ pub fn receipt<F>(
     findings: &Findings,
 ) -> Result<Receipt> {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
-    // What was written is let go package by package: of many files both would be much.
+    // Each package's record is freed at once: both copies of many files would be large.
     for mut written in written {
         code_objects.append(&mut written.code_objects);
         packages.extend(package_records(set.packages, written)?);

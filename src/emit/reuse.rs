@@ -30,15 +30,15 @@ const PAYLOADS: u64 = 3;
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    /// Those of each entry that is a file, without MD5.
+    /// Digests of each entry, without MD5; `None` for entries that are not files.
     digests: Vec<Option<FileDigests>>,
 }
 
-/// What became of a package file.
+/// The state of a package file after a look into the cache.
 pub(super) enum Known {
-    /// It is written; its payload has so many bytes.
+    /// The file is written; the payload has this many bytes.
     Filled(u64),
-    /// It is empty; its payload is to be kept under this key.
+    /// The file is empty; the payload will be cached under this key.
     New(Key),
 }
 
@@ -95,7 +95,7 @@ impl<'a> Reuse<'a> {
         Ok(Known::New(key))
     }
 
-    /// The digests, of which nothing is read again.
+    /// Returns the digests, so that no file is read again.
     pub fn into_digests(self) -> Vec<Option<FileDigests>> {
         self.digests
     }

@@ -1,4 +1,4 @@
-//! From the plan's package to an `.rpm`: dependencies, scriptlets, and the file name.
+//! Turns the plan's package into an `.rpm`: dependencies, scriptlets, and the file name.
 
 use ::rpm::DependencyFlags;
 use rockpack_base::content::Content;
@@ -56,7 +56,7 @@ pub(super) fn prepare(
     })
 }
 
-/// What is stated, and what was discovered, which carries rpmbuild's mark of its generators.
+/// The stated dependencies and the discovered ones, which carry rpmbuild's flags for its generators.
 fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
     let mut all = dependencies(&control.relations)?;
     for mut found in dependencies(&control.discovered)? {
@@ -115,7 +115,7 @@ fn flags(comparison: Comparison) -> DependencyFlags {
     }
 }
 
-/// As in the changelog of a spec file, with the version behind the author.
+/// The changelog entry in the form of a spec file: the version follows the author.
 fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::RpmChange {
     let RpmControl { version, release, .. } = control;
     rpm::RpmChange {

@@ -1,4 +1,4 @@
-//! The hidden folder where packages grow until the whole set is whole.
+//! The hidden folder where packages are staged until the whole set is complete.
 //!
 //! ```text
 //! OUT/.rockpack-staging-N/            the scratch folder of a run, see [`Swap`]
@@ -8,13 +8,13 @@
 //! OUT/packages.json                   the receipt of the set in OUT, last to appear
 //! ```
 //!
-//! Where the set is one of several parts, packages.json is packages-1-of-3.json in both places, and
-//! packages.spdx.json likewise. A packages.json that is no receipt is refused.
+//! For a part of a set, packages.json is called packages-1-of-3.json in both places, and packages.spdx.json
+//! likewise. A packages.json that is not a receipt is refused.
 //!
 //! A set of wheels has wheels.json in its place, which may lie beside packages.json.
 //!
-//! If packages.json is in OUT, it describes the packages beside it, and so does an SPDX document:
-//! their ranks are those of [`earlier::rank`]. A commit that was killed is taken back by the next run.
+//! If packages.json is in OUT, it describes the packages beside it, and so does an SPDX document: their ranks
+//! are those of [`earlier::rank`]. The next run rolls back a commit that was killed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -56,8 +56,8 @@ impl Staging {
         Self::begin_part(out, None)
     }
 
-    /// The same for a part of a set, which has a receipt of its own, so that all parts can be
-    /// written into one folder.
+    /// Begins a set or a part of one. A part has a receipt of its own, so all parts can be written into one
+    /// folder.
     pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
         let receipt = receipt::file_name(part);
         let check = || refuse_foreign(out, &receipt, SpdxDocument::Absent);
@@ -116,7 +116,7 @@ impl Staging {
         File::open(&path).map_err(|e| Error::io(&path, "open", e))
     }
 
-    /// Where a staged file is, to be read back before the set is committed.
+    /// The path of a staged file, to be read back before the set is committed.
     pub fn path(&self, name: &str) -> PathBuf {
         self.swap.path(name)
     }

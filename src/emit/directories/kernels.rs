@@ -34,7 +34,7 @@ pub(super) struct Binary<'a> {
     pub fat: &'a FatBinary,
 }
 
-/// What writing kernels needs to know.
+/// The context for writing the kernels of one component.
 pub(super) struct Kernels<'a> {
     /// `{name}_{kind}`, e.g. `blas_lib`.
     pub component: &'a str,

@@ -1,4 +1,4 @@
-//! What artifact directories are made with, and where they may be made.
+//! The shared means of writing artifact directories, and the check of their output folder.
 
 use std::path::{Path, PathBuf};
 
@@ -18,12 +18,12 @@ pub fn check_ahead(roots: &[PathBuf], out: &Path) -> Result<()> {
     faults.finish()
 }
 
-/// What the artifacts of a component are made with.
+/// The shared means of writing the artifacts of a component.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     pub(super) staging: &'a staging::ArtifactStaging,
-    /// What compressed code objects are drawn from, of all archives that are written together; what
-    /// it has no room for goes to anonymous temporary files.
+    /// Memory for compressed code objects of all archives that are written together; the rest goes to
+    /// anonymous temporary files.
     pub(super) budget: &'a Budget,
     pub(super) progress: &'a dyn Progress,
 }

@@ -4,7 +4,7 @@
 /// what the configuration says of packages does not hold here.
 pub(super) const KERNEL_FOLDER: &str = "lib/.kpack";
 
-/// What kernel manifests call the folder above the last one of [`KERNEL_FOLDER`].
+/// The name that kernel manifests use for the folder above the last one of [`KERNEL_FOLDER`].
 pub(super) const KERNEL_PREFIX: &str = "lib";
 
 /// The GPU family in names of artifacts with host files.

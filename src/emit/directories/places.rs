@@ -1,4 +1,4 @@
-//! Which stage prefix a file of a component belongs to.
+//! Finds the stage prefix that a file of a component belongs to.
 
 use std::collections::BTreeMap;
 

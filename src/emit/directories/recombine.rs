@@ -20,27 +20,27 @@ use crate::recombine::{self, Component, Group, Recombined};
 use crate::report::{Findings, Progress, Stage};
 use crate::split::{self, HostKind, SplitPolicy};
 
-/// What to join.
+/// The input and output of `recombine`.
 #[derive(Debug, Clone)]
 pub struct RecombineOptions {
     /// Shards, or folders of shards.
     pub artifacts: Vec<PathBuf>,
     /// The packaging configuration.
     pub config: Config,
-    /// Where the artifacts go; created if missing.
+    /// Output folder of the artifacts; created if missing.
     pub out: PathBuf,
-    /// What it may take; its threads are the caller's.
+    /// Memory, threads and compressors for the run; its threads are the caller's.
     pub budget: Budget,
 }
 
-/// What joining left in the output folder.
+/// The artifacts in the output folder after joining.
 #[derive(Debug)]
 pub struct RecombineReport {
     /// Artifacts that were written.
     pub artifacts: Vec<WrittenArtifact>,
     /// Other artifacts of the same components that lay there and were removed, by name.
     pub removed: Vec<String>,
-    /// What was noticed.
+    /// Findings of the run.
     pub findings: Findings,
 }
 

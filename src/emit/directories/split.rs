@@ -1,10 +1,9 @@
 //! `{component}_generic` and `{component}_{arch}`: one shard, taken apart.
 //!
-//! A component is all artifacts of a shard with one name and kind. If one of its binaries is still
-//! fat, or one of its archives is left out, all of its archives are made anew. Otherwise everything
-//! stays as it is, byte for byte: only files that lie in an artifact of the wrong sort move, host files
-//! to `generic`, device files to their arch. Several builds of a binary, for several GPU families, are
-//! joined.
+//! A component is all artifacts of a shard with one name and kind. If one of its binaries is still fat, or
+//! one of its archives is left out, all of its archives are made anew. Otherwise everything stays unchanged,
+//! byte for byte: only files that lie in an artifact of the wrong sort move, host files to `generic`, device
+//! files to their arch. Several builds of a binary, for several GPU families, are joined.
 
 mod joined;
 mod sorting;
@@ -27,12 +26,12 @@ use crate::report::{Finding, Findings, Progress, Stage};
 use crate::split::{self, SplitArtifact, SplitPolicy};
 use sorting::ShardComponent;
 
-/// What to take apart.
+/// The artifacts to split.
 #[derive(Debug, Clone)]
 pub enum SplitInput {
     /// One artifact; its `{name}_{kind}` may be given.
     Artifact {
-        /// Its folder.
+        /// Folder of the artifact.
         folder: PathBuf,
         /// E.g. `blas_lib`; read from the folder's name if not given.
         component: Option<String>,
@@ -65,19 +64,19 @@ impl SplitInput {
 /// How to take it apart.
 #[derive(Debug, Clone)]
 pub struct SplitOptions {
-    /// What to take apart.
+    /// Artifacts to split.
     pub input: SplitInput,
-    /// Where the artifacts go; created if missing.
+    /// Output folder of the artifacts; created if missing.
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
     /// Globs of files that stay as they are although they are for another machine than x86-64.
     pub other_machines: Vec<String>,
-    /// What it may take; its threads are the caller's.
+    /// Memory, threads and compressors for the run; its threads are the caller's.
     pub budget: Budget,
 }
 
-/// What became of the input.
+/// The result of a split.
 #[derive(Debug)]
 pub struct SplitReport {
     /// Artifacts that were written.
@@ -85,7 +84,7 @@ pub struct SplitReport {
     /// Other artifacts of the same components that lay there and were removed, with the folder of
     /// their shard if there is one.
     pub removed: Vec<String>,
-    /// What was noticed.
+    /// Findings of the run.
     pub findings: Findings,
     /// Components that could not be taken apart, and why; nothing of them was written.
     pub failures: Vec<(String, Error)>,
@@ -147,7 +146,7 @@ impl SplitReport {
     }
 }
 
-/// What became of a component.
+/// The result for one component.
 struct Done {
     committed: Committed,
     findings: Findings,
@@ -174,7 +173,7 @@ struct SplitJob {
     layout: OutputLayout,
 }
 
-/// Where in the output folder artifacts go.
+/// The place of artifacts in the output folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OutputLayout {
     /// Into it.

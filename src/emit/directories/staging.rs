@@ -5,12 +5,12 @@
 //!     <artifacts>                until the commit of their component
 //! ```
 //!
-//! What is written of a component takes the place of all of it: its other artifacts in OUT, folders
-//! with its name and a manifest, are removed and named, for they belong to another set of archives.
-//! Nothing else is, and nothing at all where input lies in OUT beside them.
+//! A new build of a component replaces all its artifacts: its other artifacts in OUT (folders with its name
+//! and a manifest) belong to another set of archives, so they are removed and named. Everything else stays,
+//! and if input lies in OUT beside them, nothing is removed.
 //!
-//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run
-//! again after a power failure. What is in the way and is no artifact is refused.
+//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run again
+//! after a power failure. Anything in the way that is not an artifact is refused.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(super) static ARTIFACTS: Outlet = Outlet {
 /// The mode of artifact folders and of the folders down to a stage prefix.
 const FOLDER_MODE: u32 = 0o755;
 
-/// Which components a run writes.
+/// The components that a run replaces, and its inputs.
 #[derive(Debug)]
 pub(super) struct Replacing<'a> {
     /// `{name}_{kind}` of each.
@@ -69,7 +69,7 @@ impl Replacing<'_> {
         Ok(names)
     }
 
-    /// Where the artifacts that are read lie, behind all links, and under the names they were given by.
+    /// The places of the input artifacts: with all links resolved, and under the names they were given by.
     fn places(&self) -> Result<Vec<PathBuf>> {
         let mut places = Vec::new();
         for input in &self.inputs {
@@ -102,7 +102,7 @@ fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()>
     Ok(())
 }
 
-/// What a run left in the output folder.
+/// The artifacts in the output folder after a run.
 #[derive(Debug)]
 pub(super) struct Committed {
     /// The artifacts that were written.
@@ -123,7 +123,7 @@ impl ArtifactStaging {
         Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
     }
 
-    /// Where this run may put what has no name.
+    /// The folder for files of this run that have no final name.
     pub fn folder(&self) -> &Path {
         self.swap.folder()
     }

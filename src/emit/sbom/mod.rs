@@ -31,10 +31,10 @@ use crate::receipt::SetPart;
 use crate::recombine::Recombined;
 use origins::Origins;
 
-/// What documents say that they were made by.
+/// The creator that documents name.
 const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"));
 
-/// Characters of an id that stand for a file's path and content: 128 bits.
+/// Hexadecimal digits of the hash of path and content in a file's id: 128 bits.
 const FILE_ID: usize = 32;
 
 /// The document of what was `written` for a plan, which may be one part of a set. `stamp` is when
@@ -84,7 +84,7 @@ pub fn document(
 struct DocumentMaker<'a> {
     document: Document,
     ids: BTreeSet<String>,
-    /// By path and SHA-256.
+    /// Files by path and SHA-256.
     files: BTreeMap<(&'a str, [u8; 32]), File>,
     /// Ids and elements by shard and name.
     artifacts: BTreeMap<(&'a str, String), spdx::SpdxPackage>,
@@ -146,7 +146,7 @@ fn file_of(member: &EmittedMember, sha1: [u8; 20], sha256: [u8; 32]) -> File {
     }
 }
 
-/// What a package says of itself, and what its file is.
+/// The SPDX element of a package: the texts of the package, and name and digests of its file.
 fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
     let format = emitted.format;
     let rights = &planned.rights;

@@ -1,4 +1,4 @@
-//! Which artifacts the bytes of a package come from.
+//! Finds the artifacts that the bytes of a package come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,8 @@
 //! The only writer of wheels.
 //!
-//! Members are in the order of their names, those of `dist-info` last and RECORD at the very end. What is
-//! a member of the input is copied as it is stored there, kernel archives are stored, and everything
-//! else is deflated by all cores. Each member is read once, while its digest for RECORD is made.
+//! Members are in the order of their names, those of `dist-info` last and RECORD at the very end. Members of
+//! the input are copied without recompression, kernel archives are stored, and all cores deflate everything
+//! else. Each member is read once, while its digest for RECORD is made.
 
 mod receipt;
 
@@ -65,7 +65,7 @@ pub struct WrittenMember {
     pub written: Written,
 }
 
-/// Writes `wheel`, whose members are let go.
+/// Writes `wheel`, and frees its members.
 pub fn write(wheel: PackedWheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     let file_name = wheel.name.to_string();
     options.progress.begin(Stage::Emit);
@@ -75,7 +75,7 @@ pub fn write(wheel: PackedWheel, options: &WriteOptions<'_>) -> Result<WrittenWh
     seal(file_name, members, options)
 }
 
-/// Copies a wheel of the input as it is.
+/// Copies a wheel of the input unchanged.
 pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     let file_name = wheel.name.to_string();
     let mut file = options.staging.create(&file_name)?;

@@ -1,8 +1,7 @@
-//! A component of which a shard has several builds, e.g. one for each GPU family of a multi-arch run.
+//! A component with several builds in one shard, e.g. one for each GPU family of a multi-arch run.
 //!
-//! Two builds of a binary have their wrappers in different orders, so they are joined as shards
-//! are, by recombination, with each arch as a group of its own. What contradicts itself is refused
-//! as it is there.
+//! Two builds of a binary have their wrappers in different orders, so recombination joins them as it joins
+//! shards, with each arch as a group of its own. It refuses contradictions as it does there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

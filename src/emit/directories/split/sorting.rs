@@ -1,4 +1,4 @@
-//! Which artifact every file of a component goes to.
+//! Assigns every file of a component to an artifact.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -208,7 +208,8 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     fat.code_objects().map(|code| code.target.base())
 }
 
-/// What `--gpu-targets` left out of a component: the number of files and code objects by arch.
+/// Findings about the device code that `--gpu-targets` left out of a component: the number of files and code
+/// objects by arch.
 pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
     let mut findings = Findings::default();
     for (arch, count) in left {
